@@ -1,0 +1,45 @@
+//! What can be wrong with a configuration, and where files come from.
+
+use std::fmt;
+
+use crate::topology::Graph;
+use crate::workload::{Cdf, FlowList};
+
+/// A configuration that cannot be built; names the key and says what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    /// The key within the part that was built, as "k" or "link.rate". Empty: the part as a whole.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error about `key`.
+    pub fn new(key: &str, message: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), message: message.into() }
+    }
+    /// The same error, seen from outside the table `prefix`.
+    #[must_use]
+    pub fn within(mut self, prefix: &str) -> Self {
+        self.key = if self.key.is_empty() { prefix.to_owned() } else { format!("{prefix}.{}", self.key) };
+        self
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.key, self.message) }
+    }
+}
+impl std::error::Error for ConfigError {}
+
+/// Where named distributions and files come from. The simulator opens no files itself.
+pub trait Library {
+    /// The flow-size distribution with this name or path ("cdf:web-search", "file:sizes.txt").
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError>;
+    /// The flows in this file.
+    fn flows(&self, path: &str) -> Result<FlowList, ConfigError>;
+    /// The network in this file.
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError>;
+}

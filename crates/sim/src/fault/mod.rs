@@ -1,0 +1,1 @@
+//! Loss, corruption and failure.

@@ -1,0 +1,12 @@
+//! The packet-level fabric simulator.
+//!
+//! A [`topology::Graph`], flows from [`workload`]s and [`fault`]s become a run of the fabric, whose
+//! hosts each own a `selvedge_nic::Nic`. Knows no files and prints nothing.
+
+pub mod fault;
+pub mod topology;
+pub mod workload;
+
+mod error;
+
+pub use error::{ConfigError, Library};

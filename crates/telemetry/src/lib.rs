@@ -1,0 +1,14 @@
+//! The vocabulary of observation.
+//!
+//! What both worlds report about a run: one [`FlowRow`] per flow, [`PortRow`]s over time, and a
+//! [`RunRecord`] at the end. Plain values; no formatting, no files.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod row;
+
+pub use row::{
+    Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
+};

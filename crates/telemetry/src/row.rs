@@ -1,0 +1,279 @@
+//! What is counted, for tables.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
+
+/// One flow, reported when the receiver has its last byte (or at the end of the run, unfinished).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRow {
+    /// The flow's number in its workload: input order for lists, arrival order for generators.
+    pub id: u64,
+    /// Which workload of the scenario it belongs to, from 0.
+    pub workload: u16,
+    /// Repetition of an incast or collective it belongs to, from 0.
+    pub group: u32,
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Payload.
+    pub size: Bytes,
+    /// Data packets that carry it.
+    pub packets: u64,
+    /// When the application handed it to the NIC.
+    pub start: Instant,
+    /// When the receiver had the last byte; `None` if it never did.
+    pub finish: Option<Instant>,
+    /// What `finish - start` would be in an empty network: the flow at line rate, store and forward.
+    pub ideal: Duration,
+    /// Arrivals at the receiver of data it had already accepted: retransmissions nobody needed, and
+    /// duplicates made by the network.
+    pub spurious: u32,
+    /// Whether it arrived inside the measured interval.
+    pub measured: bool,
+}
+
+impl FlowRow {
+    /// Flow completion time.
+    pub fn fct(&self) -> Option<Duration> {
+        self.finish.map(|finish| finish.since(self.start))
+    }
+    /// Completion time over the ideal one; at least 1 up to rounding.
+    pub fn slowdown(&self) -> Option<f64> {
+        self.fct().map(|fct| fct.as_ps() as f64 / self.ideal.as_ps().max(1) as f64)
+    }
+}
+
+/// What one port did during one sampling interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRow {
+    /// End of the interval.
+    pub time: Instant,
+    /// The port.
+    pub port: PortId,
+    /// Bytes waiting to leave through it, at `time`.
+    pub egress_queue: Bytes,
+    /// Bytes that entered through it and are still in the switch's buffer, at `time`.
+    pub ingress_buffer: Bytes,
+    /// How long it was paused by its peer during the interval.
+    pub paused: Duration,
+    /// How long it was transmitting during the interval.
+    pub busy: Duration,
+    /// Packets dropped on entry through it during the interval.
+    pub drops: u32,
+}
+
+/// What kind of node a port belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PortKind {
+    /// A host's NIC.
+    Host,
+    /// A switch's port; tier 0 is the switches that hosts are attached to.
+    Switch {
+        /// Distance from the hosts, 0 for a top-of-rack switch.
+        tier: u8,
+    },
+}
+
+/// What a port is, once per run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortInfo {
+    /// The port.
+    pub id: PortId,
+    /// The node it belongs to, by its name in the topology.
+    pub node: String,
+    /// The node at the other end.
+    pub peer: String,
+    /// The port at the other end.
+    pub peer_id: PortId,
+    /// What it belongs to.
+    pub kind: PortKind,
+    /// What its peer belongs to.
+    pub peer_kind: PortKind,
+    /// Link rate.
+    pub rate: Rate,
+}
+
+/// Totals of one port over the whole run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortTotals {
+    /// The port.
+    pub id: PortId,
+    /// Frames sent, pause frames included.
+    pub frames: u64,
+    /// Bytes sent, headers included, gaps not.
+    pub bytes: Bytes,
+    /// How long it was paused by its peer (any class).
+    pub paused: Duration,
+    /// Pause frames (X-OFF) it sent to its peer.
+    pub pauses_sent: u64,
+    /// The deepest its egress queue was.
+    pub egress_peak: Bytes,
+    /// The fullest its ingress buffer was.
+    pub ingress_peak: Bytes,
+    /// Packets that were dropped on entry through it.
+    pub drops: u64,
+}
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum DropReason {
+    /// No room in the switch's buffer.
+    BufferFull,
+    /// PFC was on and its headroom too small: the drop that a lossless network promises not to make.
+    HeadroomFull,
+    /// Lost on a link, by the scenario's loss process.
+    LinkLoss,
+    /// On a link that was down, or queued for it.
+    LinkDown,
+    /// No path to the destination.
+    NoRoute,
+    /// The host knew no such queue pair (any more).
+    UnknownQp,
+}
+
+impl DropReason {
+    /// All reasons, in the order of [`Drops::by_reason`].
+    pub const ALL: [Self; 6] = [
+        Self::BufferFull,
+        Self::HeadroomFull,
+        Self::LinkLoss,
+        Self::LinkDown,
+        Self::NoRoute,
+        Self::UnknownQp,
+    ];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BufferFull => "buffer-full",
+            Self::HeadroomFull => "headroom-full",
+            Self::LinkLoss => "link-loss",
+            Self::LinkDown => "link-down",
+            Self::NoRoute => "no-route",
+            Self::UnknownQp => "unknown-qp",
+        }
+    }
+}
+
+/// Dropped packets of one kind, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Drops {
+    /// Counts, in the order of [`DropReason::ALL`].
+    pub by_reason: [u64; DropReason::ALL.len()],
+}
+
+impl Drops {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.by_reason.iter().sum()
+    }
+    /// One more.
+    pub fn count(&mut self, reason: DropReason) {
+        self.by_reason[reason as usize] += 1;
+    }
+    /// Adds those of another part of the fabric.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.by_reason.iter_mut().zip(other.by_reason) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// One step in a cycle of ports that wait for each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PausedHop {
+    /// The paused port.
+    pub port: PortId,
+    /// Its node.
+    pub node: String,
+    /// The node that pauses it.
+    pub paused_by: String,
+    /// Bytes that wait behind it.
+    pub waiting: Bytes,
+}
+
+/// A PFC deadlock: a cycle in which every port is paused until the next one moves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deadlock {
+    /// When it was found.
+    pub at: Instant,
+    /// Since when no port of the cycle has sent a packet.
+    pub since: Instant,
+    /// The cycle; each hop is paused by the node of the next.
+    pub cycle: Vec<PausedHop>,
+}
+
+/// What a whole run amounts to, apart from its rows.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunRecord {
+    /// Hash of everything that happened; equal for equal scenario and seed, whatever the threads,
+    /// partitions and build.
+    pub fingerprint: u64,
+    /// Simulated time when the run ended.
+    pub end: Instant,
+    /// Packets times links crossed, acknowledgements and pause frames included.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Flows that began, and that finished.
+    pub flows_started: u64,
+    /// See `flows_started`.
+    pub flows_finished: u64,
+    /// Data packets that hosts put on the wire, retransmissions included.
+    pub data_sent: u64,
+    /// Of these, how many had been sent before.
+    pub retransmissions: u64,
+    /// Data packets that arrived at their host.
+    pub data_delivered: u64,
+    /// Of these, how many carried data that the receiver already had.
+    pub spurious_retransmissions: u64,
+    /// Payload bytes that receivers accepted for the first time.
+    pub goodput: Bytes,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Negative acknowledgements sent.
+    pub nacks_sent: u64,
+    /// Packets that were ECN-marked.
+    pub ecn_marks: u64,
+    /// Acknowledgements put on the wire, and delivered.
+    pub acks_sent: u64,
+    /// See `acks_sent`.
+    pub acks_delivered: u64,
+    /// Pause and resume frames put on the wire.
+    pub pause_frames: u64,
+    /// Data packets that were dropped.
+    pub data_drops: Drops,
+    /// Acknowledgements that were dropped.
+    pub ack_drops: Drops,
+    /// Pause frames that were dropped.
+    pub pause_drops: Drops,
+    /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames.
+    pub in_flight: [u64; 3],
+    /// Paused time, summed over ports.
+    pub paused: Duration,
+    /// Totals by port.
+    pub ports: Vec<PortTotals>,
+    /// Why the run ended early, if it did.
+    pub deadlock: Option<Deadlock>,
+    /// Seconds of processor time that the run took, and of wall time. Not part of the fingerprint.
+    pub cpu_s: f64,
+    /// See `cpu_s`.
+    pub wall_s: f64,
+}
+
+/// Who is told while a run goes on. Rows arrive in a fixed order, whatever the threads.
+pub trait Observer {
+    /// Flows that ended since the last call, by finish time, then number.
+    fn on_flows(&mut self, rows: &[FlowRow]);
+    /// Samples of all ports at one time.
+    fn on_ports(&mut self, rows: &[PortRow]);
+    /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.
+    fn on_progress(&mut self, now: Instant, finished: u64) -> bool {
+        let _ = (now, finished);
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! Packet sequence numbers: 24 bits on the wire, unbounded inside.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A packet's place in its queue pair's life, counted from 0 without wrapping.
+///
+/// Engines count in `Seq`; only packets carry [`Psn`]. Conversions happen where a packet enters,
+/// relative to what the engine expects ([`Psn::near`]), so that no engine ever sees a wrap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Seq(u64);
+
+/// A 24-bit packet sequence number (BTH.PSN). Not ordered: compare through [`Psn::near`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Psn(u32);
+
+impl Seq {
+    /// The first packet.
+    pub const ZERO: Self = Self(0);
+
+    /// The packet with `index` packets before it.
+    #[inline]
+    pub const fn new(index: u64) -> Self {
+        Self(index)
+    }
+    /// How many packets come before this one.
+    #[inline]
+    pub const fn index(self) -> u64 {
+        self.0
+    }
+    /// What the packet carries when the queue pair began at `first`.
+    #[inline]
+    pub const fn to_psn(self, first: Psn) -> Psn {
+        Psn::new((self.0 as u32).wrapping_add(first.0))
+    }
+    /// Packets from `earlier` (inclusive) to here (exclusive); `None` if it is later.
+    #[inline]
+    pub const fn checked_since(self, earlier: Self) -> Option<u64> {
+        self.0.checked_sub(earlier.0)
+    }
+}
+
+impl Psn {
+    /// One more than the largest PSN.
+    pub const MODULUS: u32 = 1 << 24;
+
+    /// The low 24 bits of `n`.
+    #[inline]
+    pub const fn new(n: u32) -> Self {
+        Self(n & (Self::MODULUS - 1))
+    }
+    /// The 24-bit number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+    /// The sequence number with this PSN that lies nearest to `reference`: at most 2^23 - 1 packets
+    /// after it or 2^23 before, for a queue pair that began at `first`.
+    ///
+    /// `None` if that would lie before the queue pair's first packet.
+    #[inline]
+    pub const fn near(self, reference: Seq, first: Psn) -> Option<Seq> {
+        let ahead = self.0.wrapping_sub(reference.to_psn(first).0) & (Self::MODULUS - 1);
+        // Sign-extend the 24-bit difference.
+        let distance = ((ahead << 8) as i32 >> 8) as i64;
+        match reference.0.checked_add_signed(distance) {
+            Some(index) => Some(Seq(index)),
+            None => None,
+        }
+    }
+}
+
+impl Add<u64> for Seq {
+    type Output = Self;
+    #[inline]
+    fn add(self, packets: u64) -> Self {
+        Self(self.0 + packets)
+    }
+}
+impl AddAssign<u64> for Seq {
+    #[inline]
+    fn add_assign(&mut self, packets: u64) {
+        self.0 += packets;
+    }
+}
+/// Packets from `earlier` (inclusive) to here (exclusive).
+impl Sub for Seq {
+    type Output = u64;
+    #[inline]
+    fn sub(self, earlier: Self) -> u64 {
+        self.0 - earlier.0
+    }
+}
+
+impl fmt::Debug for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+impl fmt::Debug for Psn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "psn {:#08x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_finds_the_sequence_number_on_both_sides_of_a_wrap() {
+        let first = Psn::new(0xff_fff0);
+        for index in [0u64, 1, 15, 16, 17, 1 << 23, (1 << 24) - 1, 1 << 24, 5 << 24, u64::from(u32::MAX) + 7] {
+            let reference = Seq::new(index);
+            for distance in [0i64, 1, 110, (1 << 23) - 1, -1, -110, -(1 << 23)] {
+                let Some(expected) = index.checked_add_signed(distance) else { continue };
+                let psn = Seq::new(expected).to_psn(first);
+                assert_eq!(psn.near(reference, first), Some(Seq::new(expected)), "{index} {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_psn_from_before_the_first_packet_is_nobodys() {
+        assert_eq!(Psn::new(9).near(Seq::ZERO, Psn::new(10)), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! How quantities look in scenario files: a number and a unit, "40Gbps", "2us", "240KB", "0.1%".
+
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use crate::{Bytes, Chance, Duration, Rate};
+
+/// Why a text is not a quantity; says what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitError(String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl core::error::Error for UnitError {}
+
+type Scale = &'static [(u64, &'static str)];
+
+const TIME: Scale = &[(1, "ps"), (1_000, "ns"), (1_000_000, "us"), (1_000_000_000, "ms"), (1_000_000_000_000, "s")];
+const SIZE: Scale = &[
+    (1, "B"),
+    (1_000, "KB"),
+    (1_000_000, "MB"),
+    (1_000_000_000, "GB"),
+    (1_000_000_000_000, "TB"),
+    (1 << 10, "KiB"),
+    (1 << 20, "MiB"),
+    (1 << 30, "GiB"),
+];
+const RATE: Scale =
+    &[(1, "bps"), (1_000, "Kbps"), (1_000_000, "Mbps"), (1_000_000_000, "Gbps"), (1_000_000_000_000, "Tbps")];
+
+/// Splits "40 Gbps" into "40" and "Gbps".
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text
+        .char_indices()
+        .find(|&(at, c)| {
+            // "1e3us": an exponent belongs to the number when a digit or sign follows it.
+            !(c.is_ascii_digit() || c == '.' || c == '_')
+                && !(matches!(c, 'e' | 'E')
+                    && text[at + 1..].starts_with(|n: char| n.is_ascii_digit() || n == '-' || n == '+'))
+                && !(matches!(c, '-' | '+') && (at == 0 || text[..at].ends_with(['e', 'E'])))
+        })
+        .map_or(text.len(), |(at, _)| at);
+    (&text[..end], text[end..].trim_start())
+}
+
+/// A decimal number times `factor`, exactly, or `None` if it is malformed, negative, too large or
+/// not whole after scaling (rounded down then).
+fn scaled(number: &str, factor: u64) -> Option<u64> {
+    let number: String = number.chars().filter(|&c| c != '_').collect();
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| e.abs() < 30)?),
+        None => (&*number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = whole.strip_prefix('+').unwrap_or(whole);
+    if whole.is_empty() && fraction.is_empty() || fraction.len() > 18 {
+        return None;
+    }
+    let digits = String::from(whole) + fraction;
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let mut value = digits.parse::<u128>().ok()?.checked_mul(u128::from(factor))?;
+    let power = exponent - fraction.len() as i32;
+    if power >= 0 {
+        value = value.checked_mul(10u128.checked_pow(power as u32)?)?;
+    } else {
+        value /= 10u128.checked_pow(power.unsigned_abs())?;
+    }
+    value.try_into().ok()
+}
+
+fn parse(text: &str, what: &str, example: &str, scale: Scale) -> Result<u64, UnitError> {
+    let (number, unit) = split(text);
+    let units = || scale.iter().map(|&(_, name)| name).collect::<alloc::vec::Vec<_>>().join(", ");
+    let Some(&(factor, _)) = scale.iter().find(|(_, name)| *name == unit) else {
+        let hint = scale
+            .iter()
+            .find(|(_, name)| name.eq_ignore_ascii_case(unit))
+            .map(|(_, name)| alloc::format!(", did you mean \"{number}{name}\"?"))
+            .unwrap_or_default();
+        let found = if unit.is_empty() { "no unit".to_string() } else { alloc::format!("unit \"{unit}\"") };
+        return Err(UnitError(alloc::format!(
+            "\"{text}\" is not {what}: {found}, expected one of {units} as in \"{example}\"{hint}",
+            units = units()
+        )));
+    };
+    scaled(number, factor).ok_or_else(|| {
+        UnitError(alloc::format!("\"{text}\" is not {what}: expected a number and a unit as in \"{example}\""))
+    })
+}
+
+/// Writes `value` in the largest unit in which it is whole; a fraction where that is shorter to read.
+pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: Scale) -> fmt::Result {
+    if value == 0 {
+        let (_, name) = scale[scale.len() - 1];
+        return f.pad(&alloc::format!("0{name}"));
+    }
+    // Whole numbers of up to five digits read best; else at most three decimals, if they are exact.
+    let fits = |decimals: u128, &&(factor, _): &&(u64, &str)| {
+        value >= factor && (u128::from(value) * decimals).is_multiple_of(u128::from(factor))
+    };
+    let &(factor, name) = scale
+        .iter()
+        .find(|unit| fits(1, unit) && value / unit.0 < 100_000)
+        .or_else(|| scale.iter().find(|unit| fits(1_000, unit)))
+        .unwrap_or(&scale[scale.len() - 1]);
+    let (whole, rest) = (value / factor, value % factor);
+    let thousandths = (u128::from(rest) * 1_000 / u128::from(factor)) as u64;
+    let text = if thousandths == 0 {
+        alloc::format!("{whole}{name}")
+    } else {
+        let fraction = alloc::format!("{thousandths:03}");
+        alloc::format!("{whole}.{}{name}", fraction.trim_end_matches('0'))
+    };
+    f.pad(&text)
+}
+
+impl FromStr for Duration {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse(text, "a time", "2us", TIME).map(Duration::from_ps)
+    }
+}
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse(text, "a size", "240KB", SIZE).map(Bytes::new)
+    }
+}
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse(text, "a rate", "40Gbps", RATE).map(Rate::from_bps)
+    }
+}
+impl FromStr for Chance {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let trimmed = text.trim();
+        let (number, percent) = match trimmed.strip_suffix('%') {
+            Some(number) => (number.trim_end(), 100.0),
+            None => (trimmed, 1.0),
+        };
+        number.parse::<f64>().ok().and_then(|p| Chance::from_f64(p / percent)).ok_or_else(|| {
+            UnitError(alloc::format!(
+                "\"{text}\" is not a probability: expected a number from 0 to 1, or a percentage as in \"0.1%\""
+            ))
+        })
+    }
+}
+
+#[cfg(feature = "config")]
+mod config {
+    use super::*;
+    use alloc::borrow::Cow;
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use serde::de::{Deserialize, Deserializer, Error, Visitor};
+    use serde::ser::{Serialize, Serializer};
+
+    macro_rules! as_text {
+        ($type:ident, $what:literal, $example:literal, $pattern:literal) => {
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    struct Text;
+                    impl Visitor<'_> for Text {
+                        type Value = $type;
+                        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                            f.write_str(concat!($what, " in quotes, as in \"", $example, "\""))
+                        }
+                        fn visit_str<E: Error>(self, text: &str) -> Result<$type, E> {
+                            text.parse().map_err(E::custom)
+                        }
+                    }
+                    from.deserialize_str(Text)
+                }
+            }
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                    to.collect_str(self)
+                }
+            }
+            impl JsonSchema for $type {
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($type).into()
+                }
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!({
+                        "type": "string",
+                        "description": concat!($what, ", as in \"", $example, "\""),
+                        "pattern": $pattern,
+                    })
+                }
+            }
+        };
+    }
+    as_text!(Duration, "a time", "2us", r"^[0-9._eE+-]+ *(ps|ns|us|ms|s)$");
+    as_text!(Bytes, "a size", "240KB", r"^[0-9._eE+-]+ *(B|KB|MB|GB|TB|KiB|MiB|GiB)$");
+    as_text!(Rate, "a rate", "40Gbps", r"^[0-9._eE+-]+ *(bps|Kbps|Mbps|Gbps|Tbps)$");
+
+    impl<'de> Deserialize<'de> for Chance {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            struct Either;
+            impl Visitor<'_> for Either {
+                type Value = Chance;
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a probability: a number from 0 to 1, or a percentage as in \"0.1%\"")
+                }
+                fn visit_str<E: Error>(self, text: &str) -> Result<Chance, E> {
+                    text.parse().map_err(E::custom)
+                }
+                fn visit_f64<E: Error>(self, p: f64) -> Result<Chance, E> {
+                    Chance::from_f64(p)
+                        .ok_or_else(|| E::custom(alloc::format!("{p} is not a probability: expected 0 to 1")))
+                }
+                fn visit_i64<E: Error>(self, p: i64) -> Result<Chance, E> {
+                    self.visit_f64(p as f64)
+                }
+                fn visit_u64<E: Error>(self, p: u64) -> Result<Chance, E> {
+                    self.visit_f64(p as f64)
+                }
+            }
+            from.deserialize_any(Either)
+        }
+    }
+    impl Serialize for Chance {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.serialize_f64(self.as_f64())
+        }
+    }
+    impl JsonSchema for Chance {
+        fn schema_name() -> Cow<'static, str> {
+            "Chance".into()
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({
+                "description": "a probability: a number from 0 to 1, or a percentage as in \"0.1%\"",
+                "anyOf": [
+                    { "type": "number", "minimum": 0, "maximum": 1 },
+                    { "type": "string", "pattern": r"^[0-9.eE+-]+ *%?$" },
+                ],
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    #[test]
+    fn quantities_read_as_written() {
+        assert_eq!("2us".parse(), Ok(Duration::from_us(2)));
+        assert_eq!("0.001ms".parse(), Ok(Duration::from_us(1)));
+        assert_eq!("1e3 ns".parse(), Ok(Duration::from_us(1)));
+        assert_eq!("240KB".parse(), Ok(Bytes::new(240_000)));
+        assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
+        assert_eq!("40Gbps".parse(), Ok(Rate::from_gbps(40)));
+        assert_eq!("1.6Tbps".parse(), Ok(Rate::from_gbps(1600)));
+        assert_eq!("0.1%".parse(), Ok(Chance::from_f64(0.001).unwrap()));
+    }
+
+    #[test]
+    fn quantities_print_as_they_read() {
+        for text in ["2us", "320us", "216.2ns", "1.5ms", "7ps", "1234.567us"] {
+            assert_eq!(format!("{}", text.parse::<Duration>().unwrap()).parse(), text.parse::<Duration>());
+        }
+        assert_eq!(format!("{}", Duration::from_ps(216_200)), "216.2ns");
+        assert_eq!(format!("{}", Bytes::new(240_000)), "240KB");
+        assert_eq!(format!("{}", Bytes::new(1024)), "1024B");
+        assert_eq!(format!("{}", Rate::from_gbps(40)), "40Gbps");
+        assert_eq!(format!("{}", Duration::ZERO), "0ps");
+    }
+
+    #[test]
+    fn a_wrong_unit_is_named_with_what_would_be_right() {
+        let error = "40gbps".parse::<Rate>().unwrap_err().to_string();
+        assert!(error.contains("did you mean \"40Gbps\"?"), "{error}");
+        let error = "40".parse::<Rate>().unwrap_err().to_string();
+        assert!(error.contains("no unit") && error.contains("Gbps"), "{error}");
+        assert!("-2us".parse::<Duration>().is_err());
+        assert!("us".parse::<Duration>().is_err());
+        assert!("1.2.3us".parse::<Duration>().is_err());
+        assert!("1e99us".parse::<Duration>().is_err());
+        assert!("99999999999s".parse::<Duration>().is_err());
+        assert!("150%".parse::<Chance>().is_err());
+        assert!("NaN".parse::<Chance>().is_err());
+    }
+}

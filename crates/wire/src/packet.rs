@@ -1,0 +1,119 @@
+//! The packet as engines see it.
+
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
+
+/// One packet in flight: a plain value that is copied from queue to queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// When its transmission began at the source. An acknowledgement carries the data packet's own
+    /// time back (a RoCE time stamp option), which gives the sender an RTT sample.
+    pub sent_at: Instant,
+    /// Who sends it.
+    pub src: HostId,
+    /// Who shall get it.
+    pub dst: HostId,
+    /// The queue pair: numbered by the host that sends the *data*, in both directions.
+    pub qp: QpNumber,
+    /// Where that host keeps the queue pair; returned by acknowledgements so that no table is
+    /// searched. A hint: checked against `qp` on arrival.
+    pub slot: u32,
+    /// What ECMP hashes, beside the switch's own salt (the UDP source port of RoCEv2).
+    pub entropy: u32,
+    /// Bytes of the frame, from Ethernet header to FCS.
+    pub frame: u16,
+    /// Traffic class (802.1p priority), 0 to 7.
+    pub class: u8,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+    /// What kind of packet it is, with that kind's fields.
+    pub repr: Repr,
+}
+
+/// The kinds of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repr {
+    /// A piece of a message.
+    Data(Data),
+    /// What the receiver makes of it.
+    Ack(Ack),
+    /// Priority flow control (802.1Qbb); travels one link only.
+    Pause(Pause),
+}
+
+/// Fields of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Data {
+    /// Its sequence number.
+    pub psn: Psn,
+    /// Payload in bytes.
+    pub payload: u16,
+    /// Last packet of its message (BTH opcode "last" or "only").
+    pub last: bool,
+    /// Sent before. Never read by engines; for counting only.
+    pub retransmission: bool,
+}
+
+/// Fields of an acknowledgement (AETH, and IRN's extension of it).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// Positive or negative.
+    pub kind: AckKind,
+    /// The ECN mark of the data packet comes back here.
+    pub ecn_echo: bool,
+    /// Cumulative acknowledgement: the receiver's expected PSN, everything before it has arrived.
+    pub expected: Psn,
+    /// The PSN that triggered this acknowledgement (IRN's one-packet SACK).
+    pub sack: Psn,
+    /// Messages completed at the responder (AETH.MSN), modulo 2^24.
+    pub msn: u32,
+}
+
+/// Positive or negative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckKind {
+    /// It arrived in order, or is old.
+    Ack,
+    /// It arrived out of order. Whether the receiver kept it depends on the recovery scheme.
+    Nack,
+}
+
+/// Fields of a priority flow control frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// Bit `i` set: this frame speaks of class `i`.
+    pub classes: u8,
+    /// For how long to pause, in quanta of 512 bit times; zero resumes.
+    pub quanta: u16,
+}
+
+/// The two ECN bits of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: dropped where others would be marked.
+    #[default]
+    NotCapable = 0b00,
+    /// ECN-capable.
+    Capable = 0b10,
+    /// Congestion experienced.
+    Marked = 0b11,
+}
+
+/// Sizes of the headers around a payload, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header;
+
+impl Header {
+    /// Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
+    pub const ROCE: Bytes = Bytes::new(14 + 20 + 8 + 12 + 4 + 4);
+    /// AETH.
+    pub const AETH: Bytes = Bytes::new(4);
+    /// RETH.
+    pub const RETH: Bytes = Bytes::new(16);
+    /// Preamble, start delimiter and inter-packet gap, which every frame takes on the wire.
+    pub const GAP: Bytes = Bytes::new(20);
+    /// The smallest Ethernet frame, also the size of a PFC frame.
+    pub const MINIMUM_FRAME: Bytes = Bytes::new(64);
+}
+
+const _: () = assert!(size_of::<Packet>() <= 56, "a packet and the simulator's two links share one cache line");
