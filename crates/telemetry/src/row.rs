@@ -137,14 +137,8 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of [`Drops::by_reason`].
-    pub const ALL: [Self; 6] = [
-        Self::BufferFull,
-        Self::HeadroomFull,
-        Self::LinkLoss,
-        Self::LinkDown,
-        Self::NoRoute,
-        Self::UnknownQp,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::BufferFull, Self::HeadroomFull, Self::LinkLoss, Self::LinkDown, Self::NoRoute, Self::UnknownQp];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {

@@ -95,10 +95,6 @@ impl fmt::Debug for Bytes {
 /// The shortest exact text: "1024B", "240KB".
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::text::write_scaled(
-            f,
-            self.0,
-            &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")],
-        )
+        crate::text::write_scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")])
     }
 }
