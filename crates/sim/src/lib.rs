@@ -3,6 +3,7 @@
 //! A [`topology::Graph`], flows from [`workload`]s and [`fault`]s become a run of the fabric, whose
 //! hosts each own a `selvedge_nic::Nic`. Knows no files and prints nothing.
 
+pub mod config;
 pub mod fault;
 pub mod topology;
 pub mod workload;

@@ -1,0 +1,163 @@
+//! What one run of the fabric is made of.
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Chance, Duration, Setting};
+use serde::{Deserialize, Serialize};
+
+/// Every switch of the fabric.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SwitchConfig {
+    /// Where packets wait, and how the buffer is shared.
+    pub buffer: BufferConfig,
+    /// Priority flow control.
+    pub pfc: PfcConfig,
+    /// ECN marking.
+    pub ecn: EcnConfig,
+}
+
+/// Where packets wait, and how the buffer is shared.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferConfig {
+    /// Virtual output queues at each input, outputs served round-robin over inputs (IRN section
+    /// 4.1). Each input port has a buffer of its own.
+    InputQueued(InputQueued),
+    /// Output queues in one buffer that all ports share by dynamic thresholds (Choudhury and Hahne),
+    /// as in common switch chips.
+    SharedBuffer(SharedBuffer),
+}
+
+impl Default for BufferConfig {
+    fn default() -> Self {
+        Self::InputQueued(InputQueued::default())
+    }
+}
+
+/// Parameters of [`BufferConfig::InputQueued`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct InputQueued {
+    /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
+    /// (IRN section 4.1: 240 KB); "off": without limit.
+    pub per_port: Setting<Bytes>,
+}
+
+/// Parameters of [`BufferConfig::SharedBuffer`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SharedBuffer {
+    /// Buffer of the whole switch, headroom included.
+    pub total: Bytes,
+    /// A lossy output queue may hold this many times the free shared buffer; above zero.
+    pub egress_alpha: f64,
+    /// With PFC, an input may hold this many times the free shared buffer before it pauses its peer;
+    /// above zero.
+    pub ingress_alpha: f64,
+}
+
+impl Default for SharedBuffer {
+    fn default() -> Self {
+        Self { total: Bytes::new(9_000_000), egress_alpha: 1.0, ingress_alpha: 1.0 / 16.0 }
+    }
+}
+
+/// Priority flow control (802.1Qbb).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PfcConfig {
+    /// Whether switches pause their peers instead of dropping.
+    pub enabled: bool,
+    /// Room kept free per input for what arrives after X-OFF. "auto": the link's bandwidth-delay
+    /// product plus what is under way when the pause takes effect (two frames and the pause frame);
+    /// the IRN paper counts the product alone. "off": none.
+    pub headroom: Setting<Bytes>,
+    /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
+    /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
+    pub xon_gap: Setting<Bytes>,
+    /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the
+    /// input stays full. At least 2.
+    pub quanta: u16,
+    /// Classes that are lossless. Classes without PFC drop when the buffer is full.
+    pub classes: Vec<u8>,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            headroom: Setting::Auto,
+            xon_gap: Setting::Auto,
+            quanta: u16::MAX,
+            classes: (0..8).collect(),
+        }
+    }
+}
+
+/// RED marking on the bytes that wait for an output (DCQCN section 3.1).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct EcnConfig {
+    /// Whether switches mark. Packets of ECN-capable transports only.
+    pub enabled: bool,
+    /// No mark below this queue length.
+    pub k_min: Bytes,
+    /// Every packet marked above this queue length.
+    pub k_max: Bytes,
+    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`.
+    pub p_max: Chance,
+}
+
+impl Default for EcnConfig {
+    fn default() -> Self {
+        // DCQCN paper's default; see docs for other vendors' values.
+        Self {
+            enabled: false,
+            k_min: Bytes::from_kb(5),
+            k_max: Bytes::from_kb(200),
+            p_max: Chance::ratio(1, 100),
+        }
+    }
+}
+
+/// Every host's NIC, and how packets look on the wire.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NicConfig {
+    /// Payload of a full packet, 64 B to 9000 B.
+    pub mtu: Bytes,
+    /// Headers and trailers of a data frame: Ethernet, IPv4, UDP, BTH, ICRC, FCS.
+    pub header: Bytes,
+    /// Whole frame of an acknowledgement.
+    pub ack_frame: Bytes,
+    /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
+    pub gap: Bytes,
+    /// Traffic class of data.
+    pub data_class: u8,
+    /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
+    /// whether they are prioritised: same class by default.
+    pub ack_class: u8,
+}
+
+impl Default for NicConfig {
+    fn default() -> Self {
+        Self {
+            mtu: Bytes::new(1024),
+            header: Bytes::new(62),
+            ack_frame: Bytes::new(66),
+            gap: Bytes::new(20),
+            data_class: 3,
+            ack_class: 3,
+        }
+    }
+}
+
+/// When a run ends: at the earliest of these. Without any: when all flows are done.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Stop {
+    /// No flow begins after this many have begun; the run ends when all of them are done.
+    pub flows: Option<u64>,
+    /// Simulated time at which everything ends, finished or not.
+    pub time: Option<Duration>,
+}
