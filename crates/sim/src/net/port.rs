@@ -1,0 +1,169 @@
+//! One end of a link: what leaves through it, and what has entered through it.
+
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
+
+use crate::fault::LossProcess;
+
+/// What every packet that passes a port needs: two cache lines.
+#[repr(align(64))]
+pub(crate) struct Port {
+    // Egress.
+    /// When the last bit (and the gap after it) has left.
+    pub(crate) busy_until: Instant,
+    /// Propagation delay to the peer.
+    pub(crate) delay: Duration,
+    /// Picoseconds per byte; zero if that is no whole number.
+    ps_per_byte: u64,
+    rate: Rate,
+    /// The port at the other end, in its partition's numbering.
+    pub(crate) peer: u32,
+    /// The partition of the port at the other end.
+    pub(crate) peer_partition: u16,
+    /// Bit per class: packets of it wait to leave.
+    pub(crate) waiting: u8,
+    /// Bit per class: the peer has paused it. All ones while the link is down.
+    pub(crate) paused: u8,
+    /// Whether a `PORT_FREE` event is pending.
+    pub(crate) free_pending: bool,
+    /// Whether the port belongs to a host.
+    pub(crate) is_host: bool,
+    /// Whether arrivals need a closer look: a loss process, or the link is down.
+    pub(crate) rare_arrivals: bool,
+    /// The host or switch it belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
+    /// Frames sent.
+    pub(crate) frames: u64,
+    /// Bytes sent.
+    pub(crate) bytes: u64,
+
+    // Ingress.
+    /// Bytes that entered here and are still in the switch (without those in the headroom of a
+    /// shared buffer).
+    pub(crate) buffered: u64,
+    /// Bytes in the headroom of a shared buffer.
+    pub(crate) in_headroom: u64,
+    /// Fixed threshold: X-OFF above it. Shared buffers compute theirs.
+    pub(crate) xoff: u64,
+    /// Above this nothing is accepted.
+    pub(crate) limit: u64,
+    /// Bit per class: the peer shall be paused.
+    pub(crate) pausing: u8,
+    /// Bit per class: the peer has been told so.
+    pub(crate) announced: u8,
+    /// Rolling hash of everything that arrived.
+    pub(crate) digest: u64,
+}
+
+/// What few events need.
+pub(crate) struct PortExtra {
+    pub(crate) id: PortId,
+    pub(crate) loss: Vec<LossRule>,
+    pub(crate) down: bool,
+    /// ECN marking at this output.
+    pub(crate) marking: Rng,
+    /// When a pause that is not refreshed runs out.
+    pub(crate) pause_expires: Instant,
+    /// Since when it is paused; meaningless unless it is.
+    pub(crate) paused_since: Instant,
+    /// Paused time of pauses that have ended.
+    pub(crate) paused_total: Duration,
+    /// When the `PAUSE_TIMER` event that counts will come; earlier ones are stale.
+    pub(crate) timer_at: Instant,
+    /// When the peer has to be reminded of its pause.
+    pub(crate) refresh_at: Instant,
+    pub(crate) pauses_sent: u64,
+    pub(crate) pause_frames: u64,
+    pub(crate) ingress_peak: u64,
+    pub(crate) drops: u64,
+    /// Values at the last sample.
+    pub(crate) sampled: Sampled,
+}
+
+/// A loss process and the packets it applies to.
+pub(crate) struct LossRule {
+    /// Bit 0: data, bit 1: acknowledgements, bit 2: pause frames.
+    pub(crate) kinds: u8,
+    pub(crate) process: LossProcess,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sampled {
+    pub(crate) paused: Duration,
+    pub(crate) busy: Duration,
+    pub(crate) drops: u64,
+}
+
+impl Port {
+    pub(crate) fn new(rate: Rate, delay: Duration, is_host: bool, owner: u32) -> Self {
+        Self {
+            busy_until: Instant::ZERO,
+            delay,
+            ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0),
+            rate,
+            peer: u32::MAX,
+            peer_partition: 0,
+            waiting: 0,
+            paused: 0,
+            free_pending: false,
+            is_host,
+            rare_arrivals: false,
+            owner,
+            frames: 0,
+            bytes: 0,
+            buffered: 0,
+            in_headroom: 0,
+            xoff: u64::MAX,
+            limit: u64::MAX,
+            pausing: 0,
+            announced: 0,
+            digest: 0,
+        }
+    }
+
+    /// How long `bytes` take on the wire.
+    #[inline]
+    pub(crate) fn serialisation(&self, bytes: u64) -> Duration {
+        if self.ps_per_byte != 0 {
+            Duration::from_ps(bytes * self.ps_per_byte)
+        } else {
+            self.rate.time_for(Bytes::new(bytes))
+        }
+    }
+
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// How long it has been transmitting up to `now`.
+    pub(crate) fn busy_time(&self, now: Instant, gap: u64) -> Duration {
+        // Rounding of odd rates is not worth a counter.
+        self.serialisation(self.bytes + self.frames * gap).saturating_sub(self.busy_until.since(now))
+    }
+}
+
+impl PortExtra {
+    pub(crate) fn new(id: PortId, marking: Rng) -> Self {
+        Self {
+            id,
+            loss: Vec::new(),
+            down: false,
+            marking,
+            pause_expires: Instant::ZERO,
+            paused_since: Instant::ZERO,
+            paused_total: Duration::ZERO,
+            timer_at: Instant::NEVER,
+            refresh_at: Instant::NEVER,
+            pauses_sent: 0,
+            pause_frames: 0,
+            ingress_peak: 0,
+            drops: 0,
+            sampled: Sampled::default(),
+        }
+    }
+
+    /// How long the port has been paused up to `now`.
+    pub(crate) fn paused_time(&self, paused: bool, now: Instant) -> Duration {
+        if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
+    }
+}
+
