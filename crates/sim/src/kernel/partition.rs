@@ -13,8 +13,8 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
-use selvedge_telemetry::{DropReason, Drops, FlowRow};
-use selvedge_units::{Bytes, Duration, HostId, Instant};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
+use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
 use super::schedule::{Event, Schedule};
@@ -24,8 +24,8 @@ use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Port, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::topology::Routes;
-use crate::workload::{ClosedLoop, FlowSpec, Generator};
+use crate::topology::{Framing, Graph, Paths, Routes};
+use crate::workload::{FlowSpec, Workload};
 
 /// Kinds of events, in the order in which simultaneous ones are handled.
 pub(crate) mod kind {
@@ -65,15 +65,20 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
+    /// One partition holds everything: what a flow's end releases elsewhere begins at once.
+    pub(crate) alone: bool,
     pub(crate) seed: u64,
-    pub(crate) graph: crate::topology::Graph,
-    pub(crate) mtu: Bytes,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) paths: Paths,
+    pub(crate) framing: Framing,
 }
 
 /// Where a host hangs.
 #[derive(Clone, Copy)]
 pub(crate) struct Attachment {
+    /// Index of its leaf switch among the leaves; `u32::MAX` where two hosts stand back to back.
     pub(crate) leaf: u32,
+    /// The leaf's port towards it.
     pub(crate) port: u16,
 }
 
@@ -125,17 +130,15 @@ pub(crate) struct Partition {
     pub(crate) hosts: Vec<Host>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
-    /// Flows that begin by themselves. Every partition has a copy and skips foreign sources.
-    pub(crate) arrivals: Option<Box<dyn Generator>>,
+    /// Where flows come from. Every partition has a copy and skips foreign sources.
+    pub(crate) workload: Workload,
+    /// The next flow that begins by itself.
     pub(crate) next_arrival: Option<FlowSpec>,
-    pub(crate) dependents: crate::workload::Dependents,
-    pub(crate) loops: Vec<ClosedLoop>,
     pub(crate) rows: Vec<FlowRow>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     pub(crate) flows_started: u64,
     pub(crate) flows_finished: u64,
-    pub(crate) senders_open: u64,
 }
 
 impl Partition {
@@ -292,6 +295,89 @@ impl Partition {
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }
+    }
+
+    /// Whether flows are still to begin by themselves.
+    pub(crate) fn expects_arrivals(&self) -> bool {
+        self.next_arrival.is_some()
+    }
+
+    /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
+    pub(crate) fn set_down(&mut self, at: u32, down: bool) {
+        let extra = &mut self.extras[at as usize];
+        if extra.down == down {
+            return;
+        }
+        extra.down = down;
+        let has_loss = !extra.loss.is_empty();
+        let port = &mut self.ports[at as usize];
+        port.rare_arrivals = down || has_loss;
+        if down {
+            if port.paused != 0 {
+                extra.paused_total += self.now.since(extra.paused_since);
+            }
+            port.paused = u8::MAX;
+            self.flush(at);
+        } else {
+            port.paused = 0;
+            // A pause that the other end was told of ended with the link.
+            port.announced = 0;
+            self.kick(at);
+        }
+    }
+
+    /// Drops everything that waits for port `at`.
+    fn flush(&mut self, at: u32) {
+        while self.ports[at as usize].waiting != 0 {
+            let class = self.ports[at as usize].waiting.ilog2();
+            let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+            let slot = line.pop(&mut self.queues, &self.pool);
+            if line.is_empty() {
+                self.ports[at as usize].waiting &= !(1 << class);
+            }
+            let held = self.pool.get(slot);
+            let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
+            let switch = self.ports[at as usize].owner;
+            self.release(switch, ingress, frame);
+            self.drop_packet(ingress, slot, DropReason::LinkDown);
+        }
+    }
+
+    /// Adds this partition's share to the record of a run that ended at `now`.
+    pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
+        self.totals(now, &mut record.ports);
+        for (port, extra) in self.ports.iter().zip(&self.extras) {
+            record.packet_hops += port.frames;
+            record.pause_frames += extra.pause_frames;
+            record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
+            // Summed, so that the order of ports and partitions does not matter; mixed with the
+            // port's number, so that two ports do not trade places unseen.
+            record.fingerprint =
+                record.fingerprint.wrapping_add(mix64(port.digest ^ mix64(u64::from(extra.id.0) + 1)));
+        }
+        for host in &self.hosts {
+            let stats = host.nic.stats();
+            record.data_sent += stats.data_sent;
+            record.retransmissions += stats.retransmissions;
+            record.spurious_retransmissions += stats.duplicates;
+            record.goodput += Bytes::new(stats.goodput);
+            record.timeouts += stats.timeouts;
+            record.nacks_sent += stats.nacks_sent;
+            record.acks_sent += stats.acks_sent;
+        }
+        record.data_delivered += self.tally.delivered[0];
+        record.acks_delivered += self.tally.delivered[1];
+        record.ecn_marks += self.tally.ecn_marks;
+        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
+        for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
+            total.add(mine);
+        }
+        for packet in self.pool.live() {
+            record.in_flight[kind_of(packet)] += 1;
+        }
+        record.events += self.events;
+        record.flows_started += self.flows_started;
+        record.flows_finished += self.flows_finished;
     }
 
     /// The local number of a host of this partition.

@@ -16,7 +16,7 @@ use selvedge_units::{Duration, Instant};
 use super::build::{Built, Change, build};
 use super::deadlock::Watch;
 use super::partition::{Outbox, Partition};
-use crate::config::SimConfig;
+use crate::config::{SimConfig, Stop};
 use crate::error::{ConfigError, Library};
 
 /// How one run is spread over processors. Results do not depend on it.
@@ -44,11 +44,11 @@ pub fn run(
     parallel: Parallel,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, ConfigError> {
-    let Built { partitions, changes, lookahead } = build(config, library, parallel.partitions.max(1))?;
+    let Built { partitions, places, changes, lookahead } = build(config, library, parallel.partitions.max(1))?;
     let count = partitions.len();
     let partitions: Vec<Mutex<Partition>> = partitions.into_iter().map(Mutex::new).collect();
     let threads = parallel.threads.clamp(1, count);
-    let mut run = Run::new(config, &partitions, changes, lookahead, observer);
+    let mut run = Run::new(config, &partitions, places, changes, lookahead, observer);
 
     if threads == 1 {
         while let Some(end) = run.between_windows() {
@@ -131,6 +131,8 @@ fn exchange(partitions: &[Mutex<Partition>]) {
 /// What happens between windows, on one thread with the whole fabric in view.
 struct Run<'a> {
     partitions: &'a [Mutex<Partition>],
+    /// Partition and local number of each port.
+    places: Vec<(u16, u32)>,
     observer: &'a mut dyn Observer,
     lookahead: Duration,
     /// Failures and repairs to come, latest first.
@@ -150,12 +152,14 @@ impl<'a> Run<'a> {
     fn new(
         config: &SimConfig,
         partitions: &'a [Mutex<Partition>],
+        places: Vec<(u16, u32)>,
         changes: Vec<Change>,
         lookahead: Duration,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
             partitions,
+            places,
             observer,
             lookahead,
             changes,
@@ -163,7 +167,7 @@ impl<'a> Run<'a> {
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             now: Instant::ZERO,
-            watch: Watch::new(config.stop.stall()),
+            watch: Watch::new(Stop::STALL),
             flows: Vec::new(),
             ports: Vec::new(),
             record: RunRecord::default(),
@@ -240,18 +244,20 @@ impl<'a> Run<'a> {
 
     fn change_links(&mut self) {
         while let Some(change) = self.changes.pop_if(|change| change.at == self.now) {
-            let routes = change.routes.map(Arc::new);
             for partition in self.partitions {
                 let mut partition = lock(partition);
                 partition.now = self.now;
-                for &(link, down) in &change.links {
-                    partition.set_link(link, down);
-                }
-                if let Some(routes) = &routes {
+                if let Some(routes) = &change.routes {
                     partition.routes = Arc::clone(routes);
                 }
             }
+            for (port, down) in change.ports {
+                let (partition, at) = self.places[port.index()];
+                lock(&self.partitions[partition as usize]).set_down(at, down);
+            }
         }
+        // A repaired port may have sent something at once.
+        exchange(self.partitions);
     }
 
     /// Reports what is left and adds everything up.
