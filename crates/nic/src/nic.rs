@@ -315,11 +315,12 @@ impl Nic {
     #[inline]
     fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
-        if !state.queued && matches!(state.sender.next(now), Next::Send(_)) {
+        let next = state.sender.next(now);
+        if !state.queued && matches!(next, Next::Send(_)) {
             state.queued = true;
             self.ready.push_back(slot);
         }
-        if let Some(at) = state.sender.poll_timeout()
+        if let Some(at) = state.sender.deadline(next)
             && at < state.armed
         {
             state.armed = at;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
-use selvedge_transport::TransportConfig;
+use selvedge_transport::{CongestionConfig, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +170,42 @@ impl Default for NicConfig {
             data_class: 3,
             ack_class: 3,
         }
+    }
+}
+
+/// The engines at both ends of every queue pair.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TransportConfig {
+    /// Loss recovery.
+    pub recovery: RecoveryConfig,
+    /// Congestion control.
+    #[serde(default = "no_congestion_control")]
+    pub congestion: CongestionConfig,
+}
+
+fn no_congestion_control() -> CongestionConfig {
+    CongestionConfig::None(Default::default())
+}
+
+impl NicConfig {
+    /// Bytes of headers and trailers on each data frame, with those that the recovery scheme adds.
+    pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
+        self.header + transport.recovery.extra_header()
+    }
+    /// How payload becomes what a link carries.
+    pub fn framing(&self, transport: &TransportConfig) -> Framing {
+        Framing { mtu: self.mtu, overhead: self.data_header(transport) + self.gap }
+    }
+}
+
+impl TransportConfig {
+    pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
+        let framing = nic.framing(self);
+        SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
+    }
+    pub(crate) fn receiver(&self) -> ReceiverConfig {
+        ReceiverConfig { recovery: self.recovery }
     }
 }
 

@@ -10,11 +10,13 @@ use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::schedule::Schedule;
 use crate::config::{BufferConfig, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
+use crate::net::forward::Forwarding;
 use crate::net::host::Host;
 use crate::net::pool::Pool;
-use crate::net::port::{Port, PortExtra};
+use crate::net::port::{Egress, Ingress, PortExtra, Size};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch};
+use selvedge_transport::Scheme;
 use crate::topology::{Graph, Link, Node, Paths, Ports, Routes};
 
 /// A fabric ready to run.
@@ -33,7 +35,7 @@ pub(crate) struct Change {
     pub(crate) at: Instant,
     /// Ports (both ends of each link) and whether they are down from now on.
     pub(crate) ports: Vec<(PortId, bool)>,
-    pub(crate) routes: Option<Arc<Routes>>,
+    pub(crate) forwarding: Option<Arc<Forwarding>>,
 }
 
 /// Numbers of ports over the whole fabric: hosts first, then switch by switch.
@@ -143,23 +145,25 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
     let link_ports = numbering.of_links(&graph);
     let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
 
-    let workload = || config.workload.build(&config.build_env(&graph, &paths, library));
+    let workload = || config.workload.build(&0);
     let first_workload = workload()?;
     // Triggers act at once, wherever the flow that they release begins.
     let wanted = if first_workload.has_triggers() { 1 } else { wanted };
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
     let fabric = Arc::new(fabric(config, &graph, &routes, paths, &cut, lookahead)?);
+    let forwarding = Arc::new(forwarding(&routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
     for index in 0..cut.count {
         partitions.push(Partition {
             index: index as u16,
             fabric: Arc::clone(&fabric),
-            routes: Arc::clone(&routes),
+            forwarding: Arc::clone(&forwarding),
             schedule: schedule_for(&graph, config, cut.count),
             now: Instant::ZERO,
             pool: Pool::new(),
-            ports: Vec::new(),
+            egress: Vec::new(),
+            ingress: Vec::new(),
             extras: Vec::new(),
             lines: Vec::new(),
             queues: Vec::new(),
@@ -173,6 +177,7 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             events: 0,
             flows_started: 0,
             flows_finished: 0,
+            flows_closed: 0,
         });
     }
     let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
@@ -181,14 +186,21 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
         let (partition, at) = places[link_ports[link as usize][end].index()];
         let partition = &mut partitions[partition as usize];
         partition.extras[at as usize].loss.push(rule);
-        partition.ports[at as usize].rare_arrivals = true;
+        partition.ingress[at as usize].rare_arrivals = true;
     })?;
     for partition in &mut partitions {
+        partition.lay_lines();
         partition.next_arrival = partition.workload.next_flow();
         partition.schedule_next_arrival();
     }
     let changes = changes(config, &graph, &link_ports)?;
     Ok(Built { partitions, places, changes, lookahead })
+}
+
+fn forwarding(routes: &Routes) -> Result<Forwarding, ConfigError> {
+    Forwarding::new(routes).ok_or_else(|| {
+        ConfigError::new("topology", "a switch has more than 4,095 equal paths to some host: give it fewer parallel links")
+    })
 }
 
 /// What all partitions share.
@@ -203,7 +215,7 @@ fn fabric(
     let classes = Classes::of(&config.nic);
     let pfc = &config.switch.pfc;
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
-    let frame_limit = config.nic.mtu + config.nic.header;
+    let frame_limit = config.nic.mtu + config.nic.data_header(&config.transport);
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
@@ -217,13 +229,13 @@ fn fabric(
     Ok(Fabric {
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
-            header: config.nic.header.get() as u16,
+            header: config.nic.data_header(&config.transport).get() as u16,
             ack_frame: config.nic.ack_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             data_class: classes.data,
             ack_class: classes.ack,
             ecn_capable: config.switch.ecn.enabled,
-            sender: config.transport.sender(),
+            sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
         },
         buffer: config.switch.buffer,
@@ -233,6 +245,8 @@ fn fabric(
         quanta: pfc.quanta,
         ecn: config.switch.ecn,
         gap: config.nic.gap.get(),
+        full_frame: frame_limit.get(),
+        ack_frame: config.nic.ack_frame.get(),
         classes: classes.count,
         attachment: hosts
             .map(|host| Attachment {
@@ -242,8 +256,7 @@ fn fabric(
             .collect(),
         home: home.collect(),
         lookahead,
-        unacknowledged: !config.transport.acknowledges(),
-        alone: cut.count == 1,
+        unacknowledged: !config.transport.recovery.acknowledges(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -279,8 +292,8 @@ impl Classes {
 fn schedule_for(graph: &Graph, config: &SimConfig, partitions: usize) -> Schedule {
     let frame = config.nic.mtu + config.nic.header + config.nic.gap;
     let reach = graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max();
-    // Half of all links busy with full frames in both directions, two events each.
-    let per_us = |link: &Link| 1_000_000 * 2 / link.rate.time_for(frame).as_ps().max(1);
+    // Half of all links busy with full frames in both directions; one event in four is odd.
+    let per_us = |link: &Link| 1_000_000 / 4 / link.rate.time_for(frame).as_ps().max(1);
     let events_per_us: u64 = graph.links.iter().map(per_us).sum();
     Schedule::tuned(reach.unwrap_or(1), events_per_us / partitions as u64)
 }
@@ -297,11 +310,12 @@ fn populate(
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
     let mut add_port = |partition: &mut Partition, id: PortId, link: &Link, is_host: bool, owner: u32| {
-        let at = partition.ports.len() as u32;
+        let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
-        partition.ports.push(Port::new(link.rate, link.delay, is_host, owner));
+        partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
+        partition.ingress.push(Ingress::new(is_host, owner));
         let marking = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
-        partition.extras.push(PortExtra::new(id, marking));
+        partition.extras.push(PortExtra::new(id, link.rate, marking));
         let classes = partition.fabric.classes as usize;
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         at
@@ -316,12 +330,12 @@ fn populate(
         let partition = &mut partitions[cut.switches[id.index()] as usize];
         let ports = numbering.ports.of(id);
         let owner = partition.switches.len() as u32;
-        let first_port = partition.ports.len() as u32;
+        let first_port = partition.egress.len() as u32;
         for (offset, port) in (0..).zip(ports) {
             let link = &graph.links[port.link as usize];
             let global = PortId(numbering.first[id.index()] + offset);
             let at = add_port(partition, global, link, false, owner);
-            set_thresholds(&mut partition.ports[at as usize], config);
+            set_thresholds(&mut partition.ingress[at as usize], link, config);
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(_) => ports.len() as u32,
@@ -337,7 +351,7 @@ fn populate(
             }
         };
         partition.switches.push(Switch {
-            id: id.0,
+            id,
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             ports: ports.len() as u32,
@@ -352,12 +366,12 @@ fn populate(
 }
 
 /// Fixed thresholds of an input with a buffer of its own.
-fn set_thresholds(port: &mut Port, config: &SimConfig) {
+fn set_thresholds(port: &mut Ingress, link: &Link, config: &SimConfig) {
     let BufferConfig::InputQueued(own) = config.switch.buffer else { return };
     let Some(buffer) = own.per_port.resolve(|| None) else { return };
     port.limit = buffer.get();
     if config.switch.pfc.enabled {
-        let headroom = config.switch.pfc.headroom_on(port.rate(), port.delay, &config.nic);
+        let headroom = config.switch.pfc.headroom_on(link.rate, link.delay, &config.nic);
         port.xoff = buffer.saturating_sub(headroom).get();
     }
 }
@@ -367,8 +381,10 @@ fn connect(partitions: &mut [Partition], link_ports: &[[PortId; 2]], places: &[(
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
-            let port = &mut partitions[partition as usize].ports[at as usize];
+            let port = &mut partitions[partition as usize].egress[at as usize];
             (port.peer_partition, port.peer) = (peer_partition, peer);
         }
     }
 }
+
+fn changes(_: &SimConfig, _: &Graph, _: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> { Ok(Vec::new()) }

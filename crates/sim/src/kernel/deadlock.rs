@@ -66,7 +66,7 @@ impl Watch {
         let mut frames = BTreeMap::new();
         let mut stuck = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
-            for (at, port) in (0..).zip(&partition.ports) {
+            for (at, port) in (0..).zip(&partition.egress) {
                 // What waits and may not leave.
                 if port.waiting & port.paused == 0 || port.is_host {
                     continue;
@@ -108,9 +108,9 @@ impl Watch {
 
 /// The outputs that hold packets which came from the paused port `place`.
 fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> Vec<Place> {
-    let port = &partitions[index].ports[at as usize];
+    let port = &partitions[index].egress[at as usize];
     let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
-    let entry = &there.ports[peer as usize];
+    let entry = &there.egress[peer as usize];
     if entry.is_host {
         return Vec::new();
     }
@@ -127,13 +127,13 @@ fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P])
 
 fn describe<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> PausedHop {
     let partition = &partitions[index];
-    let port = &partition.ports[at as usize];
+    let port = &partition.egress[at as usize];
     let name = |partition: &Partition, at: u32| {
-        let port = &partition.ports[at as usize];
+        let port = &partition.egress[at as usize];
         let node = if port.is_host {
             Node::Host(partition.hosts[port.owner as usize].id)
         } else {
-            Node::Switch(selvedge_units::SwitchId(partition.switches[port.owner as usize].id))
+            Node::Switch(partition.switches[port.owner as usize].id)
         };
         partition.fabric.graph.name(node).to_owned()
     };

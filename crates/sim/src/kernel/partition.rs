@@ -19,12 +19,13 @@ use selvedge_wire::{Packet, Repr};
 
 use super::schedule::{Event, Schedule};
 use crate::config::{BufferConfig, EcnConfig};
+use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
 use crate::net::pool::{Pool, Slot};
-use crate::net::port::{Port, PortExtra};
+use crate::net::port::{Egress, Ingress, PortExtra, Size};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::topology::{Framing, Graph, Paths, Routes};
+use crate::topology::{Framing, Graph, Paths};
 use crate::workload::{FlowSpec, Workload};
 
 /// Kinds of events, in the order in which simultaneous ones are handled.
@@ -55,6 +56,9 @@ pub(crate) struct Fabric {
     pub(crate) quanta: u16,
     pub(crate) ecn: EcnConfig,
     pub(crate) gap: u64,
+    /// Frames of the usual sizes.
+    pub(crate) full_frame: u64,
+    pub(crate) ack_frame: u64,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
@@ -65,12 +69,23 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
-    /// One partition holds everything: what a flow's end releases elsewhere begins at once.
-    pub(crate) alone: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
     pub(crate) framing: Framing,
+}
+
+impl Fabric {
+    #[inline]
+    fn size_of(&self, frame: u64) -> Size {
+        if frame == self.full_frame {
+            Size::Full
+        } else if frame == self.ack_frame {
+            Size::Ack
+        } else {
+            Size::Odd
+        }
+    }
 }
 
 /// Where a host hangs.
@@ -118,11 +133,12 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
 pub(crate) struct Partition {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
-    pub(crate) routes: Arc<Routes>,
+    pub(crate) forwarding: Arc<Forwarding>,
     pub(crate) schedule: Schedule,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) egress: Vec<Egress>,
+    pub(crate) ingress: Vec<Ingress>,
     pub(crate) extras: Vec<PortExtra>,
     pub(crate) lines: Vec<Line>,
     pub(crate) queues: Vec<Queue>,
@@ -138,7 +154,10 @@ pub(crate) struct Partition {
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     pub(crate) flows_started: u64,
+    /// Flows whose receiver has everything; counted where they end.
     pub(crate) flows_finished: u64,
+    /// Flows whose sender knows that; counted where they begin.
+    pub(crate) flows_closed: u64,
 }
 
 impl Partition {
@@ -146,18 +165,17 @@ impl Partition {
     pub(crate) fn run_until(&mut self, end: Instant) {
         let limit = end.as_ps();
         loop {
-            let (pool, ports) = (&self.pool, &self.ports);
-            let on_open = |event: &Event| {
+            let (pool, ingress, egress) = (&self.pool, &self.ingress, &self.egress);
+            let upcoming = |event: &Event| {
+                let at = event.entity() as usize;
                 if event.kind() == kind::ARRIVAL {
                     pool.prefetch(event.payload);
-                }
-                if matches!(event.kind(), kind::ARRIVAL | kind::PORT_FREE)
-                    && let Some(port) = ports.get(event.entity() as usize)
-                {
-                    super::prefetch(port);
+                    ingress.get(at).map(super::prefetch);
+                } else {
+                    egress.get(at).map(super::prefetch);
                 }
             };
-            let Some(event) = self.schedule.pop_before(limit, on_open) else { break };
+            let Some(event) = self.schedule.pop_before(limit, upcoming) else { break };
             self.now = Instant::from_ps(event.time);
             self.events += 1;
             let entity = event.entity();
@@ -180,21 +198,19 @@ impl Partition {
     /// A packet's last bit has reached port `at`.
     #[inline]
     fn on_arrival(&mut self, at: u32, slot: Slot) {
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.ingress[at as usize];
         let packet = &self.pool.get(slot).packet;
         port.digest = fold(port.digest, self.now, packet);
+        let (owner, is_host) = (port.owner, port.is_host);
         if port.rare_arrivals && self.is_lost(at, slot) {
             return;
         }
-        let port = &self.ports[at as usize];
         if let Repr::Pause(pause) = self.pool.get(slot).packet.repr {
-            self.on_pause(at, pause);
-            self.tally.delivered[2] += 1;
-            self.pool.take(slot);
-        } else if port.is_host {
-            self.arrive_at_host(port.owner, at, slot);
+            self.take_pause(at, slot, pause);
+        } else if is_host {
+            self.arrive_at_host(owner, at, slot);
         } else {
-            self.arrive_at_switch(port.owner, at, slot);
+            self.arrive_at_switch(owner, at, slot);
         }
     }
 
@@ -222,33 +238,47 @@ impl Partition {
         let packet = self.pool.take(slot);
         self.extras[at as usize].drops += 1;
         self.tally.drops[kind_of(&packet)].count(reason);
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.ingress[at as usize];
         port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
     }
 
-    /// Puts a packet on the wire of port `at`, which is free.
+    /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
     #[inline]
-    pub(crate) fn transmit(&mut self, at: u32, slot: Slot) {
-        let port = &mut self.ports[at as usize];
+    pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
+        let port = &mut self.egress[at as usize];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
         let frame = u64::from(self.pool.get(slot).packet.frame);
-        port.busy_until = self.now + port.serialisation(frame + self.fabric.gap);
+        port.busy_until = self.now + port.serialisation(frame + self.fabric.gap, || self.extras[at as usize].rate);
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
-        let (peer, partition) = (port.peer, port.peer_partition);
-        if partition == self.index {
-            self.schedule(arrival, kind::ARRIVAL, peer, slot);
+        let peer = port.peer;
+        let size = self.fabric.size_of(frame);
+        if port.peer_partition == self.index {
+            let line = port.arrival_lines[size as usize];
+            self.schedule.push_line(line, Event::new(arrival, kind::ARRIVAL, peer, slot));
         } else {
-            let packet = self.pool.take(slot);
-            self.outboxes[partition as usize].parcels.push(Parcel { at: arrival, port: peer, packet });
+            let outbox = &mut self.outboxes[port.peer_partition as usize];
+            outbox.parcels.push(Parcel { at: arrival, port: peer, packet: self.pool.take(slot) });
+        }
+        size
+    }
+
+    /// Comes back to port `at` when what it has just begun to send has left.
+    #[inline]
+    pub(crate) fn return_when_free(&mut self, at: u32, size: Size) {
+        let port = &mut self.egress[at as usize];
+        if !port.free_pending {
+            port.free_pending = true;
+            let event = Event::new(port.busy_until, kind::PORT_FREE, at, 0);
+            self.schedule.push_line(port.free_lines[size as usize], event);
         }
     }
 
     /// Makes port `at` serve what waits: now if it is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.egress[at as usize];
         if port.free_pending {
             return;
         }
@@ -261,28 +291,22 @@ impl Partition {
         }
     }
 
+    #[inline]
     fn on_port_free(&mut self, at: u32) {
-        self.ports[at as usize].free_pending = false;
+        self.egress[at as usize].free_pending = false;
         self.serve(at);
     }
 
     /// Sends the next packet of a free port, if there is one, and comes back when it is free again
     /// if more waits.
     fn serve(&mut self, at: u32) {
-        let port = &self.ports[at as usize];
-        let more = if port.pausing != port.announced {
+        let port = &self.egress[at as usize];
+        if port.pause_due {
             self.send_pause(at);
-            true
         } else if port.is_host {
-            self.serve_host(port.owner, at)
+            self.serve_host(port.owner, at);
         } else {
-            self.serve_switch(at)
-        };
-        let port = &mut self.ports[at as usize];
-        if more && !port.free_pending {
-            port.free_pending = true;
-            let free_at = port.busy_until;
-            self.schedule(free_at, kind::PORT_FREE, at, 0);
+            self.serve_switch(at);
         }
     }
 
@@ -295,6 +319,34 @@ impl Partition {
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }
+    }
+
+    /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
+    pub(crate) fn lay_lines(&mut self) {
+        let mut ports_by_delay = std::collections::BTreeMap::new();
+        let sizes = [(Size::Full, self.fabric.full_frame), (Size::Ack, self.fabric.ack_frame)];
+        let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
+            for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
+                for (size, frame) in sizes {
+                    let free = port.serialisation(frame + self.fabric.gap, || extra.rate);
+                    visit(port, size, free.as_ps(), (free + port.delay).as_ps());
+                }
+            }
+        };
+        each(&mut |_, _, free, arrival| {
+            *ports_by_delay.entry(free).or_insert(0u32) += 1;
+            *ports_by_delay.entry(arrival).or_insert(0u32) += 1;
+        });
+        let mut delays: Vec<_> = ports_by_delay.into_iter().map(|(delay, ports)| (u32::MAX - ports, delay)).collect();
+        delays.sort_unstable();
+        for (_, delay) in delays {
+            self.schedule.line_for(delay);
+        }
+        let schedule = &mut self.schedule;
+        each(&mut |port, size, free, arrival| {
+            port.free_lines[size as usize] = schedule.line_for(free);
+            port.arrival_lines[size as usize] = schedule.line_for(arrival);
+        });
     }
 
     /// Whether flows are still to begin by themselves.
@@ -310,8 +362,8 @@ impl Partition {
         }
         extra.down = down;
         let has_loss = !extra.loss.is_empty();
-        let port = &mut self.ports[at as usize];
-        port.rare_arrivals = down || has_loss;
+        self.ingress[at as usize].rare_arrivals = down || has_loss;
+        let port = &mut self.egress[at as usize];
         if down {
             if port.paused != 0 {
                 extra.paused_total += self.now.since(extra.paused_since);
@@ -321,23 +373,24 @@ impl Partition {
         } else {
             port.paused = 0;
             // A pause that the other end was told of ended with the link.
-            port.announced = 0;
+            self.ingress[at as usize].announced = 0;
+            self.note_pause_due(at);
             self.kick(at);
         }
     }
 
     /// Drops everything that waits for port `at`.
     fn flush(&mut self, at: u32) {
-        while self.ports[at as usize].waiting != 0 {
-            let class = self.ports[at as usize].waiting.ilog2();
+        while self.egress[at as usize].waiting != 0 {
+            let class = self.egress[at as usize].waiting.ilog2();
             let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
             let slot = line.pop(&mut self.queues, &self.pool);
             if line.is_empty() {
-                self.ports[at as usize].waiting &= !(1 << class);
+                self.egress[at as usize].waiting &= !(1 << class);
             }
             let held = self.pool.get(slot);
             let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-            let switch = self.ports[at as usize].owner;
+            let switch = self.egress[at as usize].owner;
             self.release(switch, ingress, frame);
             self.drop_packet(ingress, slot, DropReason::LinkDown);
         }
@@ -346,14 +399,14 @@ impl Partition {
     /// Adds this partition's share to the record of a run that ended at `now`.
     pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
         self.totals(now, &mut record.ports);
-        for (port, extra) in self.ports.iter().zip(&self.extras) {
+        for ((port, entry), extra) in self.egress.iter().zip(&self.ingress).zip(&self.extras) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;
             record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
             // Summed, so that the order of ports and partitions does not matter; mixed with the
             // port's number, so that two ports do not trade places unseen.
             record.fingerprint =
-                record.fingerprint.wrapping_add(mix64(port.digest ^ mix64(u64::from(extra.id.0) + 1)));
+                record.fingerprint.wrapping_add(mix64(entry.digest ^ mix64(u64::from(extra.id.0) + 1)));
         }
         for host in &self.hosts {
             let stats = host.nic.stats();

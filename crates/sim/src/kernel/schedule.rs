@@ -1,16 +1,19 @@
-//! What happens next: a bucketed timing wheel.
+//! What happens next: delay lines, and a timing wheel for the rest.
 //!
 //! Design notes.
-//! 1. *Order.* Events are ordered by `(time, kind, entity)`. Nothing depends on when an event was
-//!    scheduled, so the order is the same for any number of partitions and threads. Two events with
-//!    the same three are the same event: handlers treat the second as a repetition.
-//! 2. *Buckets.* The near future is cut into buckets of 2^shift picoseconds. An event within the
-//!    horizon is linked into its bucket unsorted (one store into a hot array, one into a recycled
-//!    node). A bucket is sorted when it is opened; with a handful of events each that costs less
-//!    than any heap. A two-level bitmap finds the next bucket that holds something.
-//! 3. *Far events* (retransmission timeouts, pause refreshes) wait in a heap until their bucket
-//!    comes into the horizon.
-//! 4. *Opening is the moment to prefetch*: the caller learns which entities the bucket will touch.
+//! 1. *Order.* Events are handled in the order of `(time, kind, entity)`; events that are scheduled
+//!    for the present come after those already pending for it. Nothing depends on when an event was
+//!    scheduled otherwise, so every node sees the same order for any number of partitions and
+//!    threads. Two events with the same three are the same event: handlers treat the second as a
+//!    repetition.
+//! 2. *Delay lines.* Most events lie a fixed time ahead: a full frame's serialisation, the same plus a
+//!    link's delay, an acknowledgement's. What takes equally long comes out in the order in which it
+//!    went in, so each such time has a plain queue, and finding the next event is a glance at the
+//!    heads of a few queues. No sorting, no heap, and the queues say what to prefetch.
+//! 3. *The wheel* takes the rest (odd sizes, wake-ups). The near future is cut into buckets of 2^shift
+//!    picoseconds, filled unsorted and sorted when opened; a two-level bitmap finds the next one.
+//! 4. *Far events* (retransmission timeouts, pause refreshes) wait in a heap until their bucket
+//!    comes into the wheel's horizon.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,18 +22,18 @@ use selvedge_units::Instant;
 
 /// One thing to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// When.
-    pub time: u64,
+    pub(crate) time: u64,
     /// What and to whom: `kind << 28 | entity`.
-    pub key: u32,
+    pub(crate) key: u32,
     /// A handle for the handler; not part of the order.
-    pub payload: u32,
+    pub(crate) payload: u32,
 }
 
 impl Event {
     /// The largest entity number.
-    pub const MAX_ENTITY: u32 = (1 << 28) - 1;
+    pub(crate) const MAX_ENTITY: u32 = (1 << 28) - 1;
 
     #[inline]
     pub(crate) fn new(at: Instant, kind: u32, entity: u32, payload: u32) -> Self {
@@ -51,6 +54,270 @@ impl Event {
     }
 }
 
+/// Which delay line an event goes into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Line(u8);
+
+impl Line {
+    /// None: the wheel.
+    pub(crate) const WHEEL: Self = Self(0);
+}
+
+/// The pending events of one partition.
+pub(crate) struct Schedule {
+    /// The first event of each line and of the wheel, earliest first.
+    heads: [Head; LINES],
+    /// Lines in use, the wheel included.
+    used: usize,
+    lines: [DelayLine; LINES],
+    /// Delay of each line.
+    delays: [u64; LINES],
+    /// Events of the present that wait for their turn: those from `next_tie` on.
+    ties: Vec<Event>,
+    next_tie: usize,
+    wheel: Wheel,
+}
+
+/// When the first event of a line comes; [`NEVER`] if there is none.
+#[derive(Clone, Copy)]
+struct Head {
+    time: u64,
+    line: usize,
+}
+
+/// The most lines: the wheel and fifteen delays.
+const LINES: usize = 16;
+const NEVER: u64 = u64::MAX;
+
+impl Schedule {
+    /// A schedule without delay lines; its wheel has `count` (a power of two, at least 4096) buckets
+    /// of `2^shift` picoseconds.
+    pub(crate) fn new(shift: u32, count: usize) -> Self {
+        Self {
+            heads: std::array::from_fn(|line| Head { time: NEVER, line }),
+            used: 1,
+            lines: std::array::from_fn(|_| DelayLine::default()),
+            delays: [0; LINES],
+            ties: Vec::new(),
+            next_tie: 0,
+            wheel: Wheel::new(shift, count),
+        }
+    }
+
+    /// A schedule for a fabric in which about `events_per_us` events per microsecond are odd enough
+    /// for the wheel, most of them less than `reach_ps` ahead.
+    pub(crate) fn tuned(reach_ps: u64, events_per_us: u64) -> Self {
+        // About two events in a bucket, between 64 ps and 1 us wide.
+        let width = (2_000_000 / events_per_us.max(1)).clamp(64, 1 << 20);
+        let count = (reach_ps / width).next_power_of_two().clamp(4096, 1 << 16);
+        // A long reach must fit: rather wider buckets than arrivals in the heap.
+        let width = width.max(reach_ps.div_ceil(count));
+        Self::new(width.next_power_of_two().ilog2(), count as usize)
+    }
+
+    /// The line for events `delay` picoseconds ahead; the wheel if there are too many lines.
+    pub(crate) fn line_for(&mut self, delay: u64) -> Line {
+        if let Some(line) = (1..self.used).find(|&line| self.delays[line] == delay) {
+            return Line(line as u8);
+        }
+        if self.used == LINES {
+            return Line::WHEEL;
+        }
+        self.delays[self.used] = delay;
+        self.used += 1;
+        Line((self.used - 1) as u8)
+    }
+
+    /// Adds an event, not earlier than the last one popped.
+    #[inline]
+    pub(crate) fn push(&mut self, event: Event) {
+        self.push_line(Line::WHEEL, event);
+    }
+
+    /// Adds an event that lies the line's delay ahead of the last one popped.
+    #[inline]
+    pub(crate) fn push_line(&mut self, line: Line, event: Event) {
+        let at = line.0 as usize & (LINES - 1);
+        if at == 0 {
+            self.push_wheel(event);
+        } else if self.lines[at].push(event) {
+            self.move_up(at, event.time);
+        }
+    }
+
+    #[inline(never)]
+    fn push_wheel(&mut self, event: Event) {
+        self.wheel.push(event);
+        self.move_up(0, event.time);
+    }
+
+    /// A line's first event comes at `time`, if that is earlier than it was.
+    fn move_up(&mut self, line: usize, time: u64) {
+        let Some(mut at) = self.heads.iter().position(|head| head.line == line) else { return };
+        if time >= self.heads[at].time {
+            return;
+        }
+        while at > 0 && self.heads[at - 1].time > time {
+            self.heads[at] = self.heads[at - 1];
+            at -= 1;
+        }
+        self.heads[at] = Head { time, line };
+    }
+
+    /// The first line's next event comes at `time`: puts it where it belongs.
+    #[inline]
+    fn move_first_down(&mut self, line: usize, time: u64) {
+        let mut at = 0;
+        while at + 1 < LINES && self.heads[at + 1].time < time {
+            self.heads[at] = self.heads[at + 1];
+            at += 1;
+        }
+        self.heads[at] = Head { time, line };
+    }
+
+    /// The time of the next event; `None` if there is none.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        let time = self.ties.get(self.next_tie).map_or(self.heads[0].time, |event| event.time);
+        (time != NEVER).then_some(time)
+    }
+
+    /// Takes the next event, if it is earlier than `limit`. `upcoming` is shown an event that comes
+    /// soon, for prefetching.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, limit: u64, upcoming: impl Fn(&Event)) -> Option<Event> {
+        if let Some(event) = self.ties.get(self.next_tie) {
+            self.next_tie += 1;
+            return Some(*event);
+        }
+        let time = self.heads[0].time;
+        if time >= limit {
+            return None;
+        }
+        let event = self.take_first(&upcoming);
+        if self.heads[0].time == time {
+            return Some(self.first_of_ties(event, upcoming));
+        }
+        Some(event)
+    }
+
+    /// Takes the event at the first head.
+    #[inline]
+    fn take_first(&mut self, upcoming: &impl Fn(&Event)) -> Event {
+        let line = self.heads[0].line & (LINES - 1);
+        let (event, next) = if line == 0 {
+            (self.wheel.pop(), self.wheel.head_time())
+        } else {
+            let lane = &mut self.lines[line];
+            let event = lane.pop();
+            upcoming(lane.ahead());
+            (event, lane.head_time())
+        };
+        self.move_first_down(line, next);
+        event
+    }
+
+    /// Collects every event of the same time, and returns the first.
+    #[inline(never)]
+    fn first_of_ties(&mut self, first: Event, upcoming: impl Fn(&Event)) -> Event {
+        self.ties.clear();
+        self.ties.push(first);
+        let mut sorted = true;
+        let mut last = first.key;
+        while self.heads[0].time == first.time {
+            let event = self.take_first(&upcoming);
+            sorted &= last <= event.key;
+            last = event.key;
+            self.ties.push(event);
+        }
+        if !sorted {
+            sort_ties(&mut self.ties);
+        }
+        self.next_tie = 1;
+        self.ties[0]
+    }
+}
+
+/// Sorts by key: a few events by insertion, which is what they are nearly always.
+fn sort_ties(ties: &mut [Event]) {
+    if ties.len() > 20 {
+        return ties.sort_unstable_by_key(|event| event.key);
+    }
+    for end in 1..ties.len() {
+        let event = ties[end];
+        let mut at = end;
+        while at > 0 && ties[at - 1].key > event.key {
+            ties[at] = ties[at - 1];
+            at -= 1;
+        }
+        ties[at] = event;
+    }
+}
+
+/// Events that take equally long: first in, first out.
+struct DelayLine {
+    /// A ring; its length is a power of two. Never full: an empty ring has its ends together.
+    ring: Box<[Event]>,
+    head: usize,
+    tail: usize,
+}
+
+/// How many places before an event's turn it is shown to the prefetcher.
+const AHEAD: usize = 6;
+const NOTHING: Event = Event { time: NEVER, key: 0, payload: u32::MAX };
+
+impl Default for DelayLine {
+    fn default() -> Self {
+        Self { ring: vec![NOTHING; 16].into(), head: 0, tail: 0 }
+    }
+}
+
+impl DelayLine {
+    /// Returns whether it is the only one.
+    #[inline]
+    fn push(&mut self, event: Event) -> bool {
+        let mask = self.ring.len() - 1;
+        debug_assert!(
+            self.head == self.tail || self.ring[self.tail.wrapping_sub(1) & mask].time <= event.time,
+            "what goes in later comes out later"
+        );
+        let was_empty = self.tail == self.head;
+        self.ring[self.tail & mask] = event;
+        self.tail = (self.tail + 1) & mask;
+        if self.tail == self.head {
+            self.grow();
+        }
+        was_empty
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Event {
+        let mask = self.ring.len() - 1;
+        let event = self.ring[self.head & mask];
+        self.head = (self.head + 1) & mask;
+        event
+    }
+
+    #[inline]
+    fn head_time(&self) -> u64 {
+        if self.head == self.tail { NEVER } else { self.ring[self.head & (self.ring.len() - 1)].time }
+    }
+
+    #[inline]
+    fn ahead(&self) -> &Event {
+        &self.ring[(self.head + AHEAD) & (self.ring.len() - 1)]
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = self.ring.len();
+        let mut larger = vec![NOTHING; len * 2];
+        for (n, place) in larger.iter_mut().enumerate().take(len) {
+            *place = self.ring[(self.head + n) & (len - 1)];
+        }
+        (self.ring, self.head, self.tail) = (larger.into(), 0, len);
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Node {
     event: Event,
@@ -59,8 +326,8 @@ struct Node {
 
 const NONE: u32 = u32::MAX;
 
-/// The pending events of one partition.
-pub struct Schedule {
+/// Events at arbitrary times.
+struct Wheel {
     /// Events of the open bucket, latest first.
     open: Vec<Event>,
     /// The bucket that is open, counted from the beginning of time.
@@ -75,13 +342,10 @@ pub struct Schedule {
     free: u32,
     far: BinaryHeap<Reverse<(u64, u32, u32)>>,
     shift: u32,
-    len: usize,
 }
 
-impl Schedule {
-    /// A schedule whose buckets are `2^shift` picoseconds wide, `count` (a power of two, at least
-    /// 4096) of them.
-    pub fn new(shift: u32, count: usize) -> Self {
+impl Wheel {
+    fn new(shift: u32, count: usize) -> Self {
         assert!(count.is_power_of_two() && count >= 4096, "the bitmaps have two full levels");
         Self {
             open: Vec::new(),
@@ -93,41 +357,16 @@ impl Schedule {
             free: NONE,
             far: BinaryHeap::new(),
             shift,
-            len: 0,
         }
     }
 
-    /// A schedule for a fabric in which about `events_per_us` events happen per microsecond and most
-    /// are scheduled less than `reach_ps` ahead.
-    pub fn tuned(reach_ps: u64, events_per_us: u64) -> Self {
-        // About eight events in a bucket, between 16 ps and 1 us.
-        let width = (8_000_000 / events_per_us.max(1)).clamp(16, 1 << 20);
-        let shift = width.ilog2();
-        let count = (reach_ps >> shift).next_power_of_two().clamp(4096, 1 << 16);
-        // A long reach must fit: rather wider buckets than arrivals in the heap.
-        let shift = shift.max(reach_ps.div_ceil(count as u64).next_power_of_two().ilog2());
-        Self::new(shift, count)
-    }
-
-    /// How many events are pending.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-    /// Whether nothing will ever happen.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Adds an event, not earlier than the last one popped.
-    #[inline]
-    pub fn push(&mut self, event: Event) {
-        self.len += 1;
+    fn push(&mut self, event: Event) {
         let bucket = event.time >> self.shift;
         let ahead = bucket.wrapping_sub(self.open_bucket);
         if ahead.wrapping_sub(1) < self.heads.len() as u64 - 1 {
             self.link(bucket, event);
         } else if bucket <= self.open_bucket {
-            // The open bucket, sorted already. Behind it only by a caller's mistake.
+            // The open bucket, sorted already.
             let at = self.open.partition_point(|other| other.order() > event.order());
             self.open.insert(at, event);
         } else {
@@ -135,7 +374,6 @@ impl Schedule {
         }
     }
 
-    #[inline]
     fn link(&mut self, bucket: u64, event: Event) {
         let at = bucket as usize & (self.heads.len() - 1);
         let next = self.heads[at];
@@ -156,44 +394,37 @@ impl Schedule {
         }
     }
 
-    /// The time of the next event; `None` if there is none. Opens nothing: a bucket that is opened
-    /// too early would have to be kept sorted while earlier events are still being added.
-    pub fn next_time(&self) -> Option<u64> {
+    /// The time of the first event. Opens nothing: a bucket that is opened too early would have to be
+    /// kept sorted while earlier events are still being added.
+    fn head_time(&self) -> u64 {
         if let Some(event) = self.open.last() {
-            return Some(event.time);
+            return event.time;
         }
-        let near = self.next_filled().and_then(|bucket| {
-            let head = self.heads[bucket as usize & (self.heads.len() - 1)];
-            let nodes = std::iter::successors(self.nodes.get(head as usize), |node| self.nodes.get(node.next as usize));
-            nodes.map(|node| node.event.time).min()
-        });
-        let far = self.far.peek().map(|Reverse((time, ..))| *time);
-        near.into_iter().chain(far).min()
+        let far = self.far.peek().map_or(NEVER, |Reverse((time, ..))| *time);
+        let Some(bucket) = self.next_filled() else { return far };
+        let mut first = far;
+        let mut index = self.heads[bucket as usize & (self.heads.len() - 1)];
+        while index != NONE {
+            let node = &self.nodes[index as usize];
+            first = first.min(node.event.time);
+            index = node.next;
+        }
+        first
     }
 
-    /// Takes the next event, if it is earlier than `limit`.
-    #[inline]
-    pub fn pop_before(&mut self, limit: u64, on_open: impl FnMut(&Event)) -> Option<Event> {
-        if self.open.is_empty() && !self.advance(limit, on_open) {
-            return None;
+    /// Takes the first event; there must be one.
+    fn pop(&mut self) -> Event {
+        if self.open.is_empty() {
+            self.advance();
         }
-        let event = *self.open.last()?;
-        if event.time >= limit {
-            return None;
-        }
-        self.open.pop();
-        self.len -= 1;
-        Some(event)
+        self.open.pop().expect("the head told of an event")
     }
 
-    /// Opens the next bucket that holds something; false if there is none that begins before `limit`.
-    fn advance(&mut self, limit: u64, mut on_open: impl FnMut(&Event)) -> bool {
+    /// Opens the next bucket that holds something.
+    fn advance(&mut self) {
         let near = self.next_filled();
         let far = self.far.peek().map(|Reverse((time, ..))| time >> self.shift);
-        let Some(bucket) = [near, far].into_iter().flatten().min() else { return false };
-        if bucket << self.shift >= limit {
-            return false;
-        }
+        let Some(bucket) = [near, far].into_iter().flatten().min() else { return };
         self.open_bucket = bucket;
         let at = bucket as usize & (self.heads.len() - 1);
         if near == Some(bucket) {
@@ -204,7 +435,6 @@ impl Schedule {
             let mut index = core::mem::replace(&mut self.heads[at], NONE);
             while index != NONE {
                 let node = &mut self.nodes[index as usize];
-                on_open(&node.event);
                 self.open.push(node.event);
                 let next = core::mem::replace(&mut node.next, self.free);
                 self.free = index;
@@ -224,7 +454,6 @@ impl Schedule {
         if self.open.len() > 1 {
             self.open.sort_unstable_by_key(|event| Reverse(event.order()));
         }
-        true
     }
 
     /// The first bucket after the open one that holds something within the horizon.
@@ -260,39 +489,69 @@ mod tests {
     use super::*;
     use selvedge_units::{Domain, Rng};
 
-    /// Pops in the order of a plain sort, whatever the spread of times.
+    /// The definition: pending events in order; what is pushed for the present waits until the ties
+    /// that were pending before have been taken.
+    #[derive(Default)]
+    struct Model {
+        pending: Vec<Event>,
+        ties: Vec<Event>,
+    }
+
+    impl Model {
+        fn pop_before(&mut self, limit: u64) -> Option<Event> {
+            if self.ties.is_empty() {
+                let first = self.pending.iter().map(|event| event.time).min().filter(|&time| time < limit)?;
+                self.ties = self.pending.extract_if(.., |event| event.time == first).collect();
+                self.ties.sort_by_key(|event| Reverse(event.key));
+            }
+            self.ties.pop()
+        }
+    }
+
+    /// Events at arbitrary times, some of them on lines, come out as the model says.
     #[test]
-    fn pops_in_the_order_of_a_heap() {
+    fn pops_in_the_order_of_its_definition() {
         for (seed, reach) in [(1, 10), (2, 5_000), (3, 4_000_000), (4, 900_000_000), (5, 1 << 40)] {
             let mut rng = Rng::stream(seed, Domain::Impairment, 0);
-            let mut wheel = Schedule::new(8, 4096);
-            let mut heap = BinaryHeap::new();
+            let mut schedule = Schedule::new(8, 4096);
+            let delays = [reach / 7 + 1, reach / 3 + 2, reach + 3];
+            let lines = delays.map(|delay| schedule.line_for(delay));
+            let mut model = Model::default();
             let mut now = 0;
-            for round in 0..30_000u32 {
-                for _ in 0..rng.below(3) {
-                    let delay = if rng.below(10) == 0 { 0 } else { rng.below(reach) };
-                    let event = Event { time: now + delay, key: rng.below(1 << 20) as u32, payload: round };
-                    if heap.iter().take(50).all(|Reverse((t, k, _))| (*t, *k) != (event.time, event.key)) {
-                        heap.push(Reverse((event.time, event.key, event.payload)));
-                        wheel.push(event);
-                    }
+            let mut key = 0;
+            for round in 0..20_000 {
+                for _ in 0..if round < 15_000 { rng.below(3) } else { 0 } {
+                    // Keys in no order, but each only once.
+                    key += 1;
+                    let key = (key as u32).reverse_bits();
+                    let (line, time) = match rng.below(4) {
+                        0 => (Line::WHEEL, now + if rng.below(4) == 0 { 0 } else { rng.below(reach) }),
+                        n => (lines[n as usize - 1], now + delays[n as usize - 1]),
+                    };
+                    let event = Event { time, key, payload: round };
+                    model.pending.push(event);
+                    schedule.push_line(line, event);
                 }
-                assert_eq!(wheel.next_time(), heap.peek().map(|Reverse((time, ..))| *time));
+                let first = model.ties.iter().chain(&model.pending).map(|event| event.time).min();
+                assert_eq!(schedule.next_time(), first);
                 let limit = now + rng.below(reach * 2);
-                let expected = heap.peek().filter(|Reverse((time, ..))| *time < limit).copied();
-                let got = wheel.pop_before(limit, |_| {});
-                assert_eq!(got.map(|e| (e.time, e.key)), expected.map(|Reverse((t, k, _))| (t, k)));
-                if let Some(event) = got {
-                    heap.pop();
-                    now = event.time;
-                }
-                assert_eq!(wheel.len(), heap.len());
+                let expected = model.pop_before(limit);
+                assert_eq!(schedule.pop_before(limit, |_| {}), expected, "seed {seed}, round {round}");
+                now = expected.map_or(now, |event| event.time);
             }
-            while let Some(Reverse((time, key, _))) = heap.pop() {
-                let event = wheel.pop_before(u64::MAX, |_| {}).expect("as many as in the heap");
-                assert_eq!((event.time, event.key), (time, key));
+            while let Some(expected) = model.pop_before(NEVER) {
+                assert_eq!(schedule.pop_before(NEVER, |_| {}), Some(expected));
             }
-            assert!(wheel.is_empty() && wheel.next_time().is_none());
+            assert_eq!(schedule.next_time(), None);
         }
+    }
+
+    #[test]
+    fn there_is_a_line_for_each_of_the_first_fifteen_delays() {
+        let mut schedule = Schedule::tuned(2_000_000, 1_000);
+        let lines: Vec<_> = (1..=20).map(|delay| schedule.line_for(delay)).collect();
+        assert_eq!(schedule.line_for(3), lines[2]);
+        assert!(lines[..15].iter().all(|line| *line != Line::WHEEL));
+        assert!(lines[15..].iter().all(|line| *line == Line::WHEEL));
     }
 }

@@ -216,9 +216,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether every flow has ended and none will begin: what is still pending does not matter.
+    /// Whether every flow has ended at both ends and none will begin: what is still under way does
+    /// not matter.
     fn is_done(&self) -> bool {
-        self.partitions.iter().all(|partition| lock(partition).is_done())
+        let (mut started, mut finished, mut closed) = (0, 0, 0);
+        for partition in self.partitions {
+            let partition = lock(partition);
+            if partition.expects_arrivals() {
+                return false;
+            }
+            started += partition.flows_started;
+            finished += partition.flows_finished;
+            closed += partition.flows_closed;
+        }
+        started == finished && started == closed
     }
 
     fn report_flows(&mut self) {
@@ -247,8 +258,8 @@ impl<'a> Run<'a> {
             for partition in self.partitions {
                 let mut partition = lock(partition);
                 partition.now = self.now;
-                if let Some(routes) = &change.routes {
-                    partition.routes = Arc::clone(routes);
+                if let Some(forwarding) = &change.forwarding {
+                    partition.forwarding = Arc::clone(forwarding);
                 }
             }
             for (port, down) in change.ports {

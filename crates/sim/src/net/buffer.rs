@@ -15,12 +15,11 @@ impl Partition {
             BufferConfig::InputQueued(_) => self.admit_input_queued(at, frame, lossless)?,
             BufferConfig::SharedBuffer(shared) => self.admit_shared(&shared, switch, at, out, frame, class, lossless)?,
         }
-        let port = &self.ports[at as usize];
-        let held = port.buffered + port.in_headroom;
-        let extra = &mut self.extras[at as usize];
-        extra.ingress_peak = extra.ingress_peak.max(held);
+        let port = &mut self.ingress[at as usize];
+        port.peak = port.peak.max(port.buffered + port.in_headroom);
         if lossless && port.pausing & (1 << class) == 0 && self.is_full(switch, at) {
-            self.ports[at as usize].pausing |= 1 << class;
+            self.ingress[at as usize].pausing |= 1 << class;
+            self.note_pause_due(at);
             self.kick(at);
         }
         Ok(())
@@ -29,7 +28,7 @@ impl Partition {
     /// Each input has a buffer of its own. Lossless classes may use all of it, the last part as
     /// headroom; lossy ones leave the headroom alone.
     fn admit_input_queued(&mut self, at: u32, frame: u64, lossless: bool) -> Result<(), DropReason> {
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.ingress[at as usize];
         let limit = if lossless { port.limit } else { port.limit.min(port.xoff) };
         if port.buffered + frame > limit {
             return Err(if lossless { DropReason::HeadroomFull } else { DropReason::BufferFull });
@@ -53,7 +52,7 @@ impl Partition {
     ) -> Result<(), DropReason> {
         let state = &mut self.switches[switch as usize];
         let free = state.shared_total.saturating_sub(state.shared_used);
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.ingress[at as usize];
         if !lossless {
             let waiting = self.lines[(out * self.fabric.classes + u32::from(class)) as usize].bytes;
             if frame > free || (waiting + frame) as f64 > shared.egress_alpha * free as f64 {
@@ -73,7 +72,7 @@ impl Partition {
 
     /// Whether the peer of port `at` has to be paused.
     fn is_full(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ports[at as usize];
+        let port = &self.ingress[at as usize];
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered > port.xoff,
             BufferConfig::SharedBuffer(shared) => port.in_headroom > 0 || port.buffered > self.threshold(&shared, switch),
@@ -82,7 +81,7 @@ impl Partition {
 
     /// Whether the peer of port `at` may go on.
     fn has_room(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ports[at as usize];
+        let port = &self.ingress[at as usize];
         let gap = self.fabric.xon_gap;
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered <= port.xoff.saturating_sub(gap),
@@ -102,7 +101,7 @@ impl Partition {
     /// Frees what a packet that entered through port `at` has held.
     #[inline]
     pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64) {
-        let port = &mut self.ports[at as usize];
+        let port = &mut self.ingress[at as usize];
         if let BufferConfig::SharedBuffer(_) = self.fabric.buffer {
             let from_headroom = port.in_headroom.min(frame);
             port.in_headroom -= from_headroom;
@@ -111,8 +110,9 @@ impl Partition {
         } else {
             port.buffered -= frame;
         }
-        if self.ports[at as usize].pausing != 0 && self.has_room(switch, at) {
-            self.ports[at as usize].pausing = 0;
+        if self.ingress[at as usize].pausing != 0 && self.has_room(switch, at) {
+            self.ingress[at as usize].pausing = 0;
+            self.note_pause_due(at);
             self.kick(at);
         }
     }

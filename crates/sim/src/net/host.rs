@@ -13,7 +13,7 @@ use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::pool::Slot;
 use crate::kernel::partition::{Partition, kind, kind_of};
-use crate::workload::{FlowSpec, Origin};
+use crate::workload::FlowSpec;
 
 /// A host.
 pub(crate) struct Host {
@@ -43,13 +43,11 @@ pub(crate) struct Notice {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum News {
     /// Expect this flow on this queue pair.
-    Open { qp: QpNumber, row: FlowRow, origin: Origin },
+    Open { qp: QpNumber, row: FlowRow, on_received: Option<u32> },
     /// The queue pair is finished; forget it.
     Close { qp: QpNumber },
     /// Without acknowledgements: everything has arrived.
     Finished { qp: QpNumber, slot: u32 },
-    /// Begin this flow.
-    Start(FlowSpec),
 }
 
 impl Ord for Notice {
@@ -129,21 +127,22 @@ impl Partition {
         self.after_nic(host);
     }
 
-    /// Sends the next packet of a host whose link is free. Returns whether to come back when it is
-    /// free again.
+    /// Sends the next packet of a host whose link is free.
     #[inline]
-    pub(crate) fn serve_host(&mut self, host: u32, at: u32) -> bool {
-        let paused = self.ports[at as usize].paused;
+    pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
+        let paused = self.egress[at as usize].paused;
         let state = &mut self.hosts[host as usize];
         let packet = state.nic.poll_transmit(&mut Cx::at(self.now), &self.fabric.nic, paused);
-        let sent = packet.is_some();
+        // Nothing may go now. If that is for a pause, its end brings us back.
         if let Some(packet) = packet {
+            let more = state.nic.is_ready();
             let slot = self.pool.put(packet);
-            self.transmit(at, slot);
+            let size = self.transmit(at, slot);
+            if more {
+                self.return_when_free(at, size);
+            }
         }
         self.sync_wake(host);
-        // Paused: the resume frame brings us back.
-        sent && self.hosts[host as usize].nic.is_ready()
     }
 
     /// Makes sure that the NIC is woken when it wants to be.
@@ -167,7 +166,7 @@ impl Partition {
                 self.events += 1;
                 self.start_flow(host, spec);
             }
-            self.next_arrival = self.arrivals.next_flow();
+            self.next_arrival = self.workload.next_flow();
         }
         self.schedule_next_arrival();
     }
@@ -204,7 +203,7 @@ impl Partition {
             measured: spec.measured,
         };
         self.flows_started += 1;
-        self.tell(host, spec.dst, News::Open { qp, row, origin: spec.origin });
+        self.tell(host, spec.dst, News::Open { qp, row, on_received: spec.on_received });
         self.after_nic(host);
     }
 
@@ -234,8 +233,8 @@ impl Partition {
         let Some(Reverse(notice)) = state.inbox.pop() else { return };
         debug_assert_eq!(notice.at, self.now);
         match notice.news {
-            News::Open { qp, row, origin } => {
-                let context = state.receiving.put(Receiving { row, origin });
+            News::Open { qp, row, on_received } => {
+                let context = state.receiving.put(Receiving { row, on_received });
                 state.nic.open_receiver(&self.fabric.nic, notice.from, qp, row.size, context);
             }
             News::Close { qp } => {
@@ -248,7 +247,6 @@ impl Partition {
                     self.on_sent(host, qp, context);
                 }
             }
-            News::Start(spec) => self.start_flow(host, spec),
         }
     }
 
@@ -260,13 +258,13 @@ impl Partition {
                 let flow = self.hosts[host as usize].receiving.get_mut(context);
                 flow.row.finish = Some(self.now);
                 flow.row.spurious = duplicates;
-                let (row, origin) = (flow.row, flow.origin);
+                let (row, on_received) = (flow.row, flow.on_received);
                 self.rows.push(row);
                 self.flows_finished += 1;
                 if self.fabric.unacknowledged {
                     self.tell(host, src, News::Finished { qp, slot });
                 }
-                self.on_flow_received(host, origin);
+                self.activate(on_received);
             }
         }
     }
@@ -274,22 +272,21 @@ impl Partition {
     /// A sender has everything acknowledged.
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
         let spec = self.hosts[host as usize].sending.take(context);
+        self.flows_closed += 1;
         self.tell(host, spec.dst, News::Close { qp });
-        self.on_flow_sent(host, spec.origin);
+        self.activate(spec.on_sent);
+        if let Some(next) = self.workload.after(&spec, self.now) {
+            self.start_flow(host, next);
+        }
     }
 
-    /// Begins a flow that something at `host` has released: now if it sends it, else when word of it
-    /// reaches the sender.
-    pub(crate) fn release_flow(&mut self, host: u32, mut spec: FlowSpec) {
-        spec.start = self.now;
-        if self.hosts[host as usize].id == spec.src {
+    /// Begins the flows that a trigger releases. With triggers there is one partition, which holds
+    /// every source.
+    fn activate(&mut self, trigger: Option<u32>) {
+        let Some(trigger) = trigger else { return };
+        for spec in self.workload.activate(trigger, self.now) {
+            let (_, host) = self.fabric.home[spec.src.index()];
             self.start_flow(host, spec);
-        } else if self.fabric.alone {
-            let (_, local) = self.fabric.home[spec.src.index()];
-            self.start_flow(local, spec);
-        } else {
-            spec.start = self.now + self.fabric.lookahead;
-            self.tell(host, spec.src, News::Start(spec));
         }
     }
 }
@@ -298,7 +295,7 @@ impl Partition {
 #[derive(Clone, Copy)]
 pub(crate) struct Receiving {
     row: FlowRow,
-    origin: Origin,
+    on_received: Option<u32>,
 }
 
 /// Numbered places that are used again.

@@ -3,20 +3,25 @@
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
 
 use crate::fault::LossProcess;
+use crate::kernel::schedule::Line;
 
-/// What every packet that passes a port needs: two cache lines.
+/// What leaves through a port: one cache line.
 #[repr(align(64))]
-pub(crate) struct Port {
-    // Egress.
+pub(crate) struct Egress {
     /// When the last bit (and the gap after it) has left.
     pub(crate) busy_until: Instant,
     /// Propagation delay to the peer.
     pub(crate) delay: Duration,
+    /// Frames sent.
+    pub(crate) frames: u64,
+    /// Bytes sent.
+    pub(crate) bytes: u64,
     /// Picoseconds per byte; zero if that is no whole number.
-    ps_per_byte: u64,
-    rate: Rate,
+    ps_per_byte: u32,
     /// The port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
+    /// The host or switch it belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
     /// The partition of the port at the other end.
     pub(crate) peer_partition: u16,
     /// Bit per class: packets of it wait to leave.
@@ -27,16 +32,17 @@ pub(crate) struct Port {
     pub(crate) free_pending: bool,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
-    /// Whether arrivals need a closer look: a loss process, or the link is down.
-    pub(crate) rare_arrivals: bool,
-    /// The host or switch it belongs to, in its partition's numbering.
-    pub(crate) owner: u32,
-    /// Frames sent.
-    pub(crate) frames: u64,
-    /// Bytes sent.
-    pub(crate) bytes: u64,
+    /// Whether the peer has to be told of a pause or its end.
+    pub(crate) pause_due: bool,
+    /// Delay lines for frames of the usual sizes, by [`Size`]: until the port is free, and until the
+    /// frame arrives.
+    pub(crate) free_lines: [Line; 3],
+    pub(crate) arrival_lines: [Line; 3],
+}
 
-    // Ingress.
+/// What has entered through a port: one cache line.
+#[repr(align(64))]
+pub(crate) struct Ingress {
     /// Bytes that entered here and are still in the switch (without those in the headroom of a
     /// shared buffer).
     pub(crate) buffered: u64,
@@ -46,17 +52,39 @@ pub(crate) struct Port {
     pub(crate) xoff: u64,
     /// Above this nothing is accepted.
     pub(crate) limit: u64,
+    /// The most that was ever buffered.
+    pub(crate) peak: u64,
+    /// Rolling hash of everything that arrived.
+    pub(crate) digest: u64,
+    /// The host or switch it belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
+    /// Whether the port belongs to a host.
+    pub(crate) is_host: bool,
+    /// Whether arrivals need a closer look: a loss process, or the link is down.
+    pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused.
     pub(crate) pausing: u8,
     /// Bit per class: the peer has been told so.
     pub(crate) announced: u8,
-    /// Rolling hash of everything that arrived.
-    pub(crate) digest: u64,
+}
+
+const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 64);
+
+/// Sizes of frames that have delay lines of their own.
+#[derive(Clone, Copy)]
+pub(crate) enum Size {
+    /// A full data frame.
+    Full,
+    /// An acknowledgement.
+    Ack,
+    /// Any other.
+    Odd,
 }
 
 /// What few events need.
 pub(crate) struct PortExtra {
     pub(crate) id: PortId,
+    pub(crate) rate: Rate,
     pub(crate) loss: Vec<LossRule>,
     pub(crate) down: bool,
     /// ECN marking at this output.
@@ -73,7 +101,6 @@ pub(crate) struct PortExtra {
     pub(crate) refresh_at: Instant,
     pub(crate) pauses_sent: u64,
     pub(crate) pause_frames: u64,
-    pub(crate) ingress_peak: u64,
     pub(crate) drops: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
@@ -93,58 +120,63 @@ pub(crate) struct Sampled {
     pub(crate) drops: u64,
 }
 
-impl Port {
-    pub(crate) fn new(rate: Rate, delay: Duration, is_host: bool, owner: u32) -> Self {
+impl Egress {
+    pub(crate) fn new(delay: Duration, is_host: bool, owner: u32, rate: Rate) -> Self {
         Self {
             busy_until: Instant::ZERO,
             delay,
-            ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0),
-            rate,
+            frames: 0,
+            bytes: 0,
+            ps_per_byte: rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
             peer: u32::MAX,
+            owner,
             peer_partition: 0,
             waiting: 0,
             paused: 0,
             free_pending: false,
             is_host,
-            rare_arrivals: false,
-            owner,
-            frames: 0,
-            bytes: 0,
+            pause_due: false,
+            free_lines: [Line::WHEEL; 3],
+            arrival_lines: [Line::WHEEL; 3],
+        }
+    }
+}
+
+impl Ingress {
+    pub(crate) fn new(is_host: bool, owner: u32) -> Self {
+        Self {
             buffered: 0,
             in_headroom: 0,
             xoff: u64::MAX,
             limit: u64::MAX,
+            peak: 0,
+            digest: 0,
+            owner,
+            is_host,
+            rare_arrivals: false,
             pausing: 0,
             announced: 0,
-            digest: 0,
         }
     }
+}
 
-    /// How long `bytes` take on the wire.
+impl Egress {
+    /// How long `bytes` take on the wire; `rate` is the port's.
     #[inline]
-    pub(crate) fn serialisation(&self, bytes: u64) -> Duration {
+    pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
         if self.ps_per_byte != 0 {
-            Duration::from_ps(bytes * self.ps_per_byte)
+            Duration::from_ps(bytes * u64::from(self.ps_per_byte))
         } else {
-            self.rate.time_for(Bytes::new(bytes))
+            rate().time_for(Bytes::new(bytes))
         }
-    }
-
-    pub(crate) fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// How long it has been transmitting up to `now`.
-    pub(crate) fn busy_time(&self, now: Instant, gap: u64) -> Duration {
-        // Rounding of odd rates is not worth a counter.
-        self.serialisation(self.bytes + self.frames * gap).saturating_sub(self.busy_until.since(now))
     }
 }
 
 impl PortExtra {
-    pub(crate) fn new(id: PortId, marking: Rng) -> Self {
+    pub(crate) fn new(id: PortId, rate: Rate, marking: Rng) -> Self {
         Self {
             id,
+            rate,
             loss: Vec::new(),
             down: false,
             marking,
@@ -155,7 +187,6 @@ impl PortExtra {
             refresh_at: Instant::NEVER,
             pauses_sent: 0,
             pause_frames: 0,
-            ingress_peak: 0,
             drops: 0,
             sampled: Sampled::default(),
         }

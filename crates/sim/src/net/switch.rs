@@ -1,7 +1,7 @@
 //! Switches: where to, and in which queue to wait.
 
 use selvedge_telemetry::DropReason;
-use selvedge_units::HostId;
+use selvedge_units::{HostId, SwitchId};
 use selvedge_wire::Ecn;
 
 use super::marking::marks;
@@ -11,7 +11,7 @@ use crate::kernel::partition::Partition;
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
     /// Its global number, as `Routes` knows it.
-    pub(crate) id: u32,
+    pub(crate) id: SwitchId,
     /// Its leaf number, if hosts hang on it.
     pub(crate) leaf: u32,
     pub(crate) first_port: u32,
@@ -49,15 +49,7 @@ impl Partition {
         let port = if place.leaf == switch.leaf {
             u32::from(place.port)
         } else {
-            let hops = self.routes.next_hops(switch.id, place.leaf);
-            match hops {
-                [] => return None,
-                [only] => u32::from(*only),
-                _ => {
-                    let hash = u64::from(ecmp_hash(entropy, switch.salt));
-                    u32::from(hops[((hash * hops.len() as u64) >> 32) as usize])
-                }
-            }
+            self.forwarding.port(switch.id, place.leaf, || ecmp_hash(entropy, switch.salt))?
         };
         Some(switch.first_port + port)
     }
@@ -67,19 +59,22 @@ impl Partition {
     pub(crate) fn arrive_at_switch(&mut self, switch: u32, at: u32, slot: Slot) {
         let packet = &self.pool.get(slot).packet;
         let (dst, entropy, frame, class) = (packet.dst, packet.entropy, u64::from(packet.frame), packet.class);
+        let capable = packet.ecn == Ecn::Capable;
         let Some(out) = self.route(switch, dst, entropy) else {
             return self.drop_packet(at, slot, DropReason::NoRoute);
         };
-        let port = &self.ports[out as usize];
+        let port = &self.egress[out as usize];
         // Nothing waits and nothing is in the way: straight through.
         if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
-            return self.transmit(out, slot);
+            self.transmit(out, slot);
+            return;
         }
         if let Err(reason) = self.admit(switch, at, out, frame, class) {
             return self.drop_packet(at, slot, reason);
         }
+        let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[(out * self.fabric.classes + u32::from(class)) as usize];
-        if self.fabric.ecn.enabled && packet.ecn == Ecn::Capable {
+        if self.fabric.ecn.enabled && capable {
             let waiting = line.bytes;
             if marks(&self.fabric.ecn, waiting, &mut self.extras[out as usize].marking) {
                 self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
@@ -87,9 +82,8 @@ impl Partition {
             }
         }
         self.pool.get_mut(slot).ingress = at;
-        let queue = self.queue_of(switch, at, out, class);
         line.push(&mut self.queues, queue, &mut self.pool, slot, frame);
-        self.ports[out as usize].waiting |= 1 << class;
+        self.egress[out as usize].waiting |= 1 << class;
         self.kick(out);
     }
 
@@ -103,13 +97,13 @@ impl Partition {
     }
 
     /// Sends the next packet of a free switch port: the highest class that may, then round-robin
-    /// over inputs. Returns whether more waits.
+    /// over inputs.
     #[inline]
-    pub(crate) fn serve_switch(&mut self, at: u32) -> bool {
-        let port = &mut self.ports[at as usize];
+    pub(crate) fn serve_switch(&mut self, at: u32) {
+        let port = &mut self.egress[at as usize];
         let ready = port.waiting & !port.paused;
         if ready == 0 {
-            return false;
+            return;
         }
         let class = ready.ilog2();
         let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
@@ -121,8 +115,10 @@ impl Partition {
         let switch = port.owner;
         let held = self.pool.get(slot);
         let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-        self.transmit(at, slot);
+        let size = self.transmit(at, slot);
         self.release(switch, ingress, frame);
-        more
+        if more {
+            self.return_when_free(at, size);
+        }
     }
 }
