@@ -17,6 +17,9 @@ impl Library for Empty {
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(ConfigError::new("", format!("no {path}")))
     }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
 }
 
 fn build(toml: &str) -> Result<Graph, ConfigError> {

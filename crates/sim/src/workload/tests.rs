@@ -24,6 +24,9 @@ impl Library for Shelf {
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(ConfigError::new("", format!("no {path}")))
     }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
 }
 
 struct World {
