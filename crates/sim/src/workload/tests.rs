@@ -434,6 +434,11 @@ fn errors_name_the_key_and_the_remedy() {
             "incast",
             "213 days",
         ),
+        (
+            "incast = { size = \"1MB\", senders = 10, repeat = 4_000_000 }",
+            "incast.repeat",
+            "give the repetitions an interval",
+        ),
         ("permutation = { size = \"0B\" }", "permutation.size", "at least one byte"),
         ("all-to-all = { size = \"1KB\", outstanding = 0 }", "all-to-all.outstanding", "at least 1"),
         (
