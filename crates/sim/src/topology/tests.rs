@@ -17,6 +17,9 @@ impl Library for Empty {
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(ConfigError::new("", format!("no {path}")))
     }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
 }
 
 fn build(toml: &str) -> Result<Graph, ConfigError> {
@@ -176,9 +179,7 @@ const FAR: u32 = 1_000_000;
 fn floyd_warshall(graph: &Graph, down: &[bool]) -> Vec<Vec<u32>> {
     let n = graph.switches.len();
     let mut distance = vec![vec![FAR; n]; n];
-    for i in 0..n {
-        distance[i][i] = 0;
-    }
+    distance.iter_mut().enumerate().for_each(|(i, row)| row[i] = 0);
     for (link, _) in graph.links.iter().zip(down).filter(|(_, down)| !**down) {
         if let (Some(a), Some(b)) = (link.a.switch(), link.b.switch()) {
             distance[a.index()][b.index()] = 1;
@@ -265,7 +266,7 @@ fn packet_by_packet(links: &[Link], size: Bytes, framing: Framing) -> Duration {
     let mut arrival = Duration::ZERO;
     while !left.is_zero() {
         let payload = left.min(framing.mtu);
-        left = left - payload;
+        left -= payload;
         arrival = Duration::ZERO;
         for (link, free) in links.iter().zip(&mut free) {
             *free = arrival.max(*free) + link.rate.time_for(payload + framing.overhead);
@@ -486,6 +487,11 @@ fn errors_name_the_key_and_the_remedy() {
             ),
             "dumbbell.left",
             "each side needs at least 1",
+        ),
+        (
+            format!("leaf-spine = {{ leaves = 60_000, spines = 1, hosts-per-leaf = 1, host-{link}, spine-{link} }}"),
+            "leaf-spine.switches",
+            "put more hosts on each switch",
         ),
         (format!("chain = {{ switches = 0, host-{link}, switch-{link} }}"), "chain.switches", "at least 1"),
         (
