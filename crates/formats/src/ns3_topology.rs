@@ -314,7 +314,7 @@ fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
 }
 
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
-    let expected = "a delay above zero as in \"1000ns\" or \"0.001ms\"";
+    let expected = "a delay as in \"1000ns\" or \"0.001ms\", above zero and below 213 days";
     let delay = with_unit(word.text(), TIMES).filter(|&ps| ps > 0);
     delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(expected))
 }

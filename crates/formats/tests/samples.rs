@@ -149,7 +149,7 @@ fn assert_close(thin: &CdfPoints, full: &CdfPoints, thousandths: u128) {
         let (b, a) = (thin.points[after], thin.points[after.saturating_sub(1)]);
         let width = u128::from((b.0 - a.0).get()).max(1);
         let there = u128::from(a.1) + u128::from(b.1 - a.1) * u128::from((size - a.0).get()) / width;
-        let miss = there.abs_diff(u128::from(share)) * 1000 >> 64;
+        let miss = (there.abs_diff(u128::from(share)) * 1000) >> 64;
         assert!(size == b.0 || miss < thousandths, "{size}: {miss} thousandths");
     }
 }
