@@ -154,6 +154,16 @@ pub enum StartUnit {
 /// Warns about wrong counts in the header, flow ids used twice, triggers that flows wait for and
 /// nobody or too few activate, and the unit of starts if it had to be guessed.
 ///
+/// ```
+/// use selvedge_formats::htsim_cm::{self, Start, StartUnit};
+///
+/// let file = b"Nodes 3\nConnections 2\nTriggers 1\n0->1 start 0 size 9 recv_done_trigger 1\n\
+///              1->2 id 2 trigger 1 size 9\ntrigger id 1 oneshot\n";
+/// let parsed = htsim_cm::read(&file[..], "ring.cm", StartUnit::Auto)?;
+/// assert_eq!(parsed.value.flows[1].start, Start::Trigger(1));
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// Unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes, with
 /// no start or two; whatever is no number.

@@ -114,6 +114,17 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 
 /// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.
 ///
+/// ```
+/// use selvedge_formats::ns3_flow::{Flows, Options};
+///
+/// let mut flows = Flows::new(&b"721\n7 4 3 7094 2.000028356\n"[..], "flow.txt", Options::default());
+/// for flow in flows.by_ref() {
+///     assert_eq!(flow?.start.as_ps(), 2_000_028_356_000);
+/// }
+/// assert_eq!(flows.warnings()[0].message, "the first line says 721 flows, the file has 1: all are taken");
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// Wrong numbers of columns, flows from a node to itself, sizes of zero, and whatever is no number.
 pub struct Flows<R> {

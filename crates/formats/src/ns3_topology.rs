@@ -79,7 +79,7 @@ impl Topology {
     pub fn is_host(&self, id: u32) -> bool {
         id < self.node_count && !self.switches.contains_key(&id)
     }
-    /// The hosts in ascending order. As many as the header claims: see [`read`] about unlinked ones.
+    /// The hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.node_count).filter(|id| !self.switches.contains_key(id))
     }
@@ -88,6 +88,19 @@ impl Topology {
 /// Reads a topology of HPCC, ConWeave or SimAI.
 ///
 /// Warns about wrong counts in the header and about nodes without a link.
+///
+/// ```
+/// use selvedge_formats::ns3_topology;
+/// use selvedge_units::Rate;
+///
+/// let parsed = ns3_topology::read(&b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 25Gbps 1us 0\n"[..], "topology.txt")?;
+/// assert!(parsed.value.hosts().eq([0, 1]));
+/// assert_eq!(parsed.value.links[1].rate, Rate::from_gbps(25));
+///
+/// let error = ns3_topology::read(&b"3 1 2\n2\n0 7 100Gbps 1us 0\n"[..], "topology.txt").unwrap_err();
+/// assert_eq!(error.to_string(), "topology.txt:3:3: found \"7\", expected a node id from 0 to 2");
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
 ///
 /// # Errors
 /// Unknown nodes, self loops, switches named twice, rates and delays of zero, and whatever is no

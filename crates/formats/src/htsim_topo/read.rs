@@ -11,6 +11,18 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 ///
 /// Warns where htsim wires another number of ports than the file gives a switch.
 ///
+/// ```
+/// use selvedge_formats::htsim_topo;
+///
+/// let file = b"Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n\
+///              Radix_Up 2\nTier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n";
+/// let tree = htsim_topo::read(&file[..], "tiny.topo")?.value;
+/// assert_eq!((tree.tors(), tree.aggs()), (2, 2));
+/// let last = tree.links().last().unwrap();
+/// assert_eq!(format!("{}-{}", last.lower, last.upper), "tor1-agg1");
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// Unknown, repeated and missing keys; numbers that are none, or zero, or do not fit together.
 pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<FatTreeFile>, FormatError> {
