@@ -14,6 +14,9 @@
 //! Rates and delays are ns-3's texts: "100Gbps", "12.5GB/s", "1000ns", "0.001ms"; a bare number is
 //! in bit/s and in seconds. The loss is a probability per packet, in either direction.
 //!
+//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
+//! number ends the list.
+//!
 //! Where the header's count of links differs from the lines, the lines count. Its one other use: if
 //! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
 //! larger network left behind (HPCC's own sample has 194 such lines) and is ignored, as ns-3 does.
@@ -209,19 +212,21 @@ fn read_links(
     let mut links = Vec::new();
     let mut after_blank = false;
     let mut leftover = None;
+    let mut notes = None;
     while let Some(line) = lines.next_line()? {
         if line.is_blank() {
             after_blank = true;
             continue;
         }
-        let complete = links.len() as u64 >= header.links;
-        if (after_blank || complete) && !line.begins_with_number() {
-            break; // Notes.
+        let found = links.len() as u64;
+        if line.begins_notes(after_blank || found == header.links) {
+            notes = Some(line.number());
+            break;
         }
         after_blank = false;
         match Link::parse(line, header) {
             Ok(link) => links.push(link),
-            Err(error) if complete => {
+            Err(error) if found >= header.links.max(1) => {
                 leftover = Some((line.number(), error));
                 break;
             }
@@ -241,7 +246,8 @@ fn read_links(
             ),
         ));
     } else if found != header.links {
-        let message = format!("the header says {declared}, the file has {found}: all of them are taken");
+        let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
+        let message = format!("the header says {declared}, the file has {found}{until}: all of them are taken");
         warnings.push(Warning::new(header.line, message));
     }
     if links.is_empty() {

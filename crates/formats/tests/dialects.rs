@@ -68,6 +68,25 @@ fn stale_counts_of_a_topology_are_warned_about() {
 }
 
 #[test]
+fn notes_end_a_list_after_a_blank_line_only() {
+    let parsed =
+        ns3_flow::read(&b"9\n1 2 3 9 2\n\nFirst line: # of flows\n\xff\n"[..], "f", Options::default()).unwrap();
+    assert_eq!(parsed.value.flows.len(), 1);
+    assert_eq!(
+        messages(&parsed.warnings),
+        ["1: the first line says 9 flows, the file has 1 above the notes from line 4 on: all are taken"]
+    );
+    // A stale count that is too small must not make a slip in the middle look like the beginning of notes.
+    for file in ["1\n1 2 3 9 2\n1 2 3 9 2\nx 2 3 9 2\n1 2 3 9 2\n", "9\n1 2 3 9 2\nx 2 3 9 2\n"] {
+        let error = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap_err();
+        assert_eq!(error.message, "found \"x\", expected a node id");
+    }
+    let parsed =
+        ns3_topology::read(&b"3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\nsrc dst rate delay\n"[..], "f").unwrap();
+    assert_eq!((parsed.value.links.len(), parsed.warnings), (2, vec![]));
+}
+
+#[test]
 fn flow_lists_of_five_six_and_seven_columns() {
     let read = |file: &'static str| ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap();
     // A byte order mark, CRLF, tabs, trailing blanks, comments, and no newline at the end.

@@ -56,7 +56,10 @@ fn ns3_flows_of_hpcc_declare_2_and_list_256() {
     assert_eq!(detect(&bytes, "flow.txt"), Ok(Dialect::Ns3Flows6));
     let parsed = ns3_flow::read(&*bytes, "flow.txt", ns3_flow::Options::default()).unwrap();
     assert_eq!(parsed.dialect, Dialect::Ns3Flows6);
-    assert_eq!(messages(&parsed.warnings), ["1: the first line says 2 flows, the file has 256: all are taken"]);
+    assert_eq!(
+        messages(&parsed.warnings),
+        ["1: the first line says 2 flows, the file has 256 above the notes from line 259 on: all are taken"]
+    );
     let mut list = parsed.value;
     let first = list.flows[0];
     assert_eq!((first.src, first.dst, first.priority, first.dst_port), (2, 1, 3, Some(100)));

@@ -112,6 +112,11 @@ impl<'a> Line<'a> {
         Words { line: self, at: 0 }
     }
 
+    /// Whether notes in prose begin here, `where_possible`: not with a number, as data does.
+    pub(crate) fn begins_notes(self, where_possible: bool) -> bool {
+        where_possible && !self.begins_with_number()
+    }
+
     /// Whether it begins like data: with a number.
     pub(crate) fn begins_with_number(self) -> bool {
         self.text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
