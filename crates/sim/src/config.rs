@@ -1,8 +1,8 @@
 //! What one run of the fabric is made of.
 
 use schemars::JsonSchema;
-use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 use selvedge_transport::{CongestionConfig, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig};
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
@@ -132,12 +132,7 @@ pub struct EcnConfig {
 impl Default for EcnConfig {
     fn default() -> Self {
         // DCQCN paper's default; see docs for other vendors' values.
-        Self {
-            enabled: false,
-            k_min: Bytes::from_kb(5),
-            k_max: Bytes::from_kb(200),
-            p_max: Chance::ratio(1, 100),
-        }
+        Self { enabled: false, k_min: Bytes::from_kb(5), k_max: Bytes::from_kb(200), p_max: Chance::ratio(1, 100) }
     }
 }
 

@@ -1,23 +1,26 @@
 //! From a configuration to partitions that can run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
+use selvedge_transport::Scheme;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
 
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::schedule::Schedule;
 use crate::config::{BufferConfig, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
+use crate::fault::{LossPlan, link_events};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
 use crate::net::pool::Pool;
-use crate::net::port::{Egress, Ingress, PortExtra, Size};
+use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch};
-use selvedge_transport::Scheme;
 use crate::topology::{Graph, Link, Node, Paths, Ports, Routes};
+use crate::workload::BuildEnv;
 
 /// A fabric ready to run.
 pub(crate) struct Built {
@@ -145,10 +148,18 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
     let link_ports = numbering.of_links(&graph);
     let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
 
-    let workload = || config.workload.build(&0);
-    let first_workload = workload()?;
+    let framing = config.nic.framing(&config.transport);
+    let workload = config.workload.build(&BuildEnv {
+        graph: &graph,
+        routes: &routes,
+        seed: config.seed,
+        library,
+        framing,
+        measure: config.measure,
+        stop_flows: config.stop.flows,
+    })?;
     // Triggers act at once, wherever the flow that they release begins.
-    let wanted = if first_workload.has_triggers() { 1 } else { wanted };
+    let wanted = if workload.triggers.is_empty() { wanted } else { 1 };
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
     let fabric = Arc::new(fabric(config, &graph, &routes, paths, &cut, lookahead)?);
@@ -170,8 +181,10 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             switches: Vec::new(),
             hosts: Vec::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
-            workload: workload()?,
+            workload: workload.clone(),
             next_arrival: None,
+            later: BTreeMap::new(),
+            closing: false,
             rows: Vec::new(),
             tally: Tally::default(),
             events: 0,
@@ -182,16 +195,19 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
     }
     let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
     connect(&mut partitions, &link_ports, &places);
-    crate::fault::apply_loss(config, &graph, &mut |link, end, rule| {
-        let (partition, at) = places[link_ports[link as usize][end].index()];
+    for (lane, loss) in
+        LossPlan::new(&graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()
+    {
+        // The process belongs to the receiving end.
+        let [a, b] = link_ports[lane.link as usize];
+        let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
-        partition.extras[at as usize].loss.push(rule);
+        partition.extras[at as usize].loss = Some(loss.clone());
         partition.ingress[at as usize].rare_arrivals = true;
-    })?;
+    }
     for partition in &mut partitions {
         partition.lay_lines();
-        partition.next_arrival = partition.workload.next_flow();
-        partition.schedule_next_arrival();
+        partition.open_workload();
     }
     let changes = changes(config, &graph, &link_ports)?;
     Ok(Built { partitions, places, changes, lookahead })
@@ -199,7 +215,10 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
 
 fn forwarding(routes: &Routes) -> Result<Forwarding, ConfigError> {
     Forwarding::new(routes).ok_or_else(|| {
-        ConfigError::new("topology", "a switch has more than 4,095 equal paths to some host: give it fewer parallel links")
+        ConfigError::new(
+            "topology",
+            "a switch has more than 4,095 equal paths to some host: give it fewer parallel links",
+        )
     })
 }
 
@@ -387,4 +406,21 @@ fn connect(partitions: &mut [Partition], link_ports: &[[PortId; 2]], places: &[(
     }
 }
 
-fn changes(_: &SimConfig, _: &Graph, _: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> { Ok(Vec::new()) }
+/// Links that fail or come back, and the routes that all switches use from then on: rerouting takes no
+/// time, packets under way are lost.
+fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> {
+    let events = link_events(graph, &config.failures).map_err(|error| error.within("failures"))?;
+    let mut down = vec![false; graph.links.len()];
+    let mut changes = Vec::new();
+    for together in events.chunk_by(|a, b| a.at == b.at) {
+        let mut ports = Vec::new();
+        for event in together {
+            down[event.link as usize] = !event.up;
+            ports.extend(link_ports[event.link as usize].map(|port| (port, !event.up)));
+        }
+        let forwarding = Some(Arc::new(forwarding(&Routes::new(graph, &down))?));
+        changes.push(Change { at: together[0].at, ports, forwarding });
+    }
+    changes.reverse();
+    Ok(changes)
+}

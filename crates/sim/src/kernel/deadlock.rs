@@ -49,7 +49,8 @@ impl Watch {
     pub(crate) fn check<P: Deref<Target = Partition>>(&mut self, now: Instant, partitions: &[P]) -> Option<Verdict> {
         self.next = now + INTERVAL;
         let goodput = partitions.iter().flat_map(|p| &p.hosts).map(|host| host.nic.stats().goodput).sum();
-        let waiting = partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
+        let waiting =
+            partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
         if goodput != self.goodput || !waiting {
             self.goodput = goodput;
             self.since = now;

@@ -3,8 +3,8 @@
 mod build;
 mod deadlock;
 pub(crate) mod partition;
-pub(crate) mod schedule;
 mod sample;
+pub(crate) mod schedule;
 mod window;
 
 pub use build::port_infos;

@@ -10,6 +10,7 @@
 //! partition in the order of their global numbers, so that ties between events fall the same way
 //! however the fabric is cut.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
@@ -19,6 +20,7 @@ use selvedge_wire::{Packet, Repr};
 
 use super::schedule::{Event, Schedule};
 use crate::config::{BufferConfig, EcnConfig};
+use crate::fault::PacketKind;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
 use crate::net::pool::{Pool, Slot};
@@ -148,8 +150,12 @@ pub(crate) struct Partition {
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
     pub(crate) workload: Workload,
-    /// The next flow that begins by itself.
+    /// The next flow that begins at a time of its own.
     pub(crate) next_arrival: Option<FlowSpec>,
+    /// Flows that others have released and whose time has not come.
+    pub(crate) later: BTreeMap<(Instant, u16, u64), FlowSpec>,
+    /// As many flows have begun as shall: the end of one releases no others.
+    pub(crate) closing: bool,
     pub(crate) rows: Vec<FlowRow>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
@@ -218,13 +224,16 @@ impl Partition {
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at as usize];
-        let kind = kind_of(&self.pool.get(slot).packet);
+        let kind = match self.pool.get(slot).packet.repr {
+            Repr::Data(_) => PacketKind::Data,
+            Repr::Ack(_) => PacketKind::Ack,
+            Repr::Pause(_) => PacketKind::Pause,
+        };
         let mut reason = extra.down.then_some(DropReason::LinkDown);
-        for rule in extra.loss.iter_mut().filter(|rule| rule.kinds & (1 << kind) != 0) {
-            // Every process sees every packet, so that each keeps its own count.
-            if rule.process.lost() {
-                reason = reason.or(Some(DropReason::LinkLoss));
-            }
+        if let Some(loss) = &mut extra.loss
+            && loss.lost(kind)
+        {
+            reason = reason.or(Some(DropReason::LinkLoss));
         }
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
@@ -323,7 +332,7 @@ impl Partition {
 
     /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
     pub(crate) fn lay_lines(&mut self) {
-        let mut ports_by_delay = std::collections::BTreeMap::new();
+        let mut ports_by_delay = BTreeMap::new();
         let sizes = [(Size::Full, self.fabric.full_frame), (Size::Ack, self.fabric.ack_frame)];
         let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
             for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
@@ -351,7 +360,7 @@ impl Partition {
 
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
-        self.next_arrival.is_some()
+        self.next_arrival.is_some() || !self.later.is_empty()
     }
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
@@ -361,7 +370,7 @@ impl Partition {
             return;
         }
         extra.down = down;
-        let has_loss = !extra.loss.is_empty();
+        let has_loss = extra.loss.is_some();
         self.ingress[at as usize].rare_arrivals = down || has_loss;
         let port = &mut self.egress[at as usize];
         if down {

@@ -140,6 +140,7 @@ struct Run<'a> {
     sample: Option<Duration>,
     next_sample: Instant,
     stop_at: Instant,
+    stop_flows: u64,
     /// End of the last window.
     now: Instant,
     watch: Watch,
@@ -166,6 +167,7 @@ impl<'a> Run<'a> {
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
+            stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
             watch: Watch::new(Stop::STALL),
             flows: Vec::new(),
@@ -177,7 +179,16 @@ impl<'a> Run<'a> {
     /// Decides how far the next window goes; `None` when the run is over.
     fn between_windows(&mut self) -> Option<Instant> {
         self.report_flows();
-        let finished = self.partitions.iter().map(|partition| lock(partition).flows_finished).sum();
+        let (mut started, mut finished) = (0, 0);
+        for partition in self.partitions {
+            let partition = lock(partition);
+            started += partition.flows_started;
+            finished += partition.flows_finished;
+        }
+        if started >= self.stop_flows {
+            // Streams know their number; flows that follow others end here.
+            self.partitions.iter().for_each(|partition| lock(partition).closing = true);
+        }
         if !self.observer.on_progress(self.now, finished) {
             return None;
         }

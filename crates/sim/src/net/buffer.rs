@@ -13,7 +13,9 @@ impl Partition {
         let lossless = self.fabric.lossless & (1 << class) != 0;
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => self.admit_input_queued(at, frame, lossless)?,
-            BufferConfig::SharedBuffer(shared) => self.admit_shared(&shared, switch, at, out, frame, class, lossless)?,
+            BufferConfig::SharedBuffer(shared) => {
+                self.admit_shared(&shared, switch, at, out, frame, class, lossless)?
+            }
         }
         let port = &mut self.ingress[at as usize];
         port.peak = port.peak.max(port.buffered + port.in_headroom);
@@ -75,7 +77,9 @@ impl Partition {
         let port = &self.ingress[at as usize];
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered > port.xoff,
-            BufferConfig::SharedBuffer(shared) => port.in_headroom > 0 || port.buffered > self.threshold(&shared, switch),
+            BufferConfig::SharedBuffer(shared) => {
+                port.in_headroom > 0 || port.buffered > self.threshold(&shared, switch)
+            }
         }
     }
 
@@ -86,8 +90,7 @@ impl Partition {
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered <= port.xoff.saturating_sub(gap),
             BufferConfig::SharedBuffer(shared) => {
-                port.in_headroom == 0
-                    && (port.buffered == 0 || port.buffered + gap <= self.threshold(&shared, switch))
+                port.in_headroom == 0 && (port.buffered == 0 || port.buffered + gap <= self.threshold(&shared, switch))
             }
         }
     }

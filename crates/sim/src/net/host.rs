@@ -13,7 +13,7 @@ use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::pool::Slot;
 use crate::kernel::partition::{Partition, kind, kind_of};
-use crate::workload::FlowSpec;
+use crate::workload::{FlowSpec, Generator};
 
 /// A host.
 pub(crate) struct Host {
@@ -166,12 +166,19 @@ impl Partition {
                 self.events += 1;
                 self.start_flow(host, spec);
             }
-            self.next_arrival = self.workload.next_flow();
+            self.next_arrival = self.workload.stream.next_flow();
         }
         self.schedule_next_arrival();
+        while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= self.now) {
+            let spec = first.remove();
+            if let Some(host) = self.local_host(spec.src).filter(|_| !self.closing) {
+                self.events += 1;
+                self.start_flow(host, spec);
+            }
+        }
     }
 
-    pub(crate) fn schedule_next_arrival(&mut self) {
+    fn schedule_next_arrival(&mut self) {
         if let Some(spec) = &self.next_arrival {
             let at = spec.start.max(self.now);
             self.schedule(at, kind::FLOW_START, 0, 0);
@@ -210,8 +217,7 @@ impl Partition {
     /// Sends `news` from a host of this partition to any host.
     fn tell(&mut self, from: u32, to: HostId, news: News) {
         let state = &mut self.hosts[from as usize];
-        let notice =
-            Notice { at: self.now + self.fabric.lookahead, from: state.id, number: state.notices_sent, news };
+        let notice = Notice { at: self.now + self.fabric.lookahead, from: state.id, number: state.notices_sent, news };
         state.notices_sent += 1;
         let (partition, local) = self.fabric.home[to.index()];
         if partition == self.index {
@@ -275,19 +281,44 @@ impl Partition {
         self.flows_closed += 1;
         self.tell(host, spec.dst, News::Close { qp });
         self.activate(spec.on_sent);
-        if let Some(next) = self.workload.after(&spec, self.now) {
-            self.start_flow(host, next);
+        if !self.closing
+            && let Some(closed) = self.workload.loop_of(spec.workload)
+            && let Some(next) = closed.next(spec.src, self.now)
+        {
+            self.start_later(next);
         }
     }
 
     /// Begins the flows that a trigger releases. With triggers there is one partition, which holds
     /// every source.
     fn activate(&mut self, trigger: Option<u32>) {
-        let Some(trigger) = trigger else { return };
-        for spec in self.workload.activate(trigger, self.now) {
-            let (_, host) = self.fabric.home[spec.src.index()];
-            self.start_flow(host, spec);
+        let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
+        for spec in self.workload.triggers.activate(trigger, self.now).collect::<Vec<_>>() {
+            self.start_later(spec);
         }
+    }
+
+    /// Begins a flow of a host of this partition when its time comes.
+    fn start_later(&mut self, spec: FlowSpec) {
+        let at = spec.start.max(self.now);
+        self.later.insert((at, spec.workload, spec.id), spec);
+        self.schedule(at, kind::FLOW_START, 0, 0);
+    }
+
+    /// Asks closed loops for the first flows of this partition's hosts, and the stream for its first.
+    pub(crate) fn open_workload(&mut self) {
+        for closed in 0..self.workload.loops.len() {
+            let clients: Vec<HostId> = self.workload.loops[closed].clients().collect();
+            for client in clients {
+                if self.local_host(client).is_some() {
+                    for spec in self.workload.loops[closed].begin(client) {
+                        self.start_later(spec);
+                    }
+                }
+            }
+        }
+        self.next_arrival = self.workload.stream.next_flow();
+        self.schedule_next_arrival();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
 
-use crate::fault::LossProcess;
+use crate::fault::LaneLoss;
 use crate::kernel::schedule::Line;
 
 /// What leaves through a port: one cache line.
@@ -85,7 +85,8 @@ pub(crate) enum Size {
 pub(crate) struct PortExtra {
     pub(crate) id: PortId,
     pub(crate) rate: Rate,
-    pub(crate) loss: Vec<LossRule>,
+    /// What the link loses on the way here.
+    pub(crate) loss: Option<LaneLoss>,
     pub(crate) down: bool,
     /// ECN marking at this output.
     pub(crate) marking: Rng,
@@ -104,13 +105,6 @@ pub(crate) struct PortExtra {
     pub(crate) drops: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
-}
-
-/// A loss process and the packets it applies to.
-pub(crate) struct LossRule {
-    /// Bit 0: data, bit 1: acknowledgements, bit 2: pause frames.
-    pub(crate) kinds: u8,
-    pub(crate) process: LossProcess,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -177,7 +171,7 @@ impl PortExtra {
         Self {
             id,
             rate,
-            loss: Vec::new(),
+            loss: None,
             down: false,
             marking,
             pause_expires: Instant::ZERO,
@@ -197,4 +191,3 @@ impl PortExtra {
         if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
     }
 }
-
