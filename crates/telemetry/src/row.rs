@@ -237,8 +237,10 @@ pub struct RunRecord {
     pub acks_sent: u64,
     /// See `acks_sent`.
     pub acks_delivered: u64,
-    /// Pause and resume frames put on the wire.
+    /// Pause and resume frames put on the wire, and delivered.
     pub pause_frames: u64,
+    /// See `pause_frames`.
+    pub pauses_delivered: u64,
     /// Data packets that were dropped.
     pub data_drops: Drops,
     /// Acknowledgements that were dropped.

@@ -429,6 +429,7 @@ impl Partition {
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];
+        record.pauses_delivered += self.tally.delivered[2];
         record.ecn_marks += self.tally.ecn_marks;
         let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
