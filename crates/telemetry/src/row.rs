@@ -46,7 +46,7 @@ impl FlowRow {
     }
 }
 
-/// What one port did during one sampling interval.
+/// What one port did during one sampling interval. The last interval of a run may be shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRow {
     /// End of the interval.

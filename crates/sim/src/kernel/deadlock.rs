@@ -46,12 +46,18 @@ impl Watch {
         self.next
     }
 
-    pub(crate) fn check<P: Deref<Target = Partition>>(&mut self, now: Instant, partitions: &[P]) -> Option<Verdict> {
+    /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help.
+    pub(crate) fn check<P: Deref<Target = Partition>>(
+        &mut self,
+        now: Instant,
+        partitions: &[P],
+        hopeful: bool,
+    ) -> Option<Verdict> {
         self.next = now + INTERVAL;
         let goodput = partitions.iter().flat_map(|p| &p.hosts).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
-        if goodput != self.goodput || !waiting {
+        if goodput != self.goodput || !waiting || hopeful {
             self.goodput = goodput;
             self.since = now;
         }

@@ -360,7 +360,7 @@ impl Partition {
 
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
-        self.next_arrival.is_some() || !self.later.is_empty()
+        !self.closing && (self.next_arrival.is_some() || !self.later.is_empty())
     }
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
@@ -377,7 +377,7 @@ impl Partition {
             if port.paused != 0 {
                 extra.paused_total += self.now.since(extra.paused_since);
             }
-            port.paused = u8::MAX;
+            port.paused = Egress::DOWN;
             self.flush(at);
         } else {
             port.paused = 0;
