@@ -170,6 +170,10 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             index: index as u16,
             fabric: Arc::clone(&fabric),
             forwarding: Arc::clone(&forwarding),
+            gap: config.nic.gap.get(),
+            full_frame: (config.nic.mtu + config.nic.data_header(&config.transport)).get(),
+            ack_frame: config.nic.ack_frame.get(),
+            classes: fabric.classes,
             schedule: schedule_for(&graph, config, cut.count),
             now: Instant::ZERO,
             pool: Pool::new(),
@@ -263,9 +267,6 @@ fn fabric(
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
         ecn: config.switch.ecn,
-        gap: config.nic.gap.get(),
-        full_frame: frame_limit.get(),
-        ack_frame: config.nic.ack_frame.get(),
         classes: classes.count,
         attachment: hosts
             .map(|host| Attachment {

@@ -57,10 +57,6 @@ pub(crate) struct Fabric {
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
     pub(crate) ecn: EcnConfig,
-    pub(crate) gap: u64,
-    /// Frames of the usual sizes.
-    pub(crate) full_frame: u64,
-    pub(crate) ack_frame: u64,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
@@ -75,19 +71,6 @@ pub(crate) struct Fabric {
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
     pub(crate) framing: Framing,
-}
-
-impl Fabric {
-    #[inline]
-    fn size_of(&self, frame: u64) -> Size {
-        if frame == self.full_frame {
-            Size::Full
-        } else if frame == self.ack_frame {
-            Size::Ack
-        } else {
-            Size::Odd
-        }
-    }
 }
 
 /// Where a host hangs.
@@ -136,6 +119,12 @@ pub(crate) struct Partition {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) forwarding: Arc<Forwarding>,
+    /// What every frame takes on the wire beside itself, and the frames of the usual sizes.
+    pub(crate) gap: u64,
+    pub(crate) full_frame: u64,
+    pub(crate) ack_frame: u64,
+    /// See [`Fabric::classes`].
+    pub(crate) classes: u32,
     pub(crate) schedule: Schedule,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
@@ -173,20 +162,17 @@ impl Partition {
         loop {
             let (pool, ingress, egress) = (&self.pool, &self.ingress, &self.egress);
             let upcoming = |event: &Event| {
-                let at = event.entity() as usize;
-                if event.kind() == kind::ARRIVAL {
-                    pool.prefetch(event.payload);
-                    ingress.get(at).map(super::prefetch);
-                } else {
-                    egress.get(at).map(super::prefetch);
-                }
+                // Without asking what it is: two of three are needed, and asking costs more.
+                super::prefetch(pool.places(), event.payload());
+                super::prefetch(ingress, event.entity());
+                super::prefetch(egress, event.entity());
             };
             let Some(event) = self.schedule.pop_before(limit, upcoming) else { break };
-            self.now = Instant::from_ps(event.time);
+            self.now = Instant::from_ps(event.time());
             self.events += 1;
             let entity = event.entity();
             match event.kind() {
-                kind::ARRIVAL => self.on_arrival(entity, event.payload),
+                kind::ARRIVAL => self.on_arrival(entity, event.payload()),
                 kind::PORT_FREE => self.on_port_free(entity),
                 kind::HOST_WAKE => self.on_host_wake(entity),
                 kind::NOTICE => self.on_notice(entity),
@@ -252,25 +238,43 @@ impl Partition {
     }
 
     /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
+        let frame = u64::from(self.pool.get(slot).packet.frame);
+        let size = self.size_of(frame);
         let port = &mut self.egress[at as usize];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
-        let frame = u64::from(self.pool.get(slot).packet.frame);
-        port.busy_until = self.now + port.serialisation(frame + self.fabric.gap, || self.extras[at as usize].rate);
+        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at as usize].rate);
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
         let peer = port.peer;
-        let size = self.fabric.size_of(frame);
         if port.peer_partition == self.index {
             let line = port.arrival_lines[size as usize];
             self.schedule.push_line(line, Event::new(arrival, kind::ARRIVAL, peer, slot));
         } else {
-            let outbox = &mut self.outboxes[port.peer_partition as usize];
-            outbox.parcels.push(Parcel { at: arrival, port: peer, packet: self.pool.take(slot) });
+            let partition = port.peer_partition;
+            self.send_away(partition, arrival, peer, slot);
         }
         size
+    }
+
+    #[inline]
+    fn size_of(&self, frame: u64) -> Size {
+        if frame == self.full_frame {
+            Size::Full
+        } else if frame == self.ack_frame {
+            Size::Ack
+        } else {
+            Size::Odd
+        }
+    }
+
+    /// Leaves a packet for another partition.
+    #[inline(never)]
+    fn send_away(&mut self, partition: u16, at: Instant, port: u32, slot: Slot) {
+        let packet = self.pool.take(slot);
+        self.outboxes[partition as usize].parcels.push(Parcel { at, port, packet });
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
@@ -333,11 +337,11 @@ impl Partition {
     /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
     pub(crate) fn lay_lines(&mut self) {
         let mut ports_by_delay = BTreeMap::new();
-        let sizes = [(Size::Full, self.fabric.full_frame), (Size::Ack, self.fabric.ack_frame)];
+        let sizes = [(Size::Full, self.full_frame), (Size::Ack, self.ack_frame)];
         let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
             for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
                 for (size, frame) in sizes {
-                    let free = port.serialisation(frame + self.fabric.gap, || extra.rate);
+                    let free = port.serialisation(frame + self.gap, || extra.rate);
                     visit(port, size, free.as_ps(), (free + port.delay).as_ps());
                 }
             }
@@ -392,7 +396,7 @@ impl Partition {
     fn flush(&mut self, at: u32) {
         while self.egress[at as usize].waiting != 0 {
             let class = self.egress[at as usize].waiting.ilog2();
-            let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+            let line = &mut self.lines[(at * self.classes + class) as usize];
             let slot = line.pop(&mut self.queues, &self.pool);
             if line.is_empty() {
                 self.egress[at as usize].waiting &= !(1 << class);

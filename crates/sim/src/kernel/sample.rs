@@ -9,12 +9,12 @@ use crate::net::port::{Egress, Sampled};
 impl Partition {
     /// One row per port for the interval that ends at `now`.
     pub(crate) fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
-        let classes = self.fabric.classes as usize;
+        let classes = self.classes as usize;
         for (at, extra) in self.extras.iter_mut().enumerate() {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
             let current = Sampled {
                 paused: extra.paused_time(port.paused != 0 && !extra.down, now),
-                busy: busy_time(port, extra.rate, self.fabric.gap, now),
+                busy: busy_time(port, extra.rate, self.gap, now),
                 drops: extra.drops,
             };
             let last = std::mem::replace(&mut extra.sampled, current);
@@ -33,7 +33,7 @@ impl Partition {
 
     /// Totals of the ports up to `now`.
     pub(crate) fn totals(&self, now: Instant, totals: &mut Vec<PortTotals>) {
-        let classes = self.fabric.classes as usize;
+        let classes = self.classes as usize;
         for (at, extra) in self.extras.iter().enumerate() {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
             let lines = &self.lines[at * classes..(at + 1) * classes];

@@ -56,7 +56,7 @@ impl Partition {
         let free = state.shared_total.saturating_sub(state.shared_used);
         let port = &mut self.ingress[at as usize];
         if !lossless {
-            let waiting = self.lines[(out * self.fabric.classes + u32::from(class)) as usize].bytes;
+            let waiting = self.lines[(out * self.classes + u32::from(class)) as usize].bytes;
             if frame > free || (waiting + frame) as f64 > shared.egress_alpha * free as f64 {
                 return Err(DropReason::BufferFull);
             }

@@ -69,12 +69,10 @@ impl Pool {
         &mut self.places[slot as usize]
     }
 
-    /// Tells the processor that a packet will be needed soon.
+    /// All places, for prefetching.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: Slot) {
-        if let Some(place) = self.places.get(slot as usize) {
-            crate::kernel::prefetch(place);
-        }
+    pub(crate) fn places(&self) -> &[Held] {
+        &self.places
     }
 
     /// The packets that are in the fabric now, in no particular order.

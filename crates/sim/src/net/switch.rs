@@ -73,7 +73,7 @@ impl Partition {
             return self.drop_packet(at, slot, reason);
         }
         let queue = self.queue_of(switch, at, out, class);
-        let line = &mut self.lines[(out * self.fabric.classes + u32::from(class)) as usize];
+        let line = &mut self.lines[(out * self.classes + u32::from(class)) as usize];
         if self.fabric.ecn.enabled && capable {
             let waiting = line.bytes;
             if marks(&self.fabric.ecn, waiting, &mut self.extras[out as usize].marking) {
@@ -92,7 +92,7 @@ impl Partition {
     pub(crate) fn queue_of(&self, switch: u32, at: u32, out: u32, class: u8) -> u32 {
         let switch = &self.switches[switch as usize];
         let input = if switch.inputs == 1 { 0 } else { at - switch.first_port };
-        let output = (out - switch.first_port) * self.fabric.classes + u32::from(class);
+        let output = (out - switch.first_port) * self.classes + u32::from(class);
         switch.first_queue + output * switch.inputs + input
     }
 
@@ -106,7 +106,7 @@ impl Partition {
             return;
         }
         let class = ready.ilog2();
-        let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+        let line = &mut self.lines[(at * self.classes + class) as usize];
         let slot = line.pop(&mut self.queues, &self.pool);
         if line.is_empty() {
             port.waiting &= !(1 << class);
