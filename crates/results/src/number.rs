@@ -29,7 +29,8 @@ impl Scale {
 pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
     let Some(mean) = estimate.mean.map(|mean| mean * scale.factor) else { return "-".into() };
     match estimate.half_width().map(|half| half * scale.factor) {
-        Some(half) if half > 0.0 => {
+        // An interval below the fifth digit is noise of the arithmetic, not of the runs.
+        Some(half) if half > mean.abs() * 1e-5 => {
             let decimals = decimals(half, 2).min(decimals(mean.abs().max(half), 5));
             format!("{} ± {}", fixed(mean, decimals), fixed(half, decimals))
         }
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(print(12_345.678, 812.3), "12,346 ± 812");
         assert_eq!(print(0.001_234, 0.000_056), "0.001234 ± 0.000056");
         assert_eq!(print(5.0, 0.0), "5");
-        assert_eq!(print(153.25, 0.001), "153.25 ± 0.00");
+        assert_eq!(print(153.25, 0.001), "153.2");
     }
 
     #[test]
