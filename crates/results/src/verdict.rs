@@ -301,13 +301,12 @@ fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &str) -> Estimate {
 }
 
 fn number(estimate: &Estimate) -> String {
-    estimate.mean.map_or("unknown".into(), ratio_digits)
+    estimate.mean.map_or("unknown".into(), |mean| format!("{mean:.*}", decimals(mean)))
 }
 
 fn interval(estimate: &Estimate) -> String {
-    estimate
-        .ci95
-        .map_or("no interval".into(), |[low, high]| format!("95 % CI {}-{}", ratio_digits(low), ratio_digits(high)))
+    let decimals = estimate.mean.map_or(2, decimals);
+    estimate.ci95.map_or("no interval".into(), |[low, high]| format!("95 % CI {low:.decimals$}-{high:.decimals$}"))
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -323,12 +322,12 @@ fn gain(metric: &str, ratio: &Estimate) -> String {
     format!("has the same average FCT and a {title} {}x lower ({})", number(ratio), interval(ratio))
 }
 
-/// Two decimals near 1, where they decide; one beyond 2, none beyond 100.
-fn ratio_digits(value: f64) -> String {
-    match value {
-        ..2.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+/// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.
+fn decimals(mean: f64) -> usize {
+    match mean {
+        ..2.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Draws the report of a made-up study: `cargo run -p selvedge-results --example report_demo [FILE]`.
+//! Draws the report of a made-up study: `cargo run -p selvedge-results --example report_demo [FILE [trouble]]`.
+//! With `trouble`, one series deadlocks and another leaves flows unfinished.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,7 +13,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let parts = target.with_extension("parts");
     std::fs::create_dir_all(&parts)?;
 
-    let profiles = synthetic::irn_study();
+    let mut profiles = synthetic::irn_study();
+    if std::env::args().nth(2).is_some_and(|word| word == "trouble") {
+        profiles[2].deadlock = Some(3);
+        profiles[3].unfinished = 0.03;
+    }
     let mut points = Vec::new();
     for (position, profile) in profiles.iter().enumerate() {
         for seed in 1..=5 {

@@ -42,16 +42,11 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     rows.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.paused_us.total_cmp(&a.paused_us)));
     let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
     let caption = format!(
-        "The {} ports of {} that were paused are shown: {} of {} ports were, for {} in all",
+        "The {} ports paused longest; {} of {} were paused at all, for {} together",
         rows.len(),
-        point.series,
         pauses.paused_ports,
         pauses.ports,
         Quantity::Time.label(point.run.paused_us)
-    )
-    .replace(
-        "that were paused are shown",
-        if pauses.paused_ports as usize > rows.len() { "paused longest" } else { "that were paused" },
     );
     format!(
         "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
