@@ -109,7 +109,9 @@ impl Observer for PointRecorder {
                 let pushed = self.port_rows.push(row, interval);
                 self.keep_error(pushed);
             }
-            self.ports.add(rows, time, interval, &self.fabric);
+            if !interval.is_zero() {
+                self.ports.add(rows, time, interval, &self.fabric);
+            }
             self.last_sample = time;
         }
     }

@@ -7,7 +7,8 @@ use super::html::escape;
 use crate::PausedPort;
 
 const WIDTH: f64 = 1040.0;
-const LEFT: f64 = 150.0;
+/// Room for the names of ports.
+const LEFT: f64 = 170.0;
 const RIGHT: f64 = 10.0;
 const ROW: f64 = 13.0;
 const TOP: f64 = 8.0;

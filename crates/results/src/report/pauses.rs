@@ -6,7 +6,7 @@ use super::Study;
 use super::axis::Quantity;
 use super::heat;
 use super::html::{escape, figure, section};
-use crate::number::{digits, fixed};
+use crate::number::fixed;
 use crate::{PausedPort, Pauses, PointSummary, Tier};
 
 /// Rows of the map and of the table.
@@ -102,11 +102,11 @@ fn worst_ports(pauses: &Pauses, end_us: f64) -> String {
     for port in pauses.worst.iter().take(TABLE_ROWS) {
         let _ = write!(
             table,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{} %</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             escape(&port.node),
             escape(&port.peer),
             Quantity::Time.label(port.paused_us),
-            digits(port.paused_us / end_us.max(f64::MIN_POSITIVE) * 100.0, 2),
+            Quantity::Share.label(port.paused_us / end_us.max(f64::MIN_POSITIVE)),
             fixed(port.pauses as f64, 0),
             Quantity::Size.label(port.egress_peak as f64),
         );
