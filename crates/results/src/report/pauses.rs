@@ -50,7 +50,7 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     );
     format!(
         "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
-         {}<div class=\"pair\">{}{}</div></div>",
+         {}<div class=\"pair tables\">{}{}</div></div>",
         escape(&point.series),
         point.seed,
         figure(&caption, &map),

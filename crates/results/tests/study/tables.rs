@@ -164,6 +164,31 @@ fn an_unwritable_folder_is_one_clear_error() {
 }
 
 #[test]
+fn a_full_disk_stops_the_run_and_is_reported() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: no /dev/full on this system");
+        return;
+    }
+    let folder = Folder::new("full");
+    let files = PointFiles { flows: "/dev/full".into(), ..PointFiles::new(folder.path(), 0, 1) };
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
+    assert!(recorder.on_progress(Instant::ZERO, 0));
+    for id in 0..200_000 {
+        recorder.on_flows(&[flow(id)]);
+    }
+    assert!(!recorder.on_progress(Instant::ZERO, 0), "a run whose rows are lost should stop");
+    let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
+    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    assert!(!files.summary.exists(), "the point must not look complete");
+}
+
+#[test]
+fn recorders_may_move_to_other_threads() {
+    fn assert_send<T: Send>() {}
+    assert_send::<PointRecorder>();
+}
+
+#[test]
 fn a_point_survives_its_file() {
     let folder = Folder::new("json");
     let mut profile = synthetic::irn_study().remove(2);
