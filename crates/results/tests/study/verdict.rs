@@ -44,7 +44,34 @@ fn go_back_n_needs_pfc() {
         &[series("roce", "go-back-n", false, 2.5, 0.02), series("roce+pfc", "go-back-n", true, 1.0, 0.02)],
         Answer::Yes,
         "Yes: RoCE (go-back-N) with PFC completes flows 2.5x faster (95 % CI 2.5-2.5) than RoCE (go-back-N) without \
-         PFC, the best without PFC.",
+         PFC.",
+    );
+}
+
+#[test]
+fn of_several_without_pfc_the_best_is_compared() {
+    assert_verdict(
+        &[
+            series("a", "go-back-n", false, 9.0, 0.02),
+            series("b", "irn", false, 2.0, 0.0),
+            series("c", "go-back-n", true, 1.0, 0.0),
+        ],
+        Answer::Yes,
+        "Yes: RoCE (go-back-N) with PFC completes flows 2.0x faster (95 % CI 2.0-2.0) than IRN without PFC, the best \
+         without it.",
+    );
+}
+
+#[test]
+fn a_rival_too_noisy_to_be_beaten_is_not_named() {
+    assert_verdict(
+        &[
+            series("a", "irn", false, 1.0, 0.0),
+            series("b", "irn", true, 1.3, 0.0),
+            series("c", "go-back-n", true, 2.5, 0.97),
+        ],
+        Answer::No,
+        "No: IRN without PFC completes flows 1.30x faster (95 % CI 1.30-1.30) than IRN with PFC.",
     );
 }
 
@@ -128,7 +155,7 @@ fn flows_that_never_finish_disqualify() {
     assert_verdict(
         &[lossy.clone(), series("y", "go-back-n", true, 1.0, 0.0)],
         Answer::Yes,
-        "Yes: RoCE (go-back-N) without PFC leaves 100 of 5000 flows unfinished, while RoCE (go-back-N) with PFC completes \
+        "Yes: RoCE (go-back-N) without PFC leaves 100 of 5,000 flows unfinished, while RoCE (go-back-N) with PFC completes \
          its flows.",
     );
     let mut lossless = series("y", "go-back-n", true, 1.0, 0.0);
@@ -136,7 +163,7 @@ fn flows_that_never_finish_disqualify() {
     assert_verdict(
         &[lossy, lossless],
         Answer::Undecided,
-        "Undecided: RoCE (go-back-N) without PFC leaves 100 of 5000 flows unfinished and RoCE (go-back-N) with PFC \
+        "Undecided: RoCE (go-back-N) without PFC leaves 100 of 5,000 flows unfinished and RoCE (go-back-N) with PFC \
          deadlocks with seed 1; nothing here completes its flows.",
     );
 }
