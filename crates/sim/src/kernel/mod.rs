@@ -5,6 +5,7 @@ mod deadlock;
 pub(crate) mod partition;
 mod sample;
 pub(crate) mod schedule;
+pub(crate) mod table;
 mod window;
 
 pub use build::port_infos;

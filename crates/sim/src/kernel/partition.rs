@@ -19,6 +19,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
 use super::schedule::{Event, Schedule};
+use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
 use crate::fault::PacketKind;
 use crate::net::forward::Forwarding;
@@ -128,13 +129,13 @@ pub(crate) struct Partition {
     pub(crate) schedule: Schedule,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
-    pub(crate) egress: Vec<Egress>,
-    pub(crate) ingress: Vec<Ingress>,
-    pub(crate) extras: Vec<PortExtra>,
-    pub(crate) lines: Vec<Line>,
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) switches: Vec<Switch>,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) egress: Table<Egress>,
+    pub(crate) ingress: Table<Ingress>,
+    pub(crate) extras: Table<PortExtra>,
+    pub(crate) lines: Table<Line>,
+    pub(crate) queues: Table<Queue>,
+    pub(crate) switches: Table<Switch>,
+    pub(crate) hosts: Table<Host>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
@@ -190,7 +191,7 @@ impl Partition {
     /// A packet's last bit has reached port `at`.
     #[inline]
     fn on_arrival(&mut self, at: u32, slot: Slot) {
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         let packet = &self.pool.get(slot).packet;
         port.digest = fold(port.digest, self.now, packet);
         let (owner, is_host) = (port.owner, port.is_host);
@@ -209,7 +210,7 @@ impl Partition {
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         let kind = match self.pool.get(slot).packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
@@ -231,9 +232,9 @@ impl Partition {
     #[cold]
     pub(crate) fn drop_packet(&mut self, at: u32, slot: Slot, reason: DropReason) {
         let packet = self.pool.take(slot);
-        self.extras[at as usize].drops += 1;
+        self.extras[at].drops += 1;
         self.tally.drops[kind_of(&packet)].count(reason);
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
     }
 
@@ -242,9 +243,9 @@ impl Partition {
     pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
         let frame = u64::from(self.pool.get(slot).packet.frame);
         let size = self.size_of(frame);
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
-        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at as usize].rate);
+        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
@@ -280,7 +281,7 @@ impl Partition {
     /// Comes back to port `at` when what it has just begun to send has left.
     #[inline]
     pub(crate) fn return_when_free(&mut self, at: u32, size: Size) {
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         if !port.free_pending {
             port.free_pending = true;
             let event = Event::new(port.busy_until, kind::PORT_FREE, at, 0);
@@ -291,7 +292,7 @@ impl Partition {
     /// Makes port `at` serve what waits: now if it is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         if port.free_pending {
             return;
         }
@@ -306,14 +307,14 @@ impl Partition {
 
     #[inline]
     fn on_port_free(&mut self, at: u32) {
-        self.egress[at as usize].free_pending = false;
+        self.egress[at].free_pending = false;
         self.serve(at);
     }
 
     /// Sends the next packet of a free port, if there is one, and comes back when it is free again
     /// if more waits.
     fn serve(&mut self, at: u32) {
-        let port = &self.egress[at as usize];
+        let port = &self.egress[at];
         if port.pause_due {
             self.send_pause(at);
         } else if port.is_host {
@@ -339,7 +340,7 @@ impl Partition {
         let mut ports_by_delay = BTreeMap::new();
         let sizes = [(Size::Full, self.full_frame), (Size::Ack, self.ack_frame)];
         let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
-            for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
+            for (port, extra) in self.egress.iter_mut().zip(self.extras.iter()) {
                 for (size, frame) in sizes {
                     let free = port.serialisation(frame + self.gap, || extra.rate);
                     visit(port, size, free.as_ps(), (free + port.delay).as_ps());
@@ -369,14 +370,14 @@ impl Partition {
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
     pub(crate) fn set_down(&mut self, at: u32, down: bool) {
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         if extra.down == down {
             return;
         }
         extra.down = down;
         let has_loss = extra.loss.is_some();
-        self.ingress[at as usize].rare_arrivals = down || has_loss;
-        let port = &mut self.egress[at as usize];
+        self.ingress[at].rare_arrivals = down || has_loss;
+        let port = &mut self.egress[at];
         if down {
             if port.paused != 0 {
                 extra.paused_total += self.now.since(extra.paused_since);
@@ -386,7 +387,7 @@ impl Partition {
         } else {
             port.paused = 0;
             // A pause that the other end was told of ended with the link.
-            self.ingress[at as usize].announced = 0;
+            self.ingress[at].announced = 0;
             self.note_pause_due(at);
             self.kick(at);
         }
@@ -394,16 +395,16 @@ impl Partition {
 
     /// Drops everything that waits for port `at`.
     fn flush(&mut self, at: u32) {
-        while self.egress[at as usize].waiting != 0 {
-            let class = self.egress[at as usize].waiting.ilog2();
-            let line = &mut self.lines[(at * self.classes + class) as usize];
+        while self.egress[at].waiting != 0 {
+            let class = self.egress[at].waiting.ilog2();
+            let line = &mut self.lines[at * self.classes + class];
             let slot = line.pop(&mut self.queues, &self.pool);
             if line.is_empty() {
-                self.egress[at as usize].waiting &= !(1 << class);
+                self.egress[at].waiting &= !(1 << class);
             }
             let held = self.pool.get(slot);
             let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-            let switch = self.egress[at as usize].owner;
+            let switch = self.egress[at].owner;
             self.release(switch, ingress, frame);
             self.drop_packet(ingress, slot, DropReason::LinkDown);
         }
@@ -412,7 +413,7 @@ impl Partition {
     /// Adds this partition's share to the record of a run that ended at `now`.
     pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
         self.totals(now, &mut record.ports);
-        for ((port, entry), extra) in self.egress.iter().zip(&self.ingress).zip(&self.extras) {
+        for ((port, entry), extra) in self.egress.iter().zip(self.ingress.iter()).zip(self.extras.iter()) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;
             record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
@@ -421,7 +422,7 @@ impl Partition {
             record.fingerprint =
                 record.fingerprint.wrapping_add(mix64(entry.digest ^ mix64(u64::from(extra.id.0) + 1)));
         }
-        for host in &self.hosts {
+        for host in self.hosts.iter() {
             let stats = host.nic.stats();
             record.data_sent += stats.data_sent;
             record.retransmissions += stats.retransmissions;
@@ -446,6 +447,12 @@ impl Partition {
         record.flows_finished += self.flows_finished;
     }
 
+    /// The lines of port `at`, one per class.
+    pub(crate) fn lines_of(&self, at: u32) -> &[Line] {
+        let classes = self.classes as usize;
+        &self.lines.iter().as_slice()[at as usize * classes..][..classes]
+    }
+
     /// The local number of a host of this partition.
     #[inline]
     pub(crate) fn local_host(&self, host: HostId) -> Option<u32> {
@@ -454,14 +461,11 @@ impl Partition {
     }
 }
 
-/// Adds an arrival to a port's rolling hash.
+/// Adds an arrival to a port's rolling hash: when, and which packet. A host sends one packet at a time,
+/// so its number and the time of sending name a data packet, and with the receiver's number the
+/// acknowledgement that returns that time.
 #[inline]
 fn fold(digest: u64, now: Instant, packet: &Packet) -> u64 {
-    let what = match packet.repr {
-        Repr::Data(data) => u64::from(data.psn.get()),
-        Repr::Ack(ack) => u64::from(ack.expected.get()) | u64::from(ack.sack.get()) << 24 | 1 << 63,
-        Repr::Pause(pause) => u64::from(pause.quanta) | 1 << 62,
-    };
-    let flow = u64::from(packet.src.0) << 40 ^ u64::from(packet.qp.0) << 8;
-    (digest.rotate_left(17) ^ now.as_ps().wrapping_add(what)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ flow
+    let which = packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40;
+    (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(which)
 }
