@@ -1,6 +1,11 @@
 //! A network as a graph.
 
+use std::collections::VecDeque;
+
 use selvedge_units::{Chance, Duration, HostId, Rate, SwitchId};
+
+use super::{LinkConfig, Ports};
+use crate::ConfigError;
 
 /// Hosts, switches and links.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -55,4 +60,239 @@ pub enum Node {
     Host(HostId),
     /// A switch.
     Switch(SwitchId),
+}
+
+/// The most hosts that a network can have.
+pub const MAX_HOSTS: u64 = 1 << 17;
+/// The most links that a network can have.
+pub const MAX_LINKS: u64 = 1 << 22;
+
+impl Graph {
+    /// Adds a host without a link and returns its number.
+    pub fn add_host(&mut self, name: String, unit: u32) -> HostId {
+        self.hosts.push(Host { name, unit });
+        HostId(self.hosts.len() as u32 - 1)
+    }
+    /// Adds a switch and returns its number.
+    pub fn add_switch(&mut self, name: String, tier: u8, unit: u32) -> SwitchId {
+        self.switches.push(Switch { name, tier, unit });
+        SwitchId(self.switches.len() as u32 - 1)
+    }
+    /// Adds a link without random loss.
+    pub fn connect(&mut self, a: Node, b: Node, link: LinkConfig) {
+        self.links.push(Link { a, b, rate: link.rate, delay: link.delay, loss: Chance::NEVER });
+    }
+    /// Adds the next host, "h0" being the first, with a link to `switch`.
+    pub(super) fn add_host_on(&mut self, switch: SwitchId, unit: u32, link: LinkConfig) {
+        let host = self.add_host(format!("h{}", self.hosts.len()), unit);
+        self.connect(host.into(), switch.into(), link);
+    }
+
+    /// The name of `node`.
+    ///
+    /// # Panics
+    /// When the graph has no such node.
+    pub fn name(&self, node: Node) -> &str {
+        match node {
+            Node::Host(host) => &self.hosts[host.index()].name,
+            Node::Switch(switch) => &self.switches[switch.index()].name,
+        }
+    }
+    /// The node called `name`.
+    pub fn find(&self, name: &str) -> Option<Node> {
+        let host = self.hosts.iter().position(|host| host.name == name).map(|n| Node::Host(HostId(n as u32)));
+        let switch = || self.switches.iter().position(|switch| switch.name == name);
+        host.or_else(|| switch().map(|n| Node::Switch(SwitchId(n as u32))))
+    }
+    /// All names, hosts first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let hosts = self.hosts.iter().map(|host| host.name.as_str());
+        hosts.chain(self.switches.iter().map(|switch| switch.name.as_str()))
+    }
+    /// Distance from the hosts: 0 for hosts, 1 for switches of tier 0, and so on.
+    pub fn height(&self, node: Node) -> u32 {
+        match node {
+            Node::Host(_) => 0,
+            Node::Switch(switch) => 1 + u32::from(self.switches[switch.index()].tier),
+        }
+    }
+    /// Both ends of `link` by name: "pod0-edge1 - pod0-agg0".
+    pub fn link_name(&self, link: &Link) -> String {
+        format!("{} - {}", self.name(link.a), self.name(link.b))
+    }
+
+    /// Whether this can be simulated: at least two hosts, each with exactly one link; every link
+    /// between two different nodes, with a rate and a delay above zero; everything connected; no
+    /// more than [`MAX_HOSTS`] and [`MAX_LINKS`].
+    ///
+    /// # Errors
+    /// The first thing that is otherwise, with the names of the nodes. Keys are "hosts", "switches"
+    /// or "links\[3\]".
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check_size("hosts", self.hosts.len() as u64, self.links.len() as u64)?;
+        for (n, link) in self.links.iter().enumerate() {
+            self.check_link(link).map_err(|error| error.within(&format!("links[{n}]")))?;
+        }
+        self.check_host_links()?;
+        let ports = Ports::new(self);
+        self.check_port_counts(&ports)?;
+        self.check_connected(&ports)
+    }
+
+    fn check_link(&self, link: &Link) -> Result<(), ConfigError> {
+        for node in [link.a, link.b] {
+            let (index, count) = match node {
+                Node::Host(host) => (host.index(), self.hosts.len()),
+                Node::Switch(switch) => (switch.index(), self.switches.len()),
+            };
+            if index >= count {
+                return Err(ConfigError::new("", format!("there is no node {node:?}: there are {count}, from 0")));
+            }
+        }
+        if link.a == link.b {
+            return Err(ConfigError::new("", format!("\"{}\" is linked to itself", self.name(link.a))));
+        }
+        LinkConfig { rate: link.rate, delay: link.delay }.check("").map_err(|mut error| {
+            error.message = format!("{} ({})", error.message, self.link_name(link));
+            error
+        })
+    }
+    fn check_host_links(&self) -> Result<(), ConfigError> {
+        let mut counts = vec![0u32; self.hosts.len()];
+        for link in &self.links {
+            for node in [link.a, link.b] {
+                if let Node::Host(host) = node {
+                    counts[host.index()] += 1;
+                }
+            }
+        }
+        match self.hosts.iter().zip(counts).find(|&(_, count)| count != 1) {
+            None => Ok(()),
+            Some((host, 0)) => Err(ConfigError::new(
+                "hosts",
+                format!("host \"{}\" has no link: link it to a switch, or leave it out", host.name),
+            )),
+            Some((host, count)) => Err(ConfigError::new(
+                "hosts",
+                format!(
+                    "host \"{}\" has {count} links, but a host has one NIC with one link: put a switch in between, or make it several hosts",
+                    host.name
+                ),
+            )),
+        }
+    }
+    fn check_port_counts(&self, ports: &Ports) -> Result<(), ConfigError> {
+        let count = |n: usize| ports.of(SwitchId(n as u32)).len();
+        match (0..self.switches.len()).find(|&n| count(n) > usize::from(u16::MAX)) {
+            None => Ok(()),
+            Some(n) => Err(ConfigError::new(
+                "switches",
+                format!("\"{}\" has {} links, but a switch can have {}", self.switches[n].name, count(n), u16::MAX),
+            )),
+        }
+    }
+    fn check_connected(&self, ports: &Ports) -> Result<(), ConfigError> {
+        let mut reached = (vec![false; self.hosts.len()], vec![false; self.switches.len()]);
+        let mut waiting = vec![Node::Host(HostId(0))];
+        while let Some(node) = waiting.pop() {
+            let seen = match node {
+                Node::Host(host) => &mut reached.0[host.index()],
+                Node::Switch(switch) => &mut reached.1[switch.index()],
+            };
+            if std::mem::replace(seen, true) {
+                continue;
+            }
+            match node {
+                Node::Host(host) => waiting.push(ports.of_host(host).peer),
+                Node::Switch(switch) => waiting.extend(ports.of(switch).iter().map(|port| port.peer)),
+            }
+        }
+        let host = reached.0.iter().position(|&seen| !seen).map(|n| &self.hosts[n].name);
+        let switch = || reached.1.iter().position(|&seen| !seen).map(|n| &self.switches[n].name);
+        match host.or_else(switch) {
+            None => Ok(()),
+            Some(name) => Err(ConfigError::new(
+                "links",
+                format!("no path leads from \"{}\" to \"{name}\": the network must hang together", self.hosts[0].name),
+            )),
+        }
+    }
+
+    /// Gives every switch the tier and every node the unit that follow from the links, for networks
+    /// that come without: each switch with hosts is a unit of its own with them; every other belongs
+    /// to one of its neighbours closer to the hosts, which are taken in turn.
+    pub fn place_switches(&mut self) {
+        let ports = Ports::new(self);
+        let mut units = 0;
+        let mut frontier = VecDeque::new();
+        let mut placed = vec![false; self.switches.len()];
+        for n in 0..self.switches.len() {
+            let hosts = ports.of(SwitchId(n as u32)).iter().filter_map(|port| port.peer.host());
+            let hosts: Vec<HostId> = hosts.collect();
+            if hosts.is_empty() {
+                continue;
+            }
+            (self.switches[n].tier, self.switches[n].unit) = (0, units);
+            hosts.iter().for_each(|host| self.hosts[host.index()].unit = units);
+            units += 1;
+            placed[n] = true;
+            frontier.push_back(n);
+        }
+        while let Some(below) = frontier.pop_front() {
+            for next in ports.of(SwitchId(below as u32)).iter().filter_map(|port| port.peer.switch()) {
+                let n = next.index();
+                if std::mem::replace(&mut placed[n], true) {
+                    continue;
+                }
+                let tier = self.switches[below].tier.saturating_add(1);
+                let closer: Vec<u32> = (ports.of(next).iter().filter_map(|port| port.peer.switch()))
+                    .filter(|peer| placed[peer.index()] && self.switches[peer.index()].tier < tier && *peer != next)
+                    .map(|peer| self.switches[peer.index()].unit)
+                    .collect();
+                let unit = closer[n % closer.len()];
+                (self.switches[n].tier, self.switches[n].unit) = (tier, unit);
+                frontier.push_back(n);
+            }
+        }
+        if self.switches.is_empty() {
+            (0..).zip(&mut self.hosts).for_each(|(unit, host)| host.unit = unit);
+        }
+    }
+}
+
+impl Node {
+    /// The host, if it is one.
+    pub const fn host(self) -> Option<HostId> {
+        if let Self::Host(host) = self { Some(host) } else { None }
+    }
+    /// The switch, if it is one.
+    pub const fn switch(self) -> Option<SwitchId> {
+        if let Self::Switch(switch) = self { Some(switch) } else { None }
+    }
+}
+impl From<HostId> for Node {
+    fn from(host: HostId) -> Self {
+        Self::Host(host)
+    }
+}
+impl From<SwitchId> for Node {
+    fn from(switch: SwitchId) -> Self {
+        Self::Switch(switch)
+    }
+}
+
+/// An error at `key` when there are fewer than two hosts, or more hosts or links than a run can hold.
+pub(super) fn check_size(key: &str, hosts: u64, links: u64) -> Result<(), ConfigError> {
+    if hosts < 2 {
+        return Err(ConfigError::new(key, format!("traffic needs at least two hosts, found {hosts}")));
+    }
+    for (count, limit, what) in [(hosts, MAX_HOSTS, "hosts"), (links, MAX_LINKS, "links")] {
+        if count > limit {
+            return Err(ConfigError::new(
+                key,
+                format!("that makes {count} {what}, but at most {limit} can be simulated"),
+            ));
+        }
+    }
+    Ok(())
 }

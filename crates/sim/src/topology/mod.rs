@@ -1,118 +1,89 @@
 //! Networks: hosts, switches and the links between them.
 //!
-//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs.
+//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs:
+//! [`Ports`] numbers the ends of links, [`Routes`] says which ports lead closer to a host, [`Paths`]
+//! what the way between two hosts is like when nobody else uses it, [`LinkLoads`] how much of each
+//! link an offered load takes.
 
+mod chain;
+mod dumbbell;
+mod explicit;
+mod fat_tree;
+mod file;
 mod graph;
+mod leaf_spine;
+mod link;
+mod load;
+mod names;
+mod paths;
+mod ports;
+mod routes;
 
-pub use graph::{Graph, Host, Link, Node, Switch};
+pub use chain::Chain;
+pub use dumbbell::Dumbbell;
+pub use explicit::{Explicit, ExplicitLink};
+pub use fat_tree::FatTree;
+pub use file::TopologyFile;
+pub use graph::{Graph, Host, Link, MAX_HOSTS, MAX_LINKS, Node, Switch};
+pub use leaf_spine::LeafSpine;
+pub use link::LinkConfig;
+pub use load::{Demand, LinkLoad, LinkLoads, uniform_link_loads};
+pub(crate) use names::did_you_mean;
+pub use paths::{Framing, Path, PathLinks, Paths};
+pub use ports::{Port, Ports};
+pub use routes::{Group, RouteTable, Routes};
 
 use schemars::JsonSchema;
-use selvedge_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
-/// A link's parameters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LinkConfig {
-    /// Rate of each direction.
-    pub rate: Rate,
-    /// Propagation delay of each direction.
-    pub delay: Duration,
-}
+use crate::{ConfigError, Library};
 
-/// Three-tier fat-tree of k-port switches: k pods, k^3/4 hosts, full bisection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FatTree {
-    /// Ports per switch; even, at least 2. Hosts: k^3/4.
-    pub k: u32,
-    /// Every link.
-    pub link: LinkConfig,
-}
-
-/// Two tiers: every leaf connects to every spine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LeafSpine {
-    /// Leaf (top-of-rack) switches.
-    pub leaves: u32,
-    /// Spine switches.
-    pub spines: u32,
-    /// Hosts on each leaf.
-    pub hosts_per_leaf: u32,
-    /// Links from hosts to leaves.
-    pub host_link: LinkConfig,
-    /// Links from leaves to spines. Oversubscription follows from counts and rates.
-    pub spine_link: LinkConfig,
-    /// Parallel links between each leaf and each spine.
-    #[serde(default = "one")]
-    pub parallel_links: u32,
-}
-
-/// Two switches with hosts on both sides of one bottleneck.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Dumbbell {
-    /// Hosts on the left, numbered first.
-    pub left: u32,
-    /// Hosts on the right.
-    pub right: u32,
-    /// Links from hosts to switches.
-    pub host_link: LinkConfig,
-    /// The link between the two switches.
-    pub bottleneck: LinkConfig,
-}
-
-/// A row of switches; hosts on the first and the last, or on each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Chain {
-    /// Switches in the row, at least 1.
-    pub switches: u32,
-    /// Hosts on the first and on the last switch (on the only one: twice as many).
-    #[serde(default = "one")]
-    pub hosts_per_end: u32,
-    /// Hosts on each inner switch.
-    #[serde(default)]
-    pub hosts_per_inner: u32,
-    /// Links from hosts to switches.
-    pub host_link: LinkConfig,
-    /// Links between switches.
-    pub switch_link: LinkConfig,
-}
-
-/// Nodes and links written out. Names are free; a node that appears in `hosts` is a host.
+/// The network. One builder per variant; to add one, add its file and its lines here.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Explicit {
-    /// Names of the hosts, in the order of their numbers. Each has exactly one link.
-    pub hosts: Vec<String>,
-    /// Names of the switches.
-    pub switches: Vec<String>,
-    /// The links.
-    pub links: Vec<ExplicitLink>,
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// Three-tier fat-tree of k-port switches.
+    FatTree(FatTree),
+    /// Every leaf connects to every spine.
+    LeafSpine(LeafSpine),
+    /// Hosts on both sides of one bottleneck.
+    Dumbbell(Dumbbell),
+    /// A row of switches.
+    Chain(Chain),
+    /// Nodes and links written out.
+    Explicit(Explicit),
+    /// A file of another simulator.
+    File(TopologyFile),
 }
 
-/// One link of an [`Explicit`] topology.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ExplicitLink {
-    /// The names of the two nodes that it joins.
-    pub between: [String; 2],
-    /// Rate of each direction.
-    pub rate: Rate,
-    /// Propagation delay of each direction.
-    pub delay: Duration,
+impl Topology {
+    /// The network that this describes, checked (see [`Graph::check`]).
+    ///
+    /// # Errors
+    /// Values that make no network, named by their key as "fat-tree.k".
+    pub fn build(&self, library: &dyn Library) -> Result<Graph, ConfigError> {
+        let graph = match self {
+            Self::FatTree(fat_tree) => fat_tree.build(),
+            Self::LeafSpine(leaf_spine) => leaf_spine.build(),
+            Self::Dumbbell(dumbbell) => dumbbell.build(),
+            Self::Chain(chain) => chain.build(),
+            Self::Explicit(explicit) => explicit.build(),
+            Self::File(file) => file.build(library),
+        };
+        graph.and_then(|graph| graph.check().map(|()| graph)).map_err(|error| error.within(self.name()))
+    }
+    /// The key of this variant in a scenario.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::FatTree(_) => "fat-tree",
+            Self::LeafSpine(_) => "leaf-spine",
+            Self::Dumbbell(_) => "dumbbell",
+            Self::Chain(_) => "chain",
+            Self::Explicit(_) => "explicit",
+            Self::File(_) => "file",
+        }
+    }
 }
 
-/// A topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TopologyFile {
-    /// Path, relative to the scenario file. The dialect is detected.
-    pub path: String,
-}
-
-fn one() -> u32 {
-    1
-}
+#[cfg(test)]
+mod tests;

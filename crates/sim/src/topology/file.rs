@@ -1,0 +1,25 @@
+//! Networks from files.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Graph;
+use crate::{ConfigError, Library};
+
+/// A topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TopologyFile {
+    /// Path, relative to the scenario file. The dialect is detected.
+    pub path: String,
+}
+
+impl TopologyFile {
+    /// The network in the file.
+    ///
+    /// # Errors
+    /// Whatever `library` finds wrong with the file.
+    pub fn build(&self, library: &dyn Library) -> Result<Graph, ConfigError> {
+        library.topology(&self.path)
+    }
+}

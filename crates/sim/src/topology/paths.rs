@@ -1,0 +1,272 @@
+//! What the way between two hosts is like when nobody else uses it.
+
+use std::sync::Arc;
+
+use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
+
+use super::{Graph, Routes};
+
+/// How payload becomes what a link carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Framing {
+    /// Payload of a full packet; above zero.
+    pub mtu: Bytes,
+    /// What each packet takes on a link beside its payload: headers, trailers, preamble and gap.
+    pub overhead: Bytes,
+}
+
+/// Facts about the way from one host to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// Where it begins.
+    pub src: HostId,
+    /// Where it ends.
+    pub dst: HostId,
+    /// How many links it has.
+    pub links: u32,
+    /// Propagation delay, one way.
+    pub propagation: Duration,
+    /// Rate of its slowest link.
+    pub bottleneck: Rate,
+}
+
+/// The way between any two hosts of a network.
+///
+/// Where shortest paths of equal length differ, these are the facts of the one with the fastest
+/// bottleneck, then the least delay, so that no flow beats its ideal.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    graph: Arc<Graph>,
+    routes: Arc<Routes>,
+    /// Per switch and leaf: the port of the best path, if not all paths are alike.
+    best: Option<Vec<u16>>,
+}
+
+impl Paths {
+    /// The paths along `routes`.
+    pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
+        let best = (!fabric_is_uniform(&graph)).then(|| best_ports(&graph, &routes));
+        Self { graph, routes, best }
+    }
+    /// The links from `src` to `dst`, by their index; `None` when they are the same host or no way is
+    /// left.
+    pub fn links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
+        let leaf = match (self.routes.leaf_of(src), self.routes.leaf_of(dst)) {
+            _ if src == dst => return None,
+            (None, None) => 0,
+            (from, to) => {
+                let (from, to) = (from?, to?);
+                let arrives = from == to || !self.routes.next_hops(self.routes.leaves()[from], to).is_empty();
+                arrives.then_some(to)?
+            }
+        };
+        Some(PathLinks { paths: self, dst, leaf, at: At::Source(src) })
+    }
+    /// Facts about the way from `src` to `dst`; `None` when they are the same host or no way is left.
+    pub fn between(&self, src: HostId, dst: HostId) -> Option<Path> {
+        let mut path = Path { src, dst, links: 0, propagation: Duration::ZERO, bottleneck: Rate::MAX };
+        for link in self.links(src, dst)? {
+            let link = &self.graph.links[link as usize];
+            path.links += 1;
+            path.propagation += link.delay;
+            path.bottleneck = path.bottleneck.min(link.rate);
+        }
+        Some(path)
+    }
+    /// The path with the longest propagation delay; among those, with the most links; among those,
+    /// between the lowest numbers. `None` when no two hosts can reach each other.
+    pub fn longest(&self) -> Option<Path> {
+        let far = self.far_hosts();
+        let candidates = far.iter().enumerate().flat_map(|(leaf, from)| {
+            let here = from.get(1).map(|&second| (from[0], second));
+            // Both directions: the best paths there and back may differ.
+            let others = far.iter().enumerate().filter(move |&(other, _)| other != leaf);
+            here.into_iter().chain(others.map(|(_, to)| (from[0], to[0])))
+        });
+        let mut longest: Option<Path> = None;
+        for (src, dst) in candidates {
+            let Some(path) = self.between(src, dst) else { continue };
+            if longest.is_none_or(|best| (path.propagation, path.links) > (best.propagation, best.links)) {
+                longest = Some(path);
+            }
+        }
+        longest
+    }
+    /// Bandwidth-delay product of the longest path: the slowest host's link rate times twice the
+    /// propagation delay. IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
+    pub fn bdp(&self) -> Bytes {
+        let rtt = self.longest().map_or(Duration::ZERO, |path| path.propagation * 2);
+        self.slowest_host().amount_in(rtt)
+    }
+    /// Rate of the slowest link of any host.
+    pub fn slowest_host(&self) -> Rate {
+        let hosts = (0..self.graph.hosts.len() as u32).map(HostId);
+        hosts
+            .map(|host| self.graph.links[self.routes.ports().of_host(host).link as usize].rate)
+            .min()
+            .unwrap_or_default()
+    }
+    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under
+    /// way in an empty network: serialisation and propagation at every link, both ways. Zero sizes
+    /// give the propagation alone. `None` when they are the same host or no way is left.
+    pub fn base_rtt(&self, src: HostId, dst: HostId, forth: Bytes, back: Bytes) -> Option<Duration> {
+        let one_way = |src, dst, size| -> Option<Duration> {
+            let links = self.links(src, dst)?.map(|link| &self.graph.links[link as usize]);
+            Some(links.map(|link| link.rate.time_for(size) + link.delay).sum())
+        };
+        Some(one_way(src, dst, forth)? + one_way(dst, src, back)?)
+    }
+    /// How long a flow of `size` takes in an empty network, from its start until its last packet is
+    /// received: packets follow each other without a pause, and every node passes one on when it has
+    /// it whole. Exact for any mix of link rates. `None` when `src` and `dst` are the same host or no
+    /// way is left.
+    ///
+    /// All packets are full but the last. With `a` and `b` the times of a full packet and of the last
+    /// one on a link, the last packet arrives when the slowest chain of waits ends: full packets up
+    /// to some link `j`, where the last one stops to wait for them, then the last one alone. Each full
+    /// packet beyond the first waits at the slowest link so far. Hence, for `m` full packets, the
+    /// maximum over `j` of `a_1 + .. + a_j + (m - 1) max(a_1 .. a_j) + b_j + .. + b_last`.
+    ///
+    /// # Panics
+    /// When `size` or `framing.mtu` is zero.
+    pub fn ideal_fct(&self, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
+        assert!(!size.is_zero(), "a flow has at least one byte");
+        let full = size.pieces(framing.mtu) - 1;
+        let last = size - framing.mtu * full + framing.overhead;
+        let (mut propagation, mut alone) = (0u64, 0u64);
+        let (mut full_sum, mut full_max) = (0u64, 0u64);
+        // How much later than `alone` the last packet is, because of the full ones before it.
+        let mut delayed = 0u64;
+        for link in self.links(src, dst)? {
+            let link = &self.graph.links[link as usize];
+            propagation = propagation.saturating_add(link.delay.as_ps());
+            if full > 0 {
+                let time = link.rate.time_for(framing.mtu + framing.overhead).as_ps();
+                full_sum = full_sum.saturating_add(time);
+                full_max = full_max.max(time);
+                let waits = full_sum.saturating_add(full_max.saturating_mul(full - 1));
+                delayed = delayed.max(waits.saturating_sub(alone));
+            }
+            alone = alone.saturating_add(link.rate.time_for(last).as_ps());
+        }
+        Some(Duration::from_ps(propagation.saturating_add(alone).saturating_add(delayed)))
+    }
+
+    /// Per leaf (or per host, where there are no switches): the hosts with the longest links, two at
+    /// most, the longest first.
+    fn far_hosts(&self) -> Vec<Vec<HostId>> {
+        let mut far = vec![Vec::new(); self.routes.leaves().len().max(1)];
+        for host in (0..self.graph.hosts.len() as u32).map(HostId) {
+            far[self.routes.leaf_of(host).unwrap_or(0)].push(host);
+        }
+        for hosts in &mut far {
+            let delay = |host: &HostId| self.graph.links[self.routes.ports().of_host(*host).link as usize].delay;
+            hosts.sort_by_key(|host| (std::cmp::Reverse(delay(host)), *host));
+            hosts.truncate(2);
+        }
+        far
+    }
+}
+
+/// The links of a path in order, by their index in [`Graph::links`].
+#[derive(Clone, Debug)]
+pub struct PathLinks<'a> {
+    paths: &'a Paths,
+    dst: HostId,
+    /// Index of the leaf of `dst`.
+    leaf: usize,
+    at: At,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Source(HostId),
+    Switch(SwitchId),
+    Destination,
+}
+
+impl Iterator for PathLinks<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let routes = &self.paths.routes;
+        let port = match self.at {
+            At::Source(host) => routes.ports().of_host(host),
+            At::Switch(switch) if switch == routes.leaves()[self.leaf] => {
+                self.at = At::Destination;
+                return Some(routes.ports().of_host(self.dst).link);
+            }
+            At::Switch(switch) => {
+                let port = match &self.paths.best {
+                    Some(best) => best[switch.index() * routes.leaves().len() + self.leaf],
+                    None => routes.next_hops(switch, self.leaf)[0],
+                };
+                routes.ports().of(switch)[usize::from(port)]
+            }
+            At::Destination => return None,
+        };
+        self.at = port.peer.switch().map_or(At::Destination, At::Switch);
+        Some(port.link)
+    }
+}
+
+/// Whether all links between switches are alike, so that paths of equal length are.
+fn fabric_is_uniform(graph: &Graph) -> bool {
+    let mut fabric = graph.links.iter().filter(|link| link.a.host().is_none() && link.b.host().is_none());
+    let first = fabric.next();
+    first.is_none_or(|first| fabric.all(|link| (link.rate, link.delay) == (first.rate, first.delay)))
+}
+
+/// Per switch and leaf: the next hop of the path with the fastest bottleneck, then the least delay
+/// (propagation, and serialisation of a packet of common size), then the lowest ports.
+fn best_ports(graph: &Graph, routes: &Routes) -> Vec<u16> {
+    let leaves = routes.leaves().len();
+    let mut best = vec![0; graph.switches.len() * leaves];
+    for leaf in 0..leaves {
+        let mut cost = vec![None; graph.switches.len()];
+        cost[routes.leaves()[leaf].index()] = Some((Rate::MAX, Duration::ZERO));
+        for switch in (0..graph.switches.len() as u32).map(SwitchId) {
+            settle(graph, routes, leaf, switch, &mut cost, &mut best);
+        }
+    }
+    best
+}
+
+/// Rate of the bottleneck and delay from a switch to a leaf, once known.
+type Cost = Option<(Rate, Duration)>;
+
+/// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
+/// search is the length of the path.
+fn settle(graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, cost: &mut [Cost], best: &mut [u16]) {
+    let mut stack = vec![switch];
+    while let Some(&switch) = stack.last() {
+        let hops = routes.next_hops(switch, leaf);
+        let peer = |port: u16| routes.ports().of(switch)[usize::from(port)].peer.switch();
+        let open = |port: u16| peer(port).filter(|peer| cost[peer.index()].is_none());
+        if cost[switch.index()].is_some() || hops.is_empty() {
+            stack.pop();
+            continue;
+        }
+        if let Some(next) = hops.iter().find_map(|&port| open(port)) {
+            stack.push(next);
+            continue;
+        }
+        let through = |port: u16| {
+            let link = &graph.links[routes.ports().of(switch)[usize::from(port)].link as usize];
+            let (rate, delay) = cost[peer(port)?.index()]?;
+            let delay = delay + link.delay + link.rate.time_for(COMMON_PACKET);
+            Some((rate.min(link.rate), delay, port))
+        };
+        let chosen = hops
+            .iter()
+            .filter_map(|&port| through(port))
+            .min_by_key(|&(rate, delay, port)| (std::cmp::Reverse(rate), delay, port));
+        if let Some((rate, delay, port)) = chosen {
+            cost[switch.index()] = Some((rate, delay));
+            best[switch.index() * routes.leaves().len() + leaf] = port;
+        }
+        stack.pop();
+    }
+}
+
+const COMMON_PACKET: Bytes = Bytes::new(1086);

@@ -1,0 +1,218 @@
+//! Shortest paths.
+//!
+//! 1. Next hops are kept per switch and *leaf* (switch with hosts), not per host: a fat-tree of 8,192
+//!    hosts has 1,280 switches and 512 leaves, hence 655,360 entries of 4 bytes.
+//! 2. An entry is the index of a group of ports. Groups are shared: all edges of a fat-tree use "all
+//!    my uplinks" for all destinations elsewhere.
+//! 3. One breadth-first search over switches per leaf: O(leaves x links).
+
+use std::collections::BTreeMap;
+
+use selvedge_units::{HostId, SwitchId};
+
+use super::{Graph, Node, Ports};
+
+/// Equal-cost next hops from every switch towards every host, by number of links.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Routes {
+    ports: Ports,
+    leaves: Vec<SwitchId>,
+    /// Per host: index into `leaves`, or [`NO_LEAF`].
+    leaf_of: Vec<u32>,
+    /// Per host: the port of its leaf that leads to it.
+    down_ports: Vec<u16>,
+    table: Vec<u32>,
+    groups: Vec<Group>,
+    members: Vec<u16>,
+}
+
+/// A set of equal-cost ports: `members[offset..offset + len]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Where it begins in [`RouteTable::members`].
+    pub offset: u32,
+    /// How many ports it has.
+    pub len: u32,
+}
+
+/// The tables behind [`Routes`], for whoever copies them into a layout of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteTable<'a> {
+    /// `table[switch * leaves + leaf]`: index of the group. Group 0 has no ports: the leaf itself, or
+    /// no way.
+    pub table: &'a [u32],
+    /// The groups.
+    pub groups: &'a [Group],
+    /// Ports of all groups, numbered within their switch; ascending within a group.
+    pub members: &'a [u16],
+    /// How many leaves there are.
+    pub leaves: usize,
+    /// Per host: index of its leaf; `u32::MAX` where two hosts stand back to back.
+    pub leaf_of: &'a [u32],
+    /// Per host: the port of its leaf that leads to it.
+    pub down_ports: &'a [u16],
+}
+
+impl Routes {
+    /// The routes of `graph` that avoid the links marked in `down` (one entry per link; empty: none
+    /// is down). Ports of links that are down keep their numbers.
+    ///
+    /// # Panics
+    /// When `down` is neither empty nor as long as the list of links.
+    pub fn new(graph: &Graph, down: &[bool]) -> Self {
+        assert!(down.is_empty() || down.len() == graph.links.len(), "one entry per link");
+        let ports = Ports::new(graph);
+        let mut leaves = Vec::new();
+        let mut leaf_of = vec![NO_LEAF; graph.hosts.len()];
+        let mut down_ports = vec![0; graph.hosts.len()];
+        for switch in (0..graph.switches.len() as u32).map(SwitchId) {
+            let hosts = (0u16..).zip(ports.of(switch)).filter_map(|(n, port)| Some((n, port.peer.host()?)));
+            for (port, host) in hosts {
+                if leaves.last() != Some(&switch) {
+                    leaves.push(switch);
+                }
+                leaf_of[host.index()] = leaves.len() as u32 - 1;
+                down_ports[host.index()] = port;
+            }
+        }
+        let mut search = Search::new(&ports, down, leaves.len());
+        for (index, &leaf) in leaves.iter().enumerate() {
+            search.route_towards(leaf, index);
+        }
+        let Search { table, groups, members, .. } = search;
+        Self { leaves, leaf_of, down_ports, table, groups, members, ports }
+    }
+
+    /// Ports of `switch` that lead closer to the leaf with this index; ascending. None at the leaf
+    /// itself, and where no way is left.
+    #[inline]
+    pub fn next_hops(&self, switch: SwitchId, leaf: usize) -> &[u16] {
+        let group = self.groups[self.table[switch.index() * self.leaves.len() + leaf] as usize];
+        &self.members[group.offset as usize..(group.offset + group.len) as usize]
+    }
+    /// Index of the leaf that `host` is attached to; `None` where two hosts stand back to back.
+    #[inline]
+    pub fn leaf_of(&self, host: HostId) -> Option<usize> {
+        match self.leaf_of[host.index()] {
+            NO_LEAF => None,
+            leaf => Some(leaf as usize),
+        }
+    }
+    /// The port of its leaf that leads to `host`, whether that link is up or not.
+    #[inline]
+    pub fn down_port(&self, host: HostId) -> u16 {
+        self.down_ports[host.index()]
+    }
+    /// The switches with hosts, in ascending order.
+    pub fn leaves(&self) -> &[SwitchId] {
+        &self.leaves
+    }
+    /// The ports of all nodes.
+    pub fn ports(&self) -> &Ports {
+        &self.ports
+    }
+    /// The tables.
+    pub fn raw(&self) -> RouteTable<'_> {
+        RouteTable {
+            table: &self.table,
+            groups: &self.groups,
+            members: &self.members,
+            leaves: self.leaves.len(),
+            leaf_of: &self.leaf_of,
+            down_ports: &self.down_ports,
+        }
+    }
+}
+
+/// The breadth-first searches, and the tables as they grow.
+struct Search<'a> {
+    ports: &'a Ports,
+    down: &'a [bool],
+    leaves: usize,
+    distance: Vec<u32>,
+    queue: Vec<SwitchId>,
+    table: Vec<u32>,
+    groups: Vec<Group>,
+    members: Vec<u16>,
+    known: BTreeMap<Box<[u16]>, u32>,
+    /// Per switch: its latest group, which the next leaf often shares.
+    latest: Vec<u32>,
+}
+
+impl<'a> Search<'a> {
+    fn new(ports: &'a Ports, down: &'a [bool], leaves: usize) -> Self {
+        let switches = ports.switches();
+        Self {
+            ports,
+            down,
+            leaves,
+            distance: vec![FAR; switches],
+            queue: Vec::with_capacity(switches),
+            table: vec![0; switches * leaves],
+            groups: vec![Group { offset: 0, len: 0 }],
+            members: Vec::new(),
+            known: BTreeMap::new(),
+            latest: vec![0; switches],
+        }
+    }
+
+    fn route_towards(&mut self, leaf: SwitchId, index: usize) {
+        self.measure_from(leaf);
+        let mut hops = Vec::new();
+        for n in 1..self.queue.len() {
+            let switch = self.queue[n];
+            hops.clear();
+            hops.extend(self.closer_ports(switch));
+            self.table[switch.index() * self.leaves + index] = self.group(switch, &hops);
+        }
+    }
+    /// Leaves all switches that can reach `leaf` in the queue, nearest first.
+    fn measure_from(&mut self, leaf: SwitchId) {
+        self.distance.fill(FAR);
+        self.distance[leaf.index()] = 0;
+        self.queue.clear();
+        self.queue.push(leaf);
+        let mut head = 0;
+        while let Some(&switch) = self.queue.get(head) {
+            head += 1;
+            let next = self.distance[switch.index()] + 1;
+            for port in self.ports.of(switch) {
+                let Node::Switch(peer) = port.peer else { continue };
+                if self.distance[peer.index()] == FAR && !is_down(self.down, port.link) {
+                    self.distance[peer.index()] = next;
+                    self.queue.push(peer);
+                }
+            }
+        }
+    }
+    fn closer_ports(&self, switch: SwitchId) -> impl Iterator<Item = u16> {
+        let here = self.distance[switch.index()];
+        (0u16..).zip(self.ports.of(switch)).filter_map(move |(n, port)| {
+            let Node::Switch(peer) = port.peer else { return None };
+            // FAR + 1 wraps to zero, which is never `here`: the leaf is not asked.
+            let closer = self.distance[peer.index()].wrapping_add(1) == here;
+            (closer && !is_down(self.down, port.link)).then_some(n)
+        })
+    }
+    fn group(&mut self, switch: SwitchId, hops: &[u16]) -> u32 {
+        let latest = self.latest[switch.index()];
+        let Group { offset, len } = self.groups[latest as usize];
+        if self.members[offset as usize..(offset + len) as usize] == *hops {
+            return latest;
+        }
+        let index = *self.known.entry(hops.into()).or_insert_with(|| {
+            self.groups.push(Group { offset: self.members.len() as u32, len: hops.len() as u32 });
+            self.members.extend(hops);
+            self.groups.len() as u32 - 1
+        });
+        self.latest[switch.index()] = index;
+        index
+    }
+}
+
+fn is_down(down: &[bool], link: u32) -> bool {
+    down.get(link as usize).copied().unwrap_or(false)
+}
+
+const FAR: u32 = u32::MAX;
+const NO_LEAF: u32 = u32::MAX;
