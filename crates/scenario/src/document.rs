@@ -97,6 +97,10 @@ impl Document {
     /// The key that an error with this span is about: the one whose key or value has exactly this
     /// span, else the innermost around it.
     fn path_at(&self, span: &Range<usize>) -> KeyPath {
+        // The root has no span of its own.
+        if span.is_empty() {
+            return KeyPath::root();
+        }
         let exact = |(_, spans): &(&KeyPath, &Spans)| spans.key == *span || spans.value == *span;
         let deepest = |(path, _): &(&KeyPath, &Spans)| path.steps().len();
         if let Some((path, _)) = self.spans.iter().filter(exact).max_by_key(deepest) {
@@ -132,6 +136,7 @@ fn collect_value(value: &DeValue<'_>, path: &KeyPath, spans: &mut BTreeMap<KeyPa
 
 /// What serde says, in the words of someone who writes scenarios.
 fn reworded(message: &str, path: &KeyPath) -> String {
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = path.steps().last().map_or("", String::as_str);
     if let Some(rest) = message.strip_prefix("unknown field ") {
         return unknown("key", rest);
@@ -140,15 +145,32 @@ fn reworded(message: &str, path: &KeyPath) -> String {
         return unknown("choice", rest);
     }
     if let Some(field) = message.strip_prefix("missing field ") {
-        return format!("the key {} is missing", quoted(field));
+        return format!("the key {} is missing", field.replace('`', "\""));
     }
     if message.starts_with("wanted exactly 1 element") {
         return format!("choose exactly one kind of {name}");
     }
     match message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: ")) {
-        Some(rest) => format!("found {}", rest.replace('`', "")),
+        Some(rest) => format!("found {}", in_toml_words(&rest.replace('`', ""))),
         None => message.replace('`', "\""),
     }
+}
+
+/// Rust's and serde's names of types, as a TOML file calls them.
+fn in_toml_words(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or above",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" => "a text in quotes",
+        "a sequence" => "a list in [ ]",
+        "a map" => "a table in { }",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
 }
 
 /// "`headrom`, expected one of `enabled`, `headroom`" in our words.
@@ -158,15 +180,10 @@ fn unknown(what: &str, rest: &str) -> String {
     unknown_name(what, found.trim_matches('`'), &known)
 }
 
-/// The message for a key or choice that does not exist, with the nearest that does.
+/// The message for a name that does not exist, with the nearest that does.
 pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
     match nearest(found, known.iter().copied()) {
         Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),
-        None if known.is_empty() => format!("unknown {what} \"{found}\"; none is known here"),
         None => format!("unknown {what} \"{found}\"; known here: {}", one_of(known)),
     }
-}
-
-fn quoted(name: &str) -> String {
-    name.replace('`', "\"")
 }

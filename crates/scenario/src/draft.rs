@@ -117,7 +117,7 @@ impl Draft {
     fn variant(&self, series: &Series, place: Place) -> Result<Variant, ScenarioError> {
         let name = series_name(series).to_owned();
         if name.trim().is_empty() || name.contains(['/', '\\', '\n']) {
-            let message = format!("\"{name}\" is not a name; give the series a name without slashes");
+            let message = format!("\"{name}\" is not a name; give the series one, without slashes");
             return Err(ScenarioError::new(place, "series.name", message));
         }
         let mut edits = Vec::new();
@@ -156,21 +156,24 @@ impl Draft {
     /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
     /// there.
     fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
-        typed(table).map_err(|Mismatch { path, message, .. }| self.blame(edits, &path, message))
+        typed(table).map_err(|Mismatch { path, message, .. }| {
+            // The text was right before, so an edit is at fault even if it only lies inside `path`.
+            let inside = edits.iter().rev().find(|edit| path.contains(&edit.path));
+            let place = inside.map_or_else(|| self.origin(edits, &path), |edit| edit.origin.clone());
+            ScenarioError::new(place, path.to_string(), message)
+        })
     }
 
-    /// The error "`message`, about `path`", at the place where the value of `path` came from.
-    fn blame(&self, edits: &[Edit], path: &KeyPath, message: String) -> ScenarioError {
-        match edits.iter().rev().find(|edit| edit.path.contains(path) || path.contains(&edit.path)) {
-            Some(edit) => ScenarioError::new(edit.origin.clone(), path.to_string(), message),
-            None => ScenarioError::new(self.document.place(path), path.to_string(), message),
-        }
+    /// Where the value at `path` came from: the last edit that covers it, or the text.
+    fn origin(&self, edits: &[Edit], path: &KeyPath) -> Place {
+        let edit = edits.iter().rev().find(|edit| edit.path.contains(path));
+        edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
     }
 
     /// An error about the key `key` of `variant`, placed where its value was written.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let path = KeyPath::parse(key).unwrap_or_default();
-        self.blame(&variant.edits, &path, message.into())
+        ScenarioError::new(self.origin(&variant.edits, &path), key, message)
     }
 
     /// Where a key of a series' `set` is written, if the series is written at all.

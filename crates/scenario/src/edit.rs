@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
-use crate::schema::{self, Route};
+use crate::schema::{self, Step};
 
 /// "The value at this path is this": replaces what is there, never merges with it.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Edit {
     pub(crate) value: Value,
     /// Who asks for it.
     pub(crate) origin: Place,
-    route: Route,
+    route: Vec<Step>,
 }
 
 /// What became of an edit.
@@ -70,7 +70,7 @@ impl Edit {
         let mut at = KeyPath::root();
         let mut here = Cursor::Table(table);
         for (index, step) in steps.iter().enumerate() {
-            if self.route.choices[index]
+            if self.route[index] == Step::Kind
                 && let Cursor::Table(kinds) = &here
                 && let Some(chosen) = kinds.keys().find(|kind| *kind != step)
             {
@@ -82,12 +82,16 @@ impl Edit {
                     table.insert(step.clone(), self.value.clone());
                     return Ok(Applied::Yes);
                 }
-                Cursor::Table(table) => table.entry(step.clone()).or_insert_with(|| Value::Table(Table::new())),
+                Cursor::Table(table) => {
+                    let is_list = self.route[index + 1] == Step::Element;
+                    let empty = || if is_list { Value::Array(Vec::new()) } else { Value::Table(Table::new()) };
+                    table.entry(step.clone()).or_insert_with(empty)
+                }
                 Cursor::Array(elements) => {
                     let count = elements.len();
                     let slot = step.parse::<usize>().ok().and_then(|index| elements.get_mut(index));
                     let Some(slot) = slot else {
-                        return Err(self.refused(format!("{at} has {count} elements, numbered from 0")));
+                        return Err(self.refused(format!("{at} has {count} elements here, numbered from 0")));
                     };
                     if last {
                         *slot = self.value.clone();
@@ -100,7 +104,7 @@ impl Edit {
             here = match slot {
                 Value::Table(table) => Cursor::Table(table),
                 Value::Array(elements) => Cursor::Array(elements),
-                Value::String(kind) if self.route.choices.get(index + 1) == Some(&true) => {
+                Value::String(kind) if self.route.get(index + 1) == Some(&Step::Kind) => {
                     return Ok(Applied::OtherKind { at, chosen: kind.clone() });
                 }
                 other => return Err(self.refused(format!("{at} is {other} here, which has no keys"))),

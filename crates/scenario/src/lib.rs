@@ -1,1 +1,26 @@
-//! scenario
+//! What a person writes: scenario files.
+//!
+//! [`Scenario`] composes the configuration types of the crates below into one file format, from
+//! which [`schema`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series
+//! and seeds expanded, every "auto" resolved, every error said with its place and its remedy.
+//!
+//! The only crate that knows file syntax.
+#![forbid(unsafe_code)]
+
+mod document;
+mod draft;
+mod edit;
+mod error;
+mod path;
+mod pending;
+mod preset;
+mod scenario;
+mod schema;
+mod suggest;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Place, ScenarioError};
+pub use preset::preset_help;
+pub use scenario::{Scenario, Seeds, Series};
+pub use schema::schema;

@@ -4,7 +4,7 @@
 //! recovery, add its line to [`RECOVERIES`]; every congestion control of the registry is a modifier
 //! already.
 
-use selvedge_transport::congestion::CongestionConfig;
+use crate::pending::CongestionConfig;
 use toml::{Table, Value};
 
 use crate::document::unknown_name;

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use selvedge_sim::config::{Measure, NicConfig, Stop, SwitchConfig};
-use selvedge_sim::fault::{LinkFailure, LossConfig};
+use crate::pending::*;
+use selvedge_sim::config::{NicConfig, Stop, SwitchConfig};
 use selvedge_sim::topology::Topology;
-use selvedge_sim::workload::WorkloadConfig;
-use selvedge_transport::TransportConfig;
 use selvedge_units::{Duration, Setting};
 use serde::{Deserialize, Serialize};
 

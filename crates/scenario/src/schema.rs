@@ -11,52 +11,64 @@ pub fn schema() -> Value {
     schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Scenario>().to_value()
 }
 
-/// How a path runs through the schema.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Route {
-    /// For each step: whether it chooses one of several kinds ("fat-tree" in "topology.fat-tree.k").
-    pub(crate) choices: Vec<bool>,
+/// What one step of a path is, according to the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// A key of a table.
+    Key,
+    /// One of several kinds: "fat-tree" in "topology.fat-tree.k".
+    Kind,
+    /// An element of a list.
+    Element,
 }
 
 /// Follows `path` through the schema; says which step is unknown and what was meant.
-pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Route, String> {
+pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
     let mut nodes = vec![schema];
-    let mut choices = Vec::new();
+    let mut route = Vec::new();
     for (at, step) in path.steps().iter().enumerate() {
         let views: Vec<View<'_>> = nodes.iter().flat_map(|node| views(schema, node)).collect();
         let mut next = Vec::new();
-        let mut choice = false;
+        let mut kind = Step::Key;
         for view in &views {
             match view {
-                View::Keys { properties, chosen } => {
+                View::Keys { properties, kinds } => {
                     if let Some(node) = properties.get(step) {
                         next.push(node);
-                        choice |= chosen;
+                        if *kinds {
+                            kind = Step::Kind;
+                        }
                     }
                 }
-                View::Elements(node) if step.bytes().all(|b| b.is_ascii_digit()) => next.push(node),
-                View::Elements(_) => {}
+                View::Elements(node) => {
+                    if step.bytes().all(|b| b.is_ascii_digit()) {
+                        next.push(node);
+                        kind = Step::Element;
+                    }
+                }
             }
         }
         if next.is_empty() {
-            let before = KeyPath::parse(&path.steps()[..at].join("."));
+            let before = path.steps()[..at].join(".");
             let known: Vec<&str> = views.iter().flat_map(View::names).collect();
-            let inside = before.map(|path| format!(" in {path}")).unwrap_or_default();
-            return Err(if known.is_empty() && views.iter().any(|view| matches!(view, View::Elements(_))) {
-                format!("\"{step}\" is not an index{inside}: elements are numbered from 0")
+            return Err(if !known.is_empty() {
+                let what = if at == 0 { "key".to_owned() } else { format!("key in {before}:") };
+                unknown_name(&what, step, &known)
+            } else if views.is_empty() {
+                format!("{before} is a plain value without the key \"{step}\"")
             } else {
-                unknown_name("key", step, &known) + &inside
+                format!("{before} is a list, whose elements are {before}[0], {before}[1], ...")
             });
         }
         nodes = next;
-        choices.push(choice);
+        route.push(kind);
     }
-    Ok(Route { choices })
+    Ok(route)
 }
 
 /// What a node of the schema offers to a further step.
 enum View<'a> {
-    Keys { properties: &'a serde_json::Map<String, Value>, chosen: bool },
+    Keys { properties: &'a serde_json::Map<String, Value>, kinds: bool },
     Elements(&'a Value),
 }
 
@@ -77,15 +89,15 @@ fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
         all.extend(views(root, target));
     }
     if let Some(properties) = node.get("properties").and_then(Value::as_object) {
-        all.push(View::Keys { properties, chosen: false });
+        all.push(View::Keys { properties, kinds: false });
     }
     if let Some(items) = node.get("items") {
         all.push(View::Elements(items));
     }
-    for (key, chosen) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
+    for (key, kinds) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
         for option in node.get(key).and_then(Value::as_array).into_iter().flatten() {
             all.extend(views(root, option).into_iter().map(|view| match view {
-                View::Keys { properties, chosen: already } => View::Keys { properties, chosen: chosen || already },
+                View::Keys { properties, kinds: already } => View::Keys { properties, kinds: kinds || already },
                 elements @ View::Elements(_) => elements,
             }));
         }
