@@ -1,14 +1,17 @@
 //! The vocabulary of observation.
 //!
 //! What both worlds report about a run: one [`FlowRow`] per flow, [`PortRow`]s over time, and a
-//! [`RunRecord`] at the end. Plain values; no formatting, no files.
+//! [`RunRecord`] at the end; and, where a [`Probe`] listens, every [`Trace`] event on the way. Plain
+//! values; no formatting, no files.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod row;
+mod trace;
 
 pub use row::{
     Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
 };
+pub use trace::{Probe, Trace};

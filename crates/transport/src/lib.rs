@@ -1,1 +1,41 @@
-//! transport
+//! Pure protocol engines: loss recovery, congestion control, senders and receivers.
+//!
+//! An engine takes values and returns values: time, acknowledgements and packets in; packets to
+//! send and a deadline out. It reads no clock, opens nothing, and holds no payload. The caller
+//! keeps to one pattern:
+//!
+//! ```text
+//!     supply ─────────┐                      ┌─> poll_transmit   until None, while the link is free
+//!     on_ack ─────────┼─>  Sender  (next) ───┤
+//!     handle_timeout ─┘                      └─> poll_timeout    when to call handle_timeout
+//!
+//!     on_data ────────────> Receiver ──────────> Reply { verdict, ack }
+//! ```
+//!
+//! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both
+//! are chosen by configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum
+//! that the registry generates; a test or a driver may fix the types instead.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bitmap;
+mod fabric;
+mod pacing;
+mod receiver;
+mod registry;
+mod role;
+mod sender;
+
+pub mod congestion;
+pub mod recovery;
+pub mod replay;
+
+pub use bitmap::WIDEST_WINDOW;
+pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Signal, Tuning};
+pub use fabric::{Fabric, SettingError};
+pub use receiver::{Receiver, ReceiverConfig};
+pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
+pub use role::{Cx, Next, Reply, Segment, Verdict};
+pub use sender::{Sender, SenderConfig, SenderStats};

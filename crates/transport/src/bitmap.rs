@@ -1,0 +1,186 @@
+//! Which packets of a window have arrived: one bit per packet, in a ring.
+//!
+//! Packet `seq` lives at bit `seq mod capacity`, so advancing the window moves nothing; it only
+//! clears the bits that are left behind. The ring is allocated when its first bit is set: a flow
+//! without loss never has one. Bits outside the owner's window are clear at all times.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use selvedge_units::Seq;
+
+/// The widest window: a quarter of the PSN space, so that window and PSN arithmetic never conflict
+/// (they would from 2^23 packets on).
+pub const WIDEST_WINDOW: u64 = 1 << 22;
+
+const WORD: u64 = u64::BITS as u64;
+/// Smallest ring, in words: 128 packets, as in the paper's 40 Gb/s hardware (section 6.1).
+const SMALLEST: u64 = 2;
+
+/// A ring of bits, addressed by sequence number.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Bitmap {
+    /// A power of two, or none before the first [`Bitmap::insert`].
+    words: Box<[u64]>,
+}
+
+impl Bitmap {
+    /// Sets the bit of `seq` in a window that begins at `head`. Returns whether it was clear.
+    #[inline]
+    pub(crate) fn insert(&mut self, head: Seq, seq: Seq) -> bool {
+        let span = seq - head + 1;
+        if span > self.capacity() {
+            self.grow(head, span);
+        }
+        let (word, bit) = self.position(seq);
+        let fresh = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        fresh
+    }
+    /// Whether the bit of `seq`, which lies inside the window, is set.
+    #[inline]
+    pub(crate) fn contains(&self, seq: Seq) -> bool {
+        !self.words.is_empty() && {
+            let (word, bit) = self.position(seq);
+            self.words[word] & bit != 0
+        }
+    }
+    /// Clears the unbroken run of set bits that begins at `from`; returns the first packet after it.
+    #[inline]
+    pub(crate) fn take_run(&mut self, from: Seq) -> Seq {
+        let mut at = from.index();
+        if self.words.is_empty() {
+            return from;
+        }
+        loop {
+            let offset = at % WORD;
+            let word = self.word_mut(at);
+            let ones = u64::from((*word >> offset).trailing_ones());
+            *word &= !(low_bits(ones) << offset);
+            at += ones;
+            // A run that ends inside its word ends here.
+            if offset + ones < WORD {
+                return Seq::new(at);
+            }
+        }
+    }
+    /// Clears the bits from `from` to before `to`; returns how many were set.
+    pub(crate) fn clear(&mut self, from: Seq, to: Seq) -> u64 {
+        let mut at = from.index();
+        // Beyond one turn of the ring nothing is set.
+        let end = to.index().min(at.saturating_add(self.capacity()));
+        let mut cleared = 0;
+        while at < end {
+            let offset = at % WORD;
+            let count = (WORD - offset).min(end - at);
+            let mask = low_bits(count) << offset;
+            let word = self.word_mut(at);
+            cleared += u64::from((*word & mask).count_ones());
+            *word &= !mask;
+            at += count;
+        }
+        cleared
+    }
+    /// The first packet from `from` to before `end` whose bit is clear.
+    pub(crate) fn first_clear(&self, from: Seq, end: Seq) -> Option<Seq> {
+        if self.words.is_empty() {
+            return (from < end).then_some(from);
+        }
+        let mut at = from.index();
+        while at < end.index() {
+            let offset = at % WORD;
+            let ones = u64::from((self.words[self.word_index(at)] >> offset).trailing_ones());
+            at += ones;
+            if offset + ones < WORD {
+                break;
+            }
+        }
+        (at < end.index()).then_some(Seq::new(at))
+    }
+    /// How many packets fit.
+    #[inline]
+    pub(crate) fn capacity(&self) -> u64 {
+        self.words.len() as u64 * WORD
+    }
+
+    #[inline]
+    fn word_index(&self, at: u64) -> usize {
+        (at / WORD) as usize & (self.words.len() - 1)
+    }
+    #[inline]
+    fn word_mut(&mut self, at: u64) -> &mut u64 {
+        &mut self.words[self.word_index(at)]
+    }
+    #[inline]
+    fn position(&self, seq: Seq) -> (usize, u64) {
+        (self.word_index(seq.index()), 1 << (seq.index() % WORD))
+    }
+    /// Makes room for `span` packets from `head` on.
+    #[cold]
+    fn grow(&mut self, head: Seq, span: u64) {
+        assert!(span <= WIDEST_WINDOW, "a window of {span} packets would conflict with PSN arithmetic");
+        let words = span.div_ceil(WORD).next_power_of_two().max(SMALLEST);
+        let old = core::mem::replace(self, Self { words: vec![0; words as usize].into() });
+        for index in head.index()..head.index() + old.capacity() {
+            let seq = Seq::new(index);
+            if old.contains(seq) {
+                let (word, bit) = self.position(seq);
+                self.words[word] |= bit;
+            }
+        }
+    }
+}
+
+#[inline]
+const fn low_bits(count: u64) -> u64 {
+    if count >= WORD { u64::MAX } else { (1 << count) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use selvedge_units::{Domain, Rng};
+
+    #[test]
+    fn behaves_like_a_set_of_numbers() {
+        let mut rng = Rng::stream(1, Domain::Impairment, 0);
+        let (mut bitmap, mut model, mut head) = (Bitmap::default(), BTreeSet::new(), 1_000u64);
+        for step in 0..20_000 {
+            // The window widens, so that the ring grows in use.
+            let window = 100 + step / 50;
+            let at = head + rng.below(window);
+            match rng.below(8) {
+                0 => {
+                    let end = Seq::new(head + window);
+                    let expected = (at..end.index()).find(|n| !model.contains(n)).map(Seq::new);
+                    assert_eq!(bitmap.first_clear(Seq::new(at), end), expected);
+                }
+                1 => {
+                    let end = (head..).find(|n| !model.contains(n)).expect("the model is finite");
+                    assert_eq!(bitmap.take_run(Seq::new(head)), Seq::new(end));
+                    model = model.split_off(&end);
+                    head = end;
+                }
+                2 if rng.below(10) == 0 => {
+                    let kept = model.split_off(&at);
+                    assert_eq!(bitmap.clear(Seq::new(head), Seq::new(at)), model.len() as u64);
+                    (model, head) = (kept, at);
+                }
+                _ => assert_eq!(bitmap.insert(Seq::new(head), Seq::new(at)), model.insert(at)),
+            }
+            assert_eq!(bitmap.contains(Seq::new(at)), model.contains(&at));
+        }
+        assert!(bitmap.capacity() >= 256, "the test reached growth");
+    }
+
+    #[test]
+    fn a_full_ring_is_taken_in_one_run() {
+        let mut bitmap = Bitmap::default();
+        for index in 70..70 + 128 {
+            assert!(bitmap.insert(Seq::new(70), Seq::new(index)));
+        }
+        assert_eq!(bitmap.take_run(Seq::new(70)), Seq::new(198));
+        assert_eq!(bitmap, Bitmap { words: vec![0; 2].into() });
+    }
+}

@@ -1,0 +1,38 @@
+//! Settings of the fixed limits.
+
+use selvedge_units::{Bytes, Rate, Setting};
+
+use crate::congestion::Tuning;
+use crate::fabric::{Fabric, SettingError, resolve};
+
+/// A window and a rate that never change.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct FixedConfig {
+    /// Bytes on the wire (headers and gaps included) that a flow may have in flight. Default: off.
+    /// "auto" is the bandwidth-delay product of the longest path.
+    pub window: Setting<Bytes>,
+    /// Rate on the wire (headers and gaps included) that a flow keeps to. Default: off. "auto" is
+    /// the hosts' line rate.
+    pub rate: Setting<Rate>,
+}
+
+impl Default for FixedConfig {
+    fn default() -> Self {
+        Self { window: Setting::Off, rate: Setting::Off }
+    }
+}
+
+impl Tuning for FixedConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.window, || Some(fabric.bdp));
+        resolve(&mut self.rate, || Some(fabric.line_rate));
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        if self.rate == Setting::Value(Rate::ZERO) {
+            return Err(SettingError::new("rate", "a rate of zero never sends anything; give one above, or \"off\""));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! No congestion control: a flow sends at line rate from its first packet on.
+
+use selvedge_units::{Bytes, Instant, Rate};
+
+use super::{Congestion, Signal, Tuning};
+use crate::fabric::{Fabric, SettingError};
+use crate::role::Cx;
+
+/// There is nothing to set.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(deny_unknown_fields))]
+pub struct NoneConfig {}
+pub use NoneConfig as Config;
+
+impl Tuning for NoneConfig {
+    fn resolve(&mut self, _: &Fabric) {}
+    fn check(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+}
+
+/// Has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct Control;
+
+impl Control {
+    /// Without limits.
+    pub const fn new(_: &NoneConfig) -> Self {
+        Self
+    }
+}
+
+impl Congestion for Control {
+    #[inline]
+    fn on_signal(&mut self, _: &mut Cx<'_>, _: Signal) {}
+    #[inline]
+    fn window(&self) -> Bytes {
+        Bytes::MAX
+    }
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::MAX
+    }
+    #[inline]
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
+}

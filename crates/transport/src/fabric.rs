@@ -1,0 +1,56 @@
+//! What a configuration may take from its surroundings.
+
+use core::fmt;
+
+use alloc::string::String;
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+/// Facts about the fabric from which settings left at "auto" are derived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fabric {
+    /// Whether switches pause instead of dropping (priority flow control).
+    pub pfc: bool,
+    /// Line rate of the hosts.
+    pub line_rate: Rate,
+    /// Bandwidth-delay product of the longest path: line rate times round-trip propagation delay.
+    pub bdp: Bytes,
+    /// The largest data frame: MTU and headers, without the gap.
+    pub frame: Bytes,
+    /// Maximum round-trip time with one congested link: the propagation delay of the longest path
+    /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default).
+    pub congested_rtt: Duration,
+}
+
+/// A setting that cannot work; names the key and says what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SettingError {
+    /// The key, as in the scenario file.
+    pub key: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl SettingError {
+    pub(crate) fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { key, message: message.into() }
+    }
+}
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.message)
+    }
+}
+impl core::error::Error for SettingError {}
+
+/// Replaces "auto".
+pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> Option<T>) {
+    *setting = setting.resolve(auto).into();
+}
+
+/// The value of a setting that was resolved before the engine was built.
+///
+/// # Panics
+/// When it still says "auto".
+pub(crate) fn resolved<T: Copy>(setting: Setting<T>, key: &str) -> Option<T> {
+    setting.resolve(|| panic!("{key} still says \"auto\": resolve the configuration before building engines from it"))
+}

@@ -1,0 +1,65 @@
+//! The receiver of one flow: any acceptance, behind PSNs.
+
+use selvedge_units::{Psn, Seq};
+use selvedge_wire::{Ack, Data};
+
+use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
+use crate::role::{Cx, Reply, Verdict};
+
+/// What a receiver is built from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReceiverConfig {
+    /// Loss recovery, every "auto" resolved; the same as the sender's.
+    pub recovery: RecoveryConfig,
+}
+
+/// The receiver of one flow.
+#[derive(Clone, Debug)]
+pub struct Receiver<A = AnyAcceptance> {
+    acceptance: A,
+    first_psn: Psn,
+}
+
+impl Receiver {
+    /// A receiver that expects `first_psn`.
+    ///
+    /// # Panics
+    /// When a setting still says "auto".
+    pub fn new(config: &ReceiverConfig, first_psn: Psn) -> Self {
+        Self::with(AnyAcceptance::from(&config.recovery), first_psn)
+    }
+}
+
+impl<A: Acceptance> Receiver<A> {
+    /// A receiver around `acceptance` that expects `first_psn`.
+    pub fn with(acceptance: A, first_psn: Psn) -> Self {
+        Self { acceptance, first_psn }
+    }
+
+    /// Takes a data packet; `marked` says whether it arrived with congestion experienced. At most
+    /// one acknowledgement comes back, to be sent at once. Its MSN is zero: messages are the
+    /// business of the layer above, which fills it in.
+    #[inline]
+    pub fn on_data(&mut self, cx: &mut Cx<'_>, data: &Data, marked: bool) -> Reply {
+        let Some(seq) = data.psn.near(self.acceptance.expected(), self.first_psn) else {
+            return Reply { verdict: Verdict::Invalid, ack: None };
+        };
+        let answer = self.acceptance.on_data(cx, seq);
+        let ack = answer.ack.map(|kind| Ack {
+            kind,
+            ecn_echo: marked,
+            expected: self.acceptance.expected().to_psn(self.first_psn),
+            sack: data.psn,
+            msn: 0,
+        });
+        Reply { verdict: answer.verdict, ack }
+    }
+
+    /// The packet expected next: everything before it has arrived.
+    #[inline]
+    pub fn expected(&self) -> Seq {
+        self.acceptance.expected()
+    }
+}
+
+const _: () = assert!(size_of::<Receiver>() <= 64, "a receiver fits one cache line");

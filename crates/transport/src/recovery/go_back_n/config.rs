@@ -1,0 +1,97 @@
+//! Settings of go-back-N.
+
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::bitmap::WIDEST_WINDOW;
+use crate::fabric::{Fabric, SettingError, resolve};
+use crate::recovery::Scheme;
+
+/// Go-back-N, as in RoCE NICs.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct GoBackNConfig {
+    /// The retransmission timeout. Default: "auto", which is RTO_high (the maximum round-trip time
+    /// with one congested link) without PFC, and off with it (IRN, section 4.1).
+    pub rto: Setting<Duration>,
+    /// Whether data packets are acknowledged. Default: "auto", which is none with PFC (the paper's
+    /// baseline, section 5.2) and per-packet without.
+    pub acks: Acks,
+    /// How often a gap is reported. Default: once-per-gap.
+    pub nack: Nacks,
+    /// Packets a flow may have in flight. Default: off. "auto" is off too: RoCE has no BDP-FC.
+    pub bdp_cap: Setting<u32>,
+}
+
+/// Whether data packets are acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Acks {
+    /// As the scheme's paper has it: none with PFC, per packet without.
+    #[default]
+    Auto,
+    /// Each one.
+    PerPacket,
+    /// None: only gaps are reported. A lost tail, or a lost NACK behind which nothing follows, is
+    /// then lost for good, so this wants a fabric that drops nothing.
+    None,
+}
+
+/// How often a gap is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Nacks {
+    /// One NAK until the expected packet arrives (InfiniBand). If that NAK or the packet's
+    /// retransmission is lost, only the timeout helps.
+    #[default]
+    OncePerGap,
+    /// Every out-of-order packet.
+    EveryPacket,
+    /// At the first packet behind a gap, and while packets keep coming, again each time this much
+    /// time has passed (ns-3's RDMA models).
+    Interval(Duration),
+}
+
+impl Scheme for GoBackNConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt));
+        resolve(&mut self.bdp_cap, || None);
+        if self.acks == Acks::Auto {
+            self.acks = if fabric.pfc { Acks::None } else { Acks::PerPacket };
+        }
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        if let Setting::Value(rto) = self.rto {
+            if rto.is_zero() {
+                return Err(SettingError::new("rto", "a timeout of zero never waits; give one above, or \"off\""));
+            }
+            if self.acks == Acks::None {
+                return Err(SettingError::new(
+                    "rto",
+                    "without acknowledgements every flow would time out for ever; set rto to \"off\", or acks to \"per-packet\"",
+                ));
+            }
+        }
+        if let Setting::Value(cap) = self.bdp_cap {
+            if cap == 0 || u64::from(cap) > WIDEST_WINDOW {
+                let message = alloc::format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"");
+                return Err(SettingError::new("bdp-cap", message));
+            }
+            if self.acks == Acks::None {
+                return Err(SettingError::new(
+                    "bdp-cap",
+                    "without acknowledgements a cap stops every flow; set it to \"off\", or acks to \"per-packet\"",
+                ));
+            }
+        }
+        Ok(())
+    }
+    fn acknowledges(&self) -> bool {
+        self.acks != Acks::None
+    }
+    fn extra_header(&self) -> Bytes {
+        Bytes::ZERO
+    }
+}

@@ -1,0 +1,15 @@
+//! Go-back-N, the loss recovery of RoCE NICs (InfiniBand's reliable connection).
+//!
+//! The responder takes packets in order only. At a gap it sends one NAK that names the packet it
+//! expects and discards everything until that packet arrives; the requester starts over from there.
+
+mod config;
+mod recv;
+mod send;
+
+pub use config::{Acks, GoBackNConfig, GoBackNConfig as Config, Nacks};
+pub use recv::Recv;
+pub use send::Send;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! The responder.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Duration, Instant, Seq};
+use selvedge_wire::AckKind;
+
+use super::{Acks, GoBackNConfig, Nacks};
+use crate::recovery::{Acceptance, Answer};
+use crate::role::{Cx, Verdict};
+
+/// The responder: takes packets in order and reports gaps.
+#[derive(Clone, Debug)]
+pub struct Recv {
+    expected: Seq,
+    /// Packets out of order are silently discarded before this instant. [`Instant::ZERO`]: there
+    /// is no gap, or its NACK is due.
+    silent_until: Instant,
+    /// For how long one NACK silences its gap.
+    nack_interval: Duration,
+    acks: bool,
+}
+
+impl Recv {
+    /// A responder that expects the first packet.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn new(config: &GoBackNConfig) -> Self {
+        assert!(config.acks != Acks::Auto, "acks still says \"auto\": resolve the configuration first");
+        let nack_interval = match config.nack {
+            Nacks::OncePerGap => Duration::MAX,
+            Nacks::EveryPacket => Duration::ZERO,
+            Nacks::Interval(interval) => interval,
+        };
+        Self { expected: Seq::ZERO, silent_until: Instant::ZERO, nack_interval, acks: config.acks == Acks::PerPacket }
+    }
+    #[inline]
+    fn ack(&self) -> Option<AckKind> {
+        self.acks.then_some(AckKind::Ack)
+    }
+}
+
+impl Acceptance for Recv {
+    #[inline]
+    fn expected(&self) -> Seq {
+        self.expected
+    }
+
+    #[inline]
+    fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
+        if seq == self.expected {
+            self.expected += 1;
+            self.silent_until = Instant::ZERO;
+            return Answer::new(Verdict::Accepted(seq), self.ack());
+        }
+        if seq < self.expected {
+            // The requester did not hear that it had arrived: say so again.
+            return Answer::new(Verdict::Duplicate, self.ack());
+        }
+        cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
+        let nack = cx.now >= self.silent_until;
+        if nack {
+            self.silent_until = cx.now.saturating_add(self.nack_interval);
+        }
+        Answer::new(Verdict::Refused, nack.then_some(AckKind::Nack))
+    }
+}

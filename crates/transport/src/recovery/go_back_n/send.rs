@@ -1,0 +1,120 @@
+//! The requester.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Duration, Instant, Seq};
+use selvedge_wire::AckKind;
+
+use super::GoBackNConfig;
+use crate::bitmap::WIDEST_WINDOW;
+use crate::fabric::resolved;
+use crate::recovery::{Heard, Interest, Learnt, Recovery, Scheme};
+use crate::role::Cx;
+
+/// The requester: sends in order, and starts over where the responder says so.
+#[derive(Clone, Debug)]
+pub struct Send {
+    acked: Seq,
+    /// The next packet to send; goes back to `acked` at a NACK or timeout.
+    next: Seq,
+    /// One past the highest packet that was ever sent.
+    sent: Seq,
+    /// When the timer was started; [`Instant::NEVER`] when nothing is outstanding.
+    timer: Instant,
+    /// [`Duration::MAX`] when off.
+    rto: Duration,
+    cap: u64,
+}
+
+impl Send {
+    /// A requester that has sent nothing.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn new(config: &GoBackNConfig) -> Self {
+        // PSN arithmetic limits a flow that waits for acknowledgements, and no other.
+        let widest = if config.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
+        Self {
+            acked: Seq::ZERO,
+            next: Seq::ZERO,
+            sent: Seq::ZERO,
+            timer: Instant::NEVER,
+            rto: resolved(config.rto, "rto").unwrap_or(Duration::MAX),
+            cap: resolved(config.bdp_cap, "bdp-cap").map_or(widest, u64::from),
+        }
+    }
+    /// Starts over. The timer begins anew: what was outstanding does not count any more.
+    fn go_back(&mut self, cx: &mut Cx<'_>, by_timeout: bool) {
+        self.next = self.acked;
+        self.timer = cx.now;
+        cx.trace(|| Trace::RecoveryEntered { acked: self.acked, by_timeout });
+    }
+}
+
+impl Recovery for Send {
+    #[inline]
+    fn acked(&self) -> Seq {
+        self.acked
+    }
+    #[inline]
+    fn sent(&self) -> Seq {
+        self.sent
+    }
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        self.next - self.acked
+    }
+    #[inline]
+    fn has_lost(&self) -> bool {
+        self.next < self.sent
+    }
+
+    #[inline]
+    fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
+        if self.next >= supplied || !window_open || self.in_flight() >= self.cap {
+            Interest::None
+        } else if self.next < self.sent {
+            Interest::Lost(self.next)
+        } else {
+            Interest::New(self.next)
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+        self.next += 1;
+        if self.next > self.sent {
+            self.sent = self.next;
+        } else {
+            cx.trace(|| Trace::Retransmitted { seq });
+        }
+        self.timer = self.timer.min(cx.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt {
+        // An old NACK reports a gap that has been filled since.
+        let Some(delivered) = heard.expected.checked_since(self.acked) else { return Learnt::default() };
+        if delivered > 0 {
+            self.acked = heard.expected;
+            self.next = self.next.max(self.acked);
+            self.timer = if self.acked == self.sent { Instant::NEVER } else { cx.now };
+        }
+        // A NACK for the packet that is about to be sent anyway changes nothing.
+        let loss = heard.kind == AckKind::Nack && self.next > self.acked;
+        if loss {
+            self.go_back(cx, false);
+        }
+        Learnt { delivered, loss }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Instant {
+        self.timer.saturating_add(self.rto)
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
+        cx.trace(|| Trace::TimedOut { acked: self.acked });
+        self.go_back(cx, true);
+        true
+    }
+}

@@ -1,0 +1,138 @@
+//! Settings of IRN.
+
+use alloc::format;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::bitmap::WIDEST_WINDOW;
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::recovery::Scheme;
+
+/// IRN, the improved RoCE NIC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct IrnConfig {
+    /// Where the paper and its authors' hardware code differ, which to follow. Default: paper.
+    pub mode: Mode,
+    /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
+    /// without (section 4.1).
+    pub timeouts: Timeouts,
+    /// RTO_low, the timeout when few packets are in flight. Default: 100us.
+    pub rto_low: Duration,
+    /// N: RTO_low applies when at most this many packets are in flight. Default: 3.
+    pub rto_low_packets: u32,
+    /// RTO_high, the timeout otherwise. Default: "auto", the maximum round-trip time with one
+    /// congested link (section 4.1).
+    pub rto_high: Setting<Duration>,
+    /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of
+    /// the longest path over the largest data frame, rounded up. "off" is no limit (section 4.3).
+    pub bdp_cap: Setting<u32>,
+    /// Fetch delay: a packet is sent again no sooner than this after it was found lost
+    /// (section 6.3). Default: 0us.
+    pub retransmit_delay: Duration,
+    /// Header that each data packet carries on top of RoCE's (section 6.3: 16 bytes of RETH at
+    /// worst). Default: 0B.
+    pub extra_header: Bytes,
+    /// How many NACKs without cumulative progress it takes to begin recovery; more than 1 tolerates
+    /// reordering (section 7). Only in paper mode. Default: 1.
+    pub nack_threshold: u32,
+}
+
+/// Which reading of the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Mode {
+    /// The text of section 3.
+    #[default]
+    Paper,
+    /// The hardware modules of section 6.2, as published.
+    Hls,
+}
+
+/// Whether silence leads to retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Timeouts {
+    /// Off with PFC, on without.
+    #[default]
+    Auto,
+    /// Yes.
+    On,
+    /// No: what is lost behind the last acknowledgement stays lost.
+    Off,
+}
+
+impl Default for IrnConfig {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Paper,
+            timeouts: Timeouts::Auto,
+            rto_low: Duration::from_us(100),
+            rto_low_packets: 3,
+            rto_high: Setting::Auto,
+            bdp_cap: Setting::Auto,
+            retransmit_delay: Duration::ZERO,
+            extra_header: Bytes::ZERO,
+            nack_threshold: 1,
+        }
+    }
+}
+
+impl IrnConfig {
+    /// Packets a flow may have in flight, at both ends.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub(super) fn window(&self) -> u64 {
+        resolved(self.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from)
+    }
+}
+
+impl Scheme for IrnConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        if self.timeouts == Timeouts::Auto {
+            self.timeouts = if fabric.pfc { Timeouts::Off } else { Timeouts::On };
+        }
+        resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(self.rto_low)));
+        let frame = fabric.frame + self.extra_header;
+        resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(frame).clamp(1, WIDEST_WINDOW) as u32));
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        if self.rto_low.is_zero() {
+            return Err(SettingError::new("rto-low", "a timeout of zero never waits; give one above"));
+        }
+        match self.rto_high {
+            Setting::Value(high) if high < self.rto_low => {
+                let message = format!("{high} is less than rto-low, {}; RTO_high is the longer one", self.rto_low);
+                return Err(SettingError::new("rto-high", message));
+            }
+            Setting::Off if self.timeouts == Timeouts::On => {
+                return Err(SettingError::new(
+                    "rto-high",
+                    "there is no IRN with RTO_low alone; set timeouts to \"off\"",
+                ));
+            }
+            _ => {}
+        }
+        if let Setting::Value(cap) = self.bdp_cap
+            && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
+        {
+            return Err(SettingError::new("bdp-cap", format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"")));
+        }
+        if self.nack_threshold == 0 {
+            return Err(SettingError::new("nack-threshold", "recovery begins with a NACK; give 1 or more"));
+        }
+        if self.nack_threshold > 1 && self.mode == Mode::Hls {
+            return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or mode = \"paper\""));
+        }
+        Ok(())
+    }
+    fn acknowledges(&self) -> bool {
+        true
+    }
+    fn extra_header(&self) -> Bytes {
+        self.extra_header
+    }
+}

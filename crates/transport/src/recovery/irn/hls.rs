@@ -1,0 +1,209 @@
+//! The sender as the authors' hardware code has it: the modules `txFree`, `receiveAck` and
+//! `timeout` of section 6.2, action by action.
+//!
+//! Differences to the text, all kept:
+//! 1. Recovery begins when the packet at the cumulative acknowledgement is sent again, not when the
+//!    NACK arrives.
+//! 2. A NACK that moves the cumulative acknowledgement outside recovery marks nothing; recovery
+//!    waits for the next NACK or a timeout.
+//! 3. If a hole is found by a call that had no retransmission pending, a new packet goes first.
+//! 4. On leaving recovery a pending retransmission is dropped, even one for a known hole.
+//!
+//! The hardware counts in plain integers: no wrap, no check of what an acknowledgement names. Here
+//! numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
+
+use core::fmt;
+
+use selvedge_units::Seq;
+
+use crate::bitmap::Bitmap;
+
+/// Size of the hardware's bitmap at 40 Gb/s, in packets.
+const BITMAP: u64 = 128;
+
+/// The sender's context, in the columns of the authors' output traces.
+#[derive(Clone, Debug, Default)]
+pub struct Hls {
+    next: Seq,
+    acked: Seq,
+    retransmit: Seq,
+    recover: Seq,
+    do_retransmit: bool,
+    in_recovery: bool,
+    find_new_hole: bool,
+    /// The SACK bitmap, and one past its highest bit.
+    sacks: Bitmap,
+    sacks_end: Seq,
+    /// Packets the bitmap holds from `acked` on.
+    window: u64,
+    cap: u64,
+    low_packets: u32,
+}
+
+/// The seven columns that every line of a sender trace ends with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Columns {
+    /// nextSNtoSend: the next new packet.
+    pub next: Seq,
+    /// lastAckedPsn: the cumulative acknowledgement.
+    pub acked: Seq,
+    /// retransmitSN: the packet sent again last, or next.
+    pub retransmit: Seq,
+    /// recoverSN: the recovery sequence.
+    pub recover: Seq,
+    /// doRetransmit: `retransmit` waits to be sent.
+    pub do_retransmit: bool,
+    /// inRecovery.
+    pub in_recovery: bool,
+    /// findNewHole: the next `txFree` searches the bitmap.
+    pub find_new_hole: bool,
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { next, acked, retransmit, recover, do_retransmit, in_recovery, find_new_hole } = *self;
+        write!(f, "{} {} {} {}", next.index(), acked.index(), retransmit.index(), recover.index())?;
+        write!(f, " {} {} {}", u8::from(do_retransmit), u8::from(in_recovery), u8::from(find_new_hole))
+    }
+}
+
+impl Hls {
+    /// A context of zeros. At most `cap` packets in flight (111 in the published code); RTO_low for
+    /// at most `low_packets` (3).
+    pub fn new(cap: u64, low_packets: u32) -> Self {
+        Self { window: cap.next_power_of_two().max(BITMAP), cap, low_packets, ..Self::default() }
+    }
+
+    /// The link is free for this queue pair, whose flow has `limit` packets. Returns what to send.
+    pub fn tx_free(&mut self, limit: Seq) -> Option<Seq> {
+        let sent = if self.has_pending() {
+            if self.retransmit == self.acked {
+                self.in_recovery = true;
+            }
+            // A timeout before anything was sent would make this -1 in hardware.
+            self.recover = Seq::new(self.next.index().saturating_sub(1));
+            self.do_retransmit = false;
+            self.find_new_hole = true;
+            Some(self.retransmit)
+        } else {
+            self.do_retransmit = false;
+            let new = self.offers_new(limit).then_some(self.next);
+            self.next += u64::from(new.is_some());
+            new
+        };
+        if self.find_new_hole {
+            if let Some(hole) = self.search() {
+                self.retransmit = hole;
+                self.do_retransmit = true;
+            }
+            self.find_new_hole = false;
+        }
+        sent
+    }
+
+    /// An acknowledgement has arrived; `nack` says of which kind, `sack` which packet triggered it.
+    pub fn receive_ack(&mut self, expected: Seq, sack: Seq, nack: bool) {
+        self.next = self.next.max(expected);
+        let new_ack = expected > self.acked;
+        if new_ack {
+            self.sacks.clear(self.acked, expected.min(self.sacks_end));
+            self.acked = expected;
+        }
+        if nack {
+            self.set_bit(sack);
+            if self.in_recovery {
+                if self.do_retransmit && sack == self.retransmit {
+                    self.do_retransmit = false;
+                    self.find_new_hole = true;
+                } else if !self.do_retransmit && sack + 1 >= self.sacks_end {
+                    self.find_new_hole = true;
+                }
+            }
+        }
+        if expected > self.recover {
+            self.in_recovery = false;
+            self.find_new_hole = false;
+            self.do_retransmit = false;
+        }
+        if new_ack && self.in_recovery {
+            // Partial acknowledgement.
+            if self.retransmit < self.acked || (self.retransmit == self.acked && self.do_retransmit) {
+                self.retransmit = self.acked;
+                self.do_retransmit = true;
+            }
+        } else if !new_ack && !self.in_recovery && nack && self.next > self.acked {
+            self.retransmit = self.acked;
+            self.do_retransmit = true;
+        }
+    }
+
+    /// The timer has fired, with RTO_low if `quick`. Returns whether to extend it to RTO_high
+    /// instead of sending again.
+    ///
+    /// The hardware also extends when `rate_factor` exceeds 4; its testbench, which is all that is
+    /// known of it, passes 1.
+    pub fn timeout(&mut self, quick: bool) -> bool {
+        if quick && self.in_flight() > u64::from(self.low_packets) {
+            return true;
+        }
+        self.retransmit = self.acked;
+        self.do_retransmit = true;
+        // The SACK bitmap is kept, so later holes follow in turn.
+        self.find_new_hole = false;
+        false
+    }
+
+    /// The context.
+    pub fn columns(&self) -> Columns {
+        Columns {
+            next: self.next,
+            acked: self.acked,
+            retransmit: self.retransmit,
+            recover: self.recover,
+            do_retransmit: self.do_retransmit,
+            in_recovery: self.in_recovery,
+            find_new_hole: self.find_new_hole,
+        }
+    }
+
+    /// What [`Hls::tx_free`] would send again, if not in this call then in the next: a pending
+    /// retransmission, else what its search would find.
+    pub(super) fn lost(&self) -> Option<Seq> {
+        if self.has_pending() {
+            Some(self.retransmit)
+        } else if self.find_new_hole {
+            self.search()
+        } else {
+            None
+        }
+    }
+    /// Whether [`Hls::tx_free`] would send again in this call.
+    pub(super) fn has_pending(&self) -> bool {
+        self.do_retransmit && self.retransmit >= self.acked
+    }
+    /// Whether [`Hls::tx_free`] would send a new packet if nothing were pending.
+    pub(super) fn offers_new(&self, limit: Seq) -> bool {
+        self.next < limit && self.in_flight() < self.cap
+    }
+    pub(super) fn in_flight(&self) -> u64 {
+        self.next - self.acked
+    }
+    pub(super) fn acked(&self) -> Seq {
+        self.acked
+    }
+    pub(super) fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// The first hole behind the last retransmission that has a SACK above it.
+    fn search(&self) -> Option<Seq> {
+        self.sacks.first_clear((self.retransmit + 1).max(self.acked), self.sacks_end)
+    }
+
+    fn set_bit(&mut self, sack: Seq) {
+        if sack.checked_since(self.acked).is_some_and(|offset| offset < self.window) {
+            self.sacks.insert(self.acked, sack);
+            self.sacks_end = self.sacks_end.max(sack + 1);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! IRN, the improved RoCE NIC (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM'18).
+//!
+//! The receiver keeps packets that arrive out of order and answers each with a NACK that carries
+//! the cumulative acknowledgement and that packet's own number. The sender sends again only what
+//! was lost, and never has more than a bandwidth-delay product in flight (BDP-FC).
+//!
+//! Two readings of the sender exist: [`paper`], the text of section 3, and [`hls`], the authors'
+//! hardware code. Both sit behind the same timer and the same settings.
+
+mod completions;
+mod config;
+pub mod hls;
+pub mod paper;
+mod recv;
+mod send;
+mod timer;
+
+pub use completions::{Completed, Completion, Completions};
+pub use config::{IrnConfig, IrnConfig as Config, Mode, Timeouts};
+pub use recv::Recv;
+pub use send::Send;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! The sender as the text of section 3 has it.
+//!
+//! 1. A NACK or a timeout begins recovery with the packet at the cumulative acknowledgement. Any
+//!    later packet counts as lost only once a higher one is selectively acknowledged.
+//! 2. The recovery sequence is latched anew at every retransmission, as in the authors' hardware
+//!    code: the text can be read either way. So a cumulative acknowledgement at or below it was
+//!    triggered by a packet that was sent after the one it stops at. Where paths keep order, that
+//!    one is lost: it is sent again even if nothing above it was selectively acknowledged.
+//! 3. Each packet is sent again at most once per recovery; if it is lost again, the timeout begins
+//!    a new one. The SACK bitmap survives, so only holes are repeated.
+//! 4. Retransmissions go before new packets and ignore the cap. New packets go out during recovery
+//!    if the cap allows.
+//! 5. If the cumulative acknowledgement moves before anything was sent again, packets had only been
+//!    reordered, and recovery is called off; except when a SACK shows a hole at its new place.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::Seq;
+
+use crate::bitmap::Bitmap;
+use crate::role::Cx;
+
+/// State of the sender: what the paper's NIC holds per queue pair (section 6.1), with sequence
+/// numbers that do not wrap.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    acked: Seq,
+    /// The next new packet.
+    next: Seq,
+    phase: Phase,
+    /// The packet to send again now.
+    lost: Option<Seq>,
+    /// Packets before this one have been sent again in this recovery, or need not be.
+    scan: Seq,
+    /// The recovery sequence: the last new packet before the latest retransmission.
+    recover: Seq,
+    /// Selectively acknowledged packets beyond `acked`.
+    sacks: Bitmap,
+    /// One past the highest of them.
+    sacks_end: Seq,
+    sacks_count: u32,
+    /// NACKs since the last cumulative progress.
+    nacks: u32,
+    nack_threshold: u32,
+}
+
+/// Where recovery stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// A loss is assumed; nothing has been sent again yet.
+    Suspecting,
+    /// Something has been sent again.
+    Recovering,
+}
+
+/// What an acknowledgement did.
+pub(super) struct Effect {
+    /// Packets newly known to have arrived.
+    pub(super) delivered: u64,
+    /// The cumulative acknowledgement moved.
+    pub(super) advanced: bool,
+    /// Recovery began.
+    pub(super) entered: bool,
+}
+
+impl Paper {
+    pub(super) fn new(nack_threshold: u32) -> Self {
+        Self {
+            acked: Seq::ZERO,
+            next: Seq::ZERO,
+            phase: Phase::Open,
+            lost: None,
+            scan: Seq::ZERO,
+            recover: Seq::ZERO,
+            sacks: Bitmap::default(),
+            sacks_end: Seq::ZERO,
+            sacks_count: 0,
+            nacks: 0,
+            nack_threshold,
+        }
+    }
+    #[inline]
+    pub(super) fn acked(&self) -> Seq {
+        self.acked
+    }
+    #[inline]
+    pub(super) fn next(&self) -> Seq {
+        self.next
+    }
+    #[inline]
+    pub(super) fn lost(&self) -> Option<Seq> {
+        self.lost
+    }
+    #[inline]
+    pub(super) fn sacked(&self) -> u64 {
+        u64::from(self.sacks_count)
+    }
+
+    #[inline]
+    pub(super) fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+        if seq == self.next {
+            self.next += 1;
+        } else {
+            self.on_resent(cx, seq);
+        }
+    }
+
+    fn on_resent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+        debug_assert_eq!(self.lost, Some(seq), "only the packet that was offered may be sent again");
+        cx.trace(|| Trace::Retransmitted { seq });
+        self.phase = Phase::Recovering;
+        self.recover = Seq::new(self.next.index() - 1);
+        self.scan = seq + 1;
+        self.look_ahead();
+    }
+
+    /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked.
+    #[inline]
+    pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, expected: Seq, sack: Option<Seq>) -> Effect {
+        // In order, nothing lost: the common case touches no more than this.
+        let advanced = expected > self.acked;
+        let mut delivered = 0;
+        let mut entered = false;
+        if advanced {
+            delivered = expected - self.acked;
+            if self.sacks_count > 0 {
+                delivered -= self.forget_sacks(expected);
+            }
+            self.acked = expected;
+            self.nacks = 0;
+            if self.phase != Phase::Open {
+                entered = self.on_progress(cx);
+            }
+        }
+        if let Some(sack) = sack
+            && sack > self.acked
+            && sack < self.next
+        {
+            delivered += self.remember_sack(sack);
+            entered |= self.on_nack(cx, sack);
+        }
+        Effect { delivered, advanced, entered }
+    }
+
+    /// The cumulative acknowledgement moved during recovery. Returns whether another began.
+    fn on_progress(&mut self, cx: &mut Cx<'_>) -> bool {
+        let is_over = match self.phase {
+            Phase::Open => false,
+            Phase::Suspecting => true,
+            Phase::Recovering => self.acked > self.recover,
+        };
+        if is_over {
+            cx.trace(|| Trace::RecoveryLeft { acked: self.acked });
+            self.phase = Phase::Open;
+            self.lost = None;
+            // NACKs that came during this recovery may have told of the next loss already.
+            let known_lost = self.sacks_count >= self.nack_threshold;
+            if known_lost {
+                self.enter(cx, false);
+            }
+            return known_lost;
+        }
+        if self.scan <= self.acked {
+            // Partial acknowledgement: note 2.
+            self.lost = Some(self.acked);
+        }
+        false
+    }
+
+    /// Returns whether recovery began.
+    fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq) -> bool {
+        self.nacks = self.nacks.saturating_add(1);
+        match self.phase {
+            Phase::Open if self.nacks >= self.nack_threshold => {
+                self.enter(cx, false);
+                return true;
+            }
+            Phase::Open | Phase::Suspecting => {}
+            // It arrived after all, or shows new holes below it.
+            Phase::Recovering if self.lost.is_none_or(|lost| lost == sack) => self.look_ahead(),
+            Phase::Recovering => {}
+        }
+        false
+    }
+
+    pub(super) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.enter(cx, true);
+    }
+
+    /// Begins recovery with the packet at the cumulative acknowledgement.
+    fn enter(&mut self, cx: &mut Cx<'_>, by_timeout: bool) {
+        cx.trace(|| Trace::RecoveryEntered { acked: self.acked, by_timeout });
+        self.phase = Phase::Suspecting;
+        self.scan = self.acked;
+        self.lost = Some(self.acked);
+    }
+
+    /// Finds the next hole below a SACK that was not sent again yet.
+    fn look_ahead(&mut self) {
+        self.lost = self.sacks.first_clear(self.scan.max(self.acked), self.sacks_end);
+    }
+
+    /// Sets the bit of `sack`; returns 1 if it was clear.
+    fn remember_sack(&mut self, sack: Seq) -> u64 {
+        self.sacks_end = self.sacks_end.max(sack + 1);
+        let fresh = self.sacks.insert(self.acked, sack);
+        self.sacks_count += u32::from(fresh);
+        u64::from(fresh)
+    }
+
+    /// Clears the bits before `expected`; returns how many were set.
+    fn forget_sacks(&mut self, expected: Seq) -> u64 {
+        let cleared = self.sacks.clear(self.acked, expected.min(self.sacks_end));
+        self.sacks_count -= cleared as u32;
+        cleared
+    }
+}

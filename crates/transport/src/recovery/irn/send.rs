@@ -1,0 +1,203 @@
+//! The sender: one of the two machines behind a timer and the fetch delay.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Duration, Instant, Seq};
+use selvedge_wire::AckKind;
+
+use super::hls::Hls;
+use super::paper::Paper;
+use super::timer::Timer;
+use super::{IrnConfig, Mode};
+use crate::recovery::{Heard, Interest, Learnt, Recovery};
+use crate::role::Cx;
+
+/// The sender.
+#[derive(Clone, Debug)]
+pub struct Send {
+    machine: Machine,
+    timer: Timer,
+    /// BDP-FC, in packets.
+    cap: u64,
+    /// When the lost packet that is sent next has been fetched from the host (section 6.3).
+    fetched: Instant,
+    fetch_delay: Duration,
+}
+
+#[derive(Clone, Debug)]
+enum Machine {
+    Paper(Paper),
+    Hls(Hls),
+}
+
+impl Send {
+    /// A sender that has sent nothing.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn new(config: &IrnConfig) -> Self {
+        let cap = config.window();
+        Self {
+            machine: match config.mode {
+                Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold)),
+                Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
+            },
+            timer: Timer::new(config),
+            cap,
+            fetched: Instant::ZERO,
+            fetch_delay: config.retransmit_delay,
+        }
+    }
+    #[inline]
+    fn lost(&self) -> Option<Seq> {
+        match &self.machine {
+            Machine::Paper(paper) => paper.lost(),
+            Machine::Hls(hls) => hls.lost(),
+        }
+    }
+    /// The fetch of a lost packet begins when it is found: when recovery begins, or at the look-ahead
+    /// that follows the retransmission before it.
+    #[inline]
+    fn note_lost(&mut self, now: Instant, before: Option<Seq>) {
+        if !self.fetch_delay.is_zero() && self.lost() != before {
+            self.fetched = now.saturating_add(self.fetch_delay);
+        }
+    }
+    /// A lost packet, once it has been fetched.
+    #[inline]
+    fn resend(&self, now: Instant, seq: Seq) -> Interest {
+        if now >= self.fetched { Interest::Lost(seq) } else { Interest::Wait(self.fetched) }
+    }
+    #[inline]
+    fn outstanding(&self) -> u64 {
+        self.sent() - self.acked()
+    }
+}
+
+impl Recovery for Send {
+    #[inline]
+    fn acked(&self) -> Seq {
+        match &self.machine {
+            Machine::Paper(paper) => paper.acked(),
+            Machine::Hls(hls) => hls.acked(),
+        }
+    }
+    #[inline]
+    fn sent(&self) -> Seq {
+        match &self.machine {
+            Machine::Paper(paper) => paper.next(),
+            Machine::Hls(hls) => hls.next(),
+        }
+    }
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        match &self.machine {
+            Machine::Paper(paper) => self.outstanding() - paper.sacked(),
+            Machine::Hls(hls) => hls.in_flight(),
+        }
+    }
+    #[inline]
+    fn has_lost(&self) -> bool {
+        self.lost().is_some()
+    }
+
+    #[inline]
+    fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest {
+        match &self.machine {
+            Machine::Paper(paper) => {
+                let new = (window_open && paper.next() < supplied && self.outstanding() < self.cap)
+                    .then_some(Interest::New(paper.next()));
+                match paper.lost() {
+                    None => new.unwrap_or(Interest::None),
+                    // The link need not idle while a lost packet is fetched.
+                    Some(seq) if now < self.fetched => new.unwrap_or(self.resend(now, seq)),
+                    Some(seq) => Interest::Lost(seq),
+                }
+            }
+            // The hardware knows no fetch delay: a pending retransmission holds new packets back.
+            Machine::Hls(hls) => match hls.lost() {
+                Some(seq) if hls.has_pending() => self.resend(now, seq),
+                _ if window_open && hls.offers_new(supplied) => Interest::New(hls.next()),
+                Some(seq) => self.resend(now, seq),
+                None => Interest::None,
+            },
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+        let before = self.lost();
+        match &mut self.machine {
+            Machine::Paper(paper) => paper.on_sent(cx, seq),
+            Machine::Hls(hls) => {
+                let is_new = seq == hls.next();
+                let limit = if is_new { seq + 1 } else { seq };
+                // A hole that was not searched for yet takes two calls, of which the first has
+                // nothing to send.
+                let sent = hls.tx_free(limit).or_else(|| hls.tx_free(limit));
+                debug_assert_eq!(sent, Some(seq), "the hardware sends what was announced");
+                if !is_new {
+                    cx.trace(|| Trace::Retransmitted { seq });
+                }
+            }
+        }
+        self.note_lost(cx.now, before);
+        self.timer.ensure_running(cx.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt {
+        let before = self.lost();
+        let nack = heard.kind == AckKind::Nack;
+        let (learnt, advanced) = match &mut self.machine {
+            Machine::Paper(paper) => {
+                let effect = paper.on_ack(cx, heard.expected, nack.then_some(heard.sack));
+                (Learnt { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
+            }
+            Machine::Hls(hls) => {
+                let (acked, was_pending) = (hls.acked(), hls.has_pending());
+                // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
+                let nack = nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
+                let was_in_recovery = hls.columns().in_recovery;
+                hls.receive_ack(heard.expected, heard.sack, nack);
+                let delivered = hls.acked() - acked;
+                let loss = !was_in_recovery && !was_pending && hls.has_pending();
+                (Learnt { delivered, loss }, delivered > 0)
+            }
+        };
+        self.note_lost(cx.now, before);
+        if advanced {
+            if self.outstanding() == 0 {
+                self.timer.stop();
+            } else {
+                self.timer.restart(cx.now);
+            }
+        }
+        learnt
+    }
+
+    #[inline]
+    fn deadline(&self) -> Instant {
+        self.timer.deadline()
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
+        let before = self.lost();
+        let quick = self.timer.is_quick();
+        let extend = match &mut self.machine {
+            Machine::Paper(paper) => quick && !self.timer.is_few(paper.next() - paper.acked()),
+            Machine::Hls(hls) => hls.timeout(quick),
+        };
+        if extend {
+            let until = self.timer.extend();
+            cx.trace(|| Trace::TimeoutExtended { until });
+            return false;
+        }
+        cx.trace(|| Trace::TimedOut { acked: self.acked() });
+        if let Machine::Paper(paper) = &mut self.machine {
+            paper.on_timeout(cx);
+        }
+        self.timer.restart(cx.now);
+        self.note_lost(cx.now, before);
+        true
+    }
+}

@@ -1,0 +1,141 @@
+//! Loss recovery: which packet next, and what does this acknowledgement teach us?
+//!
+//! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
+//! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
+//! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked
+//! before they get here.
+
+use selvedge_units::{Bytes, Instant, Seq};
+use selvedge_wire::AckKind;
+
+use crate::fabric::{Fabric, SettingError};
+use crate::registry::registry;
+use crate::role::{Cx, Verdict};
+
+pub mod go_back_n;
+pub mod irn;
+
+/// The sender's half of a loss-recovery scheme.
+pub trait Recovery {
+    /// The first packet not yet acknowledged; everything before it has arrived.
+    fn acked(&self) -> Seq;
+    /// The first packet never sent; everything before it was sent at least once.
+    fn sent(&self) -> Seq;
+    /// Packets believed to be in the network.
+    fn in_flight(&self) -> u64;
+    /// Whether a packet waits to be sent again.
+    fn has_lost(&self) -> bool;
+    /// What to send at `now`. The application has supplied the packets before `supplied`;
+    /// `window_open` says whether congestion control would let one more into the network.
+    fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
+    /// The packet that [`Recovery::interest`] named was sent.
+    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq);
+    /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
+    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt;
+    /// When to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
+    fn deadline(&self) -> Instant;
+    /// The deadline has passed. Returns whether that was a timeout; else there is a later one.
+    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool;
+}
+
+/// What a [`Recovery`] would send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// Nothing before the next event.
+    None,
+    /// A packet for the first time.
+    New(Seq),
+    /// A packet again.
+    Lost(Seq),
+    /// Nothing before this instant.
+    Wait(Instant),
+}
+
+/// An acknowledgement, its PSNs expanded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heard {
+    /// Positive or negative.
+    pub kind: AckKind,
+    /// The packet that the receiver expects next. May be older than what is known already.
+    pub expected: Seq,
+    /// The packet that triggered it. Unchecked: may be any.
+    pub sack: Seq,
+}
+
+/// What an acknowledgement taught.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Learnt {
+    /// Packets that are known to have arrived since the last one, in order or not.
+    pub delivered: u64,
+    /// Whether it made the sender begin to repair a loss.
+    pub loss: bool,
+}
+
+/// The receiver's half: takes each data packet and answers it at most once.
+pub trait Acceptance {
+    /// The packet expected next: everything before it has arrived.
+    fn expected(&self) -> Seq;
+    /// Takes packet `seq`.
+    fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer;
+}
+
+/// What the receiver makes of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// What to do with the payload.
+    pub verdict: Verdict,
+    /// What to send back.
+    pub ack: Option<AckKind>,
+}
+
+impl Answer {
+    #[inline]
+    pub(crate) const fn new(verdict: Verdict, ack: Option<AckKind>) -> Self {
+        Self { verdict, ack }
+    }
+}
+
+/// What a scheme's settings can say about themselves.
+pub trait Scheme {
+    /// Replaces every "auto".
+    fn resolve(&mut self, fabric: &Fabric);
+    /// What is wrong with the resolved settings, if anything is.
+    fn check(&self) -> Result<(), SettingError>;
+    /// Whether data packets are acknowledged. Without it a sender never knows that it is done.
+    fn acknowledges(&self) -> bool;
+    /// Bytes of headers on each data packet that the scheme adds to RoCE's.
+    fn extra_header(&self) -> Bytes;
+}
+
+registry! {
+    /// Which loss recovery, with its settings.
+    config RecoveryConfig: Scheme {
+        fn resolve(&mut self, fabric: &Fabric);
+        fn check(&self) -> Result<(), SettingError>;
+        fn acknowledges(&self) -> bool;
+        fn extra_header(&self) -> Bytes;
+    }
+    /// Any loss recovery, sender's half.
+    run AnyRecovery: Recovery = Send {
+        fn acked(&self) -> Seq;
+        fn sent(&self) -> Seq;
+        fn in_flight(&self) -> u64;
+        fn has_lost(&self) -> bool;
+        fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
+        fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq);
+        fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt;
+        fn deadline(&self) -> Instant;
+        fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool;
+    }
+    /// Any loss recovery, receiver's half.
+    run AnyAcceptance: Acceptance = Recv {
+        fn expected(&self) -> Seq;
+        fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer;
+    }
+    algorithms {
+        /// What RoCE NICs do: the receiver keeps nothing out of order.
+        "go-back-n" => GoBackN(go_back_n),
+        /// Selective retransmission (IRN, SIGCOMM'18).
+        "irn" => Irn(irn),
+    }
+}

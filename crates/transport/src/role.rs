@@ -1,0 +1,74 @@
+//! What engines and their drivers say to each other.
+
+use selvedge_telemetry::{Probe, Trace};
+use selvedge_units::{Instant, Seq};
+use selvedge_wire::Ack;
+
+/// Everything that an engine may learn from outside during one call.
+pub struct Cx<'a> {
+    /// The time. Never goes back.
+    pub now: Instant,
+    /// Who listens, if anybody.
+    pub probe: Option<&'a mut dyn Probe>,
+}
+
+impl Cx<'_> {
+    /// A call at `now` with nobody listening.
+    #[inline]
+    pub const fn at(now: Instant) -> Cx<'static> {
+        Cx { now, probe: None }
+    }
+    /// Tells the probe; without one this is a single untaken branch.
+    #[inline]
+    pub fn trace(&mut self, event: impl FnOnce() -> Trace) {
+        #[cold]
+        fn tell(probe: &mut dyn Probe, now: Instant, event: impl FnOnce() -> Trace) {
+            probe.on_trace(now, &event());
+        }
+        if let Some(probe) = &mut self.probe {
+            tell(&mut **probe, self.now, event);
+        }
+    }
+}
+
+/// What a sender would do now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Send this.
+    Send(Segment),
+    /// Nothing before this instant, unless something arrives.
+    Wait(Instant),
+    /// Nothing, until something arrives or is supplied.
+    Idle,
+}
+
+/// One packet to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Which.
+    pub seq: Seq,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+}
+
+/// What a receiver makes of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// What to do with the payload.
+    pub verdict: Verdict,
+    /// What to send back.
+    pub ack: Option<Ack>,
+}
+
+/// What to do with a data packet's payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// This packet for the first time, in order or not: place it.
+    Accepted(Seq),
+    /// It had arrived before: drop it.
+    Duplicate,
+    /// It came out of order and the scheme keeps no such packets (go-back-N): drop it.
+    Refused,
+    /// It lies outside the window that an honest sender stays in: drop it, answer nothing.
+    Invalid,
+}

@@ -1,0 +1,216 @@
+//! The sender of one flow: any loss recovery, any congestion control, and pacing.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_wire::Ack;
+
+use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
+use crate::pacing::Pacing;
+use crate::recovery::{AnyRecovery, Heard, Interest, Recovery, RecoveryConfig};
+use crate::role::{Cx, Next, Segment};
+
+/// What a sender is built from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SenderConfig {
+    /// Loss recovery, every "auto" resolved.
+    pub recovery: RecoveryConfig,
+    /// Congestion control, every "auto" resolved.
+    pub congestion: CongestionConfig,
+    /// A full-sized data packet on the wire: MTU, headers and gap. Congestion windows count in it.
+    pub frame: Bytes,
+}
+
+/// What a sender has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SenderStats {
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+}
+
+/// The sender of one flow.
+///
+/// ```
+/// use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
+/// use selvedge_transport::{CongestionConfig, Cx, Segment, Sender, SenderConfig};
+/// use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+///
+/// let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Value(111), ..IrnConfig::default() };
+/// let frame = Bytes::new(1_106);
+/// let config = SenderConfig { recovery: irn.into(), congestion: CongestionConfig::None(Default::default()), frame };
+/// let mut sender = Sender::new(&config, Psn::new(0));
+/// sender.supply(1);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), |_| frame);
+/// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), |_| frame), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
+    recovery: R,
+    congestion: C,
+    pacing: Pacing,
+    /// One past the last packet that the application has supplied.
+    supplied: Seq,
+    /// The time of the latest call.
+    seen: Instant,
+    stats: SenderStats,
+    frame: u32,
+    first_psn: Psn,
+}
+
+impl Sender {
+    /// A sender whose first packet will carry `first_psn`.
+    ///
+    /// # Panics
+    /// When a setting still says "auto", or a frame exceeds 4 GB.
+    pub fn new(config: &SenderConfig, first_psn: Psn) -> Self {
+        let recovery = AnyRecovery::from(&config.recovery);
+        let congestion = AnyCongestion::from(&config.congestion);
+        Self::with(recovery, congestion, config.frame, first_psn)
+    }
+}
+
+impl<R: Recovery, C: Congestion> Sender<R, C> {
+    /// A sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
+    pub fn with(recovery: R, congestion: C, frame: Bytes, first_psn: Psn) -> Self {
+        let frame = u32::try_from(frame.get()).expect("a frame is smaller than 4 GB");
+        Self {
+            recovery,
+            congestion,
+            pacing: Pacing::new(),
+            supplied: Seq::ZERO,
+            seen: Instant::ZERO,
+            stats: SenderStats::default(),
+            frame,
+            first_psn,
+        }
+    }
+
+    /// The application has `packets` more packets to send.
+    #[inline]
+    pub fn supply(&mut self, packets: u64) {
+        self.supplied += packets;
+    }
+
+    /// What to do at `now`: the one decision behind [`Sender::poll_transmit`] and
+    /// [`Sender::poll_timeout`].
+    ///
+    /// Retransmissions of a selective scheme pass a closed window: they replace a packet that is
+    /// counted as in flight. Nothing passes pacing.
+    #[inline]
+    pub fn next(&self, now: Instant) -> Next {
+        let segment = match self.recovery.interest(now, self.supplied, self.is_window_open()) {
+            Interest::None => return Next::Idle,
+            Interest::Wait(until) => return Next::Wait(until),
+            Interest::New(seq) => Segment { seq, retransmission: false },
+            Interest::Lost(seq) => Segment { seq, retransmission: true },
+        };
+        if now < self.pacing.ready() { Next::Wait(self.pacing.ready()) } else { Next::Send(segment) }
+    }
+
+    /// The packet to send now, if any; call while the link is free. `frame` tells a packet's size
+    /// on the wire, headers and gap included; it is asked only when sizes matter.
+    #[inline]
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, frame: impl FnOnce(Seq) -> Bytes) -> Option<Segment> {
+        self.seen = cx.now;
+        let Next::Send(segment) = self.next(cx.now) else { return None };
+        self.recovery.on_sent(cx, segment.seq);
+        self.pacing.on_sent(cx.now, self.congestion.rate(), || frame(segment.seq));
+        self.stats.sent += 1;
+        self.stats.retransmissions += u64::from(segment.retransmission);
+        Some(segment)
+    }
+
+    /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it
+    /// echoes). One that names packets never sent is ignored.
+    #[inline]
+    pub fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack, sent_at: Instant) {
+        self.seen = cx.now;
+        // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
+        // even for a scheme whose receiver is silent for long.
+        let sent = self.recovery.sent();
+        let expected = ack.expected.near(sent, self.first_psn).filter(|&expected| expected <= sent);
+        let Some(expected) = expected else {
+            cx.trace(|| Trace::AckIgnored { sent });
+            return;
+        };
+        // A SACK from before the first packet is as meaningless as one for it.
+        let sack = ack.sack.near(sent, self.first_psn).unwrap_or(Seq::ZERO);
+        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack });
+
+        let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
+        self.congestion.on_signal(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at) });
+        if ack.ecn_echo {
+            self.congestion.on_signal(cx, Signal::EcnEcho);
+        }
+        if learnt.loss {
+            self.congestion.on_signal(cx, Signal::Lost);
+        }
+    }
+
+    /// When to call [`Sender::handle_timeout`] next, and [`Sender::poll_transmit`] after it: the
+    /// earliest of the retransmission timeout, congestion control's timers, pacing, and the
+    /// release of a packet that is being fetched. Until then, if nothing is fed in,
+    /// `poll_transmit` returns `None`. Assumes that it was polled until it did.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let timers = self.recovery.deadline().min(self.congestion.deadline());
+        let earliest = match self.next(self.seen) {
+            Next::Wait(until) => until.min(timers),
+            Next::Send(_) | Next::Idle => timers,
+        };
+        (earliest < Instant::NEVER).then_some(earliest)
+    }
+
+    /// Handles what is due at `cx.now`. Early or twice is a no-op.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.seen = cx.now;
+        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx) {
+            self.stats.timeouts += 1;
+            self.congestion.on_signal(cx, Signal::TimedOut);
+        }
+        if self.congestion.deadline() <= cx.now {
+            self.congestion.on_timeout(cx);
+        }
+    }
+
+    /// The first packet not yet acknowledged.
+    #[inline]
+    pub fn acked(&self) -> Seq {
+        self.recovery.acked()
+    }
+    /// One past the last packet that the application has supplied.
+    #[inline]
+    pub fn supplied(&self) -> Seq {
+        self.supplied
+    }
+    /// Whether every supplied packet is acknowledged.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.recovery.acked() == self.supplied
+    }
+    /// Whether every supplied packet was sent and none waits to be sent again: all there is to
+    /// know when the receiver does not acknowledge. A later NACK can undo it.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.recovery.sent() == self.supplied && !self.recovery.has_lost()
+    }
+    /// What was done so far.
+    pub fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    #[inline]
+    fn is_window_open(&self) -> bool {
+        let window = self.congestion.window();
+        window == Bytes::MAX || {
+            let in_flight = self.recovery.in_flight();
+            in_flight == 0 || (in_flight + 1) * u64::from(self.frame) <= window.get()
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Sender>() <= 256, "a sender fits four cache lines");
