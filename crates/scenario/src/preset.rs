@@ -4,7 +4,7 @@
 //! recovery, add its line to [`RECOVERIES`]; every congestion control of the registry is a modifier
 //! already.
 
-use crate::pending::CongestionConfig;
+use selvedge_transport::CongestionConfig;
 use toml::{Table, Value};
 
 use crate::document::unknown_name;

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use crate::pending::*;
 use selvedge_sim::config::{NicConfig, Stop, SwitchConfig};
 use selvedge_sim::topology::Topology;
+use selvedge_transport::congestion::{CongestionConfig, none::Config as NoneConfig};
+use selvedge_transport::recovery::{RecoveryConfig, irn::IrnConfig};
 use selvedge_units::{Duration, Setting};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +48,7 @@ pub struct Scenario {
     #[serde(default)]
     pub nic: NicConfig,
     /// Loss recovery and congestion control.
-    #[serde(default)]
+    #[serde(default = "irn")]
     pub transport: TransportConfig,
     /// Packets that links lose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,10 +56,23 @@ pub struct Scenario {
     /// Links that fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<LinkFailure>,
+    /// Values that `selvedge check --smoke` puts in place, by their dotted keys, so that a figure
+    /// can be tried in seconds: fewer flows, fewer seeds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub smoke: BTreeMap<String, toml::Value>,
     /// What is compared: each series is this scenario with some values replaced. Without any, the
     /// scenario itself is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
+}
+
+/// The default transport: IRN without congestion control.
+fn irn() -> TransportConfig {
+    TransportConfig {
+        recovery: RecoveryConfig::Irn(IrnConfig::default()),
+        congestion: CongestionConfig::None(NoneConfig::default()),
+    }
 }
 
 /// The scenario with some values replaced.
