@@ -1,0 +1,89 @@
+//! htsim's fat-tree description, `.topo`, and the network that htsim builds from it.
+//!
+//! ```text
+//! Nodes 1024                      hosts
+//! Tiers 3                         2 or 3
+//! Podsize 64                      hosts per pod; all of them if there are 2 tiers
+//!
+//! Tier 0                          0: switches with hosts (ToR), 1: aggregation or spine, 2: core
+//! Downlink_speed_Gbps 100         of each link to the tier below
+//! Downlink_Latency_ns 1000        the same links
+//! Radix_Down 8
+//! Radix_Up 8                      not for the top tier
+//! Oversubscribed 1                traffic from below over traffic to above, default 1
+//! Bundle 1                        parallel links to each node below, default 1
+//! Switch_Latency_ns 0             default 0
+//! Queue_Up 100000                 bytes per port, optional
+//! Queue_Down 100000
+//! ```
+//!
+//! Keys may be written in any case. htsim ignores keys that it does not know; here they are errors.
+
+mod read;
+mod wiring;
+
+use selvedge_units::{Bytes, Duration, Rate};
+
+pub use read::read;
+pub use wiring::{Link, Node};
+
+/// A fat-tree (or leaf-spine, with two tiers) whose numbers fit together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FatTreeFile {
+    /// Hosts.
+    pub hosts: u32,
+    /// Hosts in each pod.
+    pub hosts_per_pod: u32,
+    /// Tier 0 (ToRs), tier 1 (aggregation, spines) and, of three tiers, tier 2 (cores).
+    pub tiers: Vec<Tier>,
+    /// Pods; one if there are two tiers.
+    pub pods: u32,
+    /// ToRs in each pod.
+    pub tors_per_pod: u32,
+    /// Aggregation switches in each pod: the spines, if there are two tiers.
+    pub aggs_per_pod: u32,
+    /// Core switches; none if there are two tiers.
+    pub cores: u32,
+}
+
+/// What is said of the switches of one tier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tier {
+    /// Rate of each direction of each link to the tier below.
+    pub downlink_rate: Rate,
+    /// Propagation delay of these links; above zero.
+    pub downlink_delay: Duration,
+    /// Ports to the tier below.
+    pub radix_down: u32,
+    /// Ports to the tier above; `None` for the top tier.
+    pub radix_up: Option<u32>,
+    /// Traffic that may come from below over what fits upwards.
+    pub oversubscription: u32,
+    /// Parallel links to each node of the tier below.
+    pub bundle: u32,
+    /// Time that a packet takes through the switch.
+    pub switch_delay: Duration,
+    /// Buffer of each port upwards, where the file gives it.
+    pub queue_up: Option<Bytes>,
+    /// Buffer of each port downwards, where the file gives it.
+    pub queue_down: Option<Bytes>,
+}
+
+impl FatTreeFile {
+    /// Hosts on each ToR.
+    pub fn hosts_per_tor(&self) -> u32 {
+        self.hosts_per_pod / self.tors_per_pod
+    }
+    /// ToRs in all pods.
+    pub fn tors(&self) -> u32 {
+        self.pods * self.tors_per_pod
+    }
+    /// Aggregation switches in all pods.
+    pub fn aggs(&self) -> u32 {
+        self.pods * self.aggs_per_pod
+    }
+    /// Switches of all tiers.
+    pub fn switches(&self) -> u32 {
+        self.tors() + self.aggs() + self.cores
+    }
+}

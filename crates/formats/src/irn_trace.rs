@@ -1,0 +1,173 @@
+//! Event traces of the IRN authors' hardware modules (`irn-vivado-hls`).
+//!
+//! Both files begin with the number of events. The receiver's input has one data-packet arrival per
+//! line, `qp opcode psn`. The sender's input has one event per line, `qp event fields`:
+//!
+//! ```text
+//! <qp> 0                          the link is free for this queue pair (txFree)
+//! <qp> 1 <cum> <sack> <nack>      an acknowledgement arrives (receiveAck)
+//! <qp> 2 <quick>                  the timer expires (timeout)
+//! ```
+//!
+//! Readers hold one line at a time. Where the count on the first line is wrong, they say so when the
+//! file has ended: [`Events::warning`].
+
+use std::io::BufRead;
+
+use crate::text::{Lines, Word, Words, plural};
+use crate::{FormatError, Warning};
+
+/// A data packet arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverEvent {
+    /// The queue pair, numbered from 0.
+    pub qp: u32,
+    /// The BTH opcode; 1 is RC SEND middle.
+    pub opcode: u8,
+    /// The packet's sequence number; the authors do not wrap it at 24 bits.
+    pub psn: u32,
+}
+
+/// Something happens to a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SenderEvent {
+    /// The queue pair, numbered from 0.
+    pub qp: u32,
+    /// What happens.
+    pub kind: SenderEventKind,
+}
+
+/// What happens to a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SenderEventKind {
+    /// The link is free: it may send a packet.
+    TxFree,
+    /// An acknowledgement arrives.
+    Ack {
+        /// The next sequence number that the receiver expects.
+        cum: u32,
+        /// The sequence number that the acknowledged packet had.
+        sack: u32,
+        /// Whether it is a NACK: that packet was out of order.
+        nack: bool,
+    },
+    /// The timer expires.
+    Timeout {
+        /// Whether it had been set to `RTO_low`.
+        quick: bool,
+    },
+}
+
+/// The events of a trace, one by one. Ends after an error.
+pub struct Events<R, E> {
+    lines: Lines<R>,
+    state: State,
+    declared: u64,
+    count: u64,
+    parse: ParseEvent<E>,
+}
+
+type ParseEvent<E> = fn(&mut Words<'_>) -> Result<E, FormatError>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Header,
+    Body,
+    End,
+    Failed,
+}
+
+/// A reader of the receiver's input.
+pub fn receiver_events<R: BufRead>(input: R, file: &str) -> Events<R, ReceiverEvent> {
+    Events::new(input, file, ReceiverEvent::parse)
+}
+
+/// A reader of the sender's input.
+pub fn sender_events<R: BufRead>(input: R, file: &str) -> Events<R, SenderEvent> {
+    Events::new(input, file, SenderEvent::parse)
+}
+
+impl<R: BufRead, E> Events<R, E> {
+    fn new(input: R, file: &str, parse: ParseEvent<E>) -> Self {
+        Self { lines: Lines::new(input, file), state: State::Header, declared: 0, count: 0, parse }
+    }
+
+    /// Once the file has ended: that its first line gives another number of events than it has.
+    pub fn warning(&self) -> Option<Warning> {
+        let is_wrong = self.state == State::End && self.declared != self.count;
+        is_wrong.then(|| {
+            let (says, has) = (plural(self.declared, "event"), self.count);
+            Warning::new(1, format!("the first line says {says}, the file has {has}: all are taken"))
+        })
+    }
+
+    fn try_next(&mut self) -> Result<Option<E>, FormatError> {
+        if self.state == State::Header {
+            let expected = "the number of events";
+            let mut words = self.lines.require_filled(expected)?.words();
+            self.declared = words.require(expected)?.integer(expected, 0..=u64::MAX)?;
+            words.finish()?;
+            self.state = State::Body;
+        }
+        let Some(line) = self.lines.next_filled()? else { return Ok(None) };
+        let mut words = line.words();
+        let event = (self.parse)(&mut words)?;
+        words.finish()?;
+        self.count += 1;
+        Ok(Some(event))
+    }
+}
+
+impl<R: BufRead, E> Iterator for Events<R, E> {
+    type Item = Result<E, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if matches!(self.state, State::End | State::Failed) {
+            return None;
+        }
+        let next = self.try_next();
+        match next {
+            Ok(None) => self.state = State::End,
+            Err(_) => self.state = State::Failed,
+            Ok(Some(_)) => {}
+        }
+        next.transpose()
+    }
+}
+
+impl ReceiverEvent {
+    fn parse(words: &mut Words<'_>) -> Result<Self, FormatError> {
+        Ok(Self {
+            qp: number(words, "a queue pair")?,
+            opcode: words.require("an opcode")?.integer32("an opcode", 0..=255)? as u8,
+            psn: number(words, "a sequence number")?,
+        })
+    }
+}
+
+impl SenderEvent {
+    fn parse(words: &mut Words<'_>) -> Result<Self, FormatError> {
+        let qp = number(words, "a queue pair")?;
+        let event = words.require("an event")?;
+        let kind = match event.text() {
+            "0" => SenderEventKind::TxFree,
+            "1" => SenderEventKind::Ack {
+                cum: number(words, "the next expected sequence number")?,
+                sack: number(words, "the acknowledged sequence number")?,
+                nack: flag(words, "the syndrome")?,
+            },
+            "2" => SenderEventKind::Timeout { quick: flag(words, "the quick flag")? },
+            _ => return Err(event.unexpected("an event: 0 (txFree), 1 (receiveAck) or 2 (timeout)")),
+        };
+        Ok(Self { qp, kind })
+    }
+}
+
+fn number(words: &mut Words<'_>, what: &str) -> Result<u32, FormatError> {
+    words.require(what)?.integer32(what, 0..=u32::MAX)
+}
+
+fn flag(words: &mut Words<'_>, what: &str) -> Result<bool, FormatError> {
+    let word: Word<'_> = words.require(what)?;
+    word.integer32(what, 0..=1).map(|flag| flag == 1)
+}

@@ -1,0 +1,326 @@
+//! `flow.txt` of the ns-3 RDMA family.
+//!
+//! ```text
+//! <number of flows>
+//!      <src> <dst> <pg>         <size> <start>      5 columns: ConWeave
+//!      <src> <dst> <pg> <dport> <size> <start>      6 columns: HPCC, SimAI
+//! <id> <src> <dst> <pg> <dport> <size> <start>      7 columns: Parsimon
+//! ```
+//!
+//! Nodes have the ids of the topology file, starts are in seconds. The size is in bytes; some forks
+//! of HPCC count packets there ([`Options::size_unit`]).
+//!
+//! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
+//! HPCC's sample says 2 above 256 flows. The lines are what counts here, with a warning; ns-3 would
+//! stop after that number, hence [`FlowList::drop_surplus`].
+
+use std::io::BufRead;
+
+use selvedge_units::{Bytes, Instant};
+
+use crate::text::{BYTES_MAX, Line, Lines, Word, plural};
+use crate::{Dialect, FormatError, Parsed, Warning};
+
+/// One flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// The line it stands in.
+    pub line: u64,
+    /// Its number, in files of 7 columns.
+    pub id: Option<u64>,
+    /// The node that sends.
+    pub src: u32,
+    /// The node that receives; another one.
+    pub dst: u32,
+    /// Priority group: the class of traffic, 0 to 7; 3 in the files of these simulators.
+    pub priority: u8,
+    /// UDP destination port, in files of 6 and 7 columns.
+    pub dst_port: Option<u16>,
+    /// Payload; above zero.
+    pub size: Bytes,
+    /// When it starts, since the run's beginning.
+    pub start: Instant,
+}
+
+/// What the file does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// What the size column counts.
+    pub size_unit: SizeUnit,
+}
+
+/// What the size column of a flow list counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SizeUnit {
+    /// Bytes.
+    #[default]
+    Bytes,
+    /// Packets with this much payload each, above zero.
+    Packets(Bytes),
+}
+
+/// The flows of one file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowList {
+    /// In ascending order of start; in file order where starts are equal.
+    pub flows: Vec<Flow>,
+    /// What the first line says their number is; `None` if the file begins with a flow.
+    pub declared: Option<u64>,
+    /// The line of the first flow after that many, if there are more.
+    pub surplus_from: Option<u64>,
+}
+
+impl FlowList {
+    /// Removes the flows beyond the declared number, which ns-3 would not read, if one of them
+    /// begins or ends at something that is no host; says so. What remains may still name unknown
+    /// hosts: those flows the caller reports, with [`Flow::line`].
+    pub fn drop_surplus(&mut self, is_host: impl Fn(u32) -> bool) -> Option<Warning> {
+        let from = self.surplus_from?;
+        let mut surplus = self.flows.iter().filter(|flow| flow.line >= from);
+        let stranger = surplus.find(|flow| !is_host(flow.src) || !is_host(flow.dst))?;
+        let node = if is_host(stranger.src) { stranger.dst } else { stranger.src };
+        let before = self.flows.len();
+        let warning_line = stranger.line;
+        self.flows.retain(|flow| flow.line < from);
+        self.surplus_from = None;
+        let dropped = plural((before - self.flows.len()) as u64, "flow");
+        Some(Warning::new(
+            warning_line,
+            format!(
+                "node {node} is no host of the topology: {dropped} beyond the {} that the first line declares \
+                 are ignored, as ns-3 does",
+                self.declared.unwrap_or_default()
+            ),
+        ))
+    }
+}
+
+/// Reads a whole file and sorts it by start.
+///
+/// # Errors
+/// As [`Flows`], and if there are no flows.
+pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<FlowList>, FormatError> {
+    let mut reader = Flows::new(input, file, options);
+    let mut flows = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let Some(dialect) = reader.dialect() else {
+        return Err(reader.lines.error_at_end("a flow as in \"2 1 3 100 200000 2.0\""));
+    };
+    if reader.unsorted_at().is_some() {
+        flows.sort_by_key(|flow| flow.start);
+    }
+    let value = FlowList { flows, declared: reader.declared, surplus_from: reader.surplus_from };
+    Ok(Parsed { value, warnings: reader.warnings, dialect })
+}
+
+/// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.
+///
+/// # Errors
+/// Wrong numbers of columns, flows from a node to itself, sizes of zero, and whatever is no number.
+pub struct Flows<R> {
+    lines: Lines<R>,
+    options: Options,
+    state: State,
+    declared: Option<u64>,
+    surplus_from: Option<u64>,
+    columns: Option<usize>,
+    count: u64,
+    latest: Instant,
+    unsorted_at: Option<u64>,
+    warnings: Vec<Warning>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Header,
+    Body,
+    End,
+}
+
+impl<R: BufRead> Flows<R> {
+    /// A reader of `input`.
+    pub fn new(input: R, file: &str, options: Options) -> Self {
+        Self {
+            lines: Lines::new(input, file),
+            options,
+            state: State::Header,
+            declared: None,
+            surplus_from: None,
+            columns: None,
+            count: 0,
+            latest: Instant::ZERO,
+            unsorted_at: None,
+            warnings: Vec::new(),
+        }
+    }
+    /// What the first line says the number of flows is, once it was read.
+    pub fn declared(&self) -> Option<u64> {
+        self.declared
+    }
+    /// The dialect, once a flow was read.
+    pub fn dialect(&self) -> Option<Dialect> {
+        Some(match self.columns? {
+            5 => Dialect::Ns3Flows5,
+            6 => Dialect::Ns3Flows6,
+            _ => Dialect::Ns3Flows7,
+        })
+    }
+    /// The line of the first flow so far that starts before its predecessor.
+    pub fn unsorted_at(&self) -> Option<u64> {
+        self.unsorted_at
+    }
+    /// The warnings so far; complete when the iterator has ended.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    fn try_next(&mut self) -> Result<Option<Flow>, FormatError> {
+        if self.state == State::Header {
+            self.read_header()?;
+            self.state = State::Body;
+            // A file without a header begins with a flow, in the line just read.
+            if self.columns.is_some() {
+                return self.flow().map(Some);
+            }
+        }
+        let mut after_blank = false;
+        while let Some(line) = self.lines.next_line()? {
+            if line.is_blank() {
+                after_blank = true;
+                continue;
+            }
+            let complete = self.declared.is_none_or(|declared| self.count >= declared);
+            if (after_blank || complete) && !line.begins_with_number() {
+                break; // Notes.
+            }
+            return self.flow().map(Some);
+        }
+        self.check_count();
+        Ok(None)
+    }
+
+    fn read_header(&mut self) -> Result<(), FormatError> {
+        let expected = "the number of flows";
+        let line = self.lines.require_filled(expected)?;
+        let mut words = line.words();
+        let first = words.require(expected)?;
+        match line.words().count() {
+            columns @ 5..=7 => {
+                self.columns = Some(columns);
+                self.warnings.push(Warning::new(line.number(), "the first line is a flow, not the number of flows"));
+            }
+            _ => {
+                self.declared = Some(first.integer(expected, 0..=u64::MAX)?);
+                words.finish()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The flow in the line read last.
+    fn flow(&mut self) -> Result<Flow, FormatError> {
+        let line = self.lines.line();
+        let columns = match self.columns {
+            Some(columns) => columns,
+            None => columns(line)?,
+        };
+        let flow = Flow::parse(line, columns, self.options)?;
+        self.columns = Some(columns);
+        if self.declared == Some(self.count) {
+            self.surplus_from = Some(flow.line);
+        }
+        self.count += 1;
+        if flow.start < self.latest && self.unsorted_at.is_none() {
+            self.unsorted_at = Some(flow.line);
+            let message = format!("starts at {}, before the flow above it: the list is not sorted", flow.start);
+            self.warnings.push(Warning::new(flow.line, message));
+        }
+        self.latest = self.latest.max(flow.start);
+        Ok(flow)
+    }
+
+    fn check_count(&mut self) {
+        if let Some(declared) = self.declared.filter(|&declared| declared != self.count) {
+            let (says, has) = (plural(declared, "flow"), self.count);
+            self.warnings
+                .push(Warning::new(1, format!("the first line says {says}, the file has {has}: all are taken")));
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Flows<R> {
+    type Item = Result<Flow, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::End {
+            return None;
+        }
+        let next = self.try_next().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.state = State::End;
+        }
+        next
+    }
+}
+
+/// How many columns the first flow has.
+fn columns(line: Line<'_>) -> Result<usize, FormatError> {
+    match line.words().count() {
+        columns @ 5..=7 => Ok(columns),
+        other => Err(line.error(
+            0,
+            format!(
+                "found {}, expected 5 (src dst pg size start), 6 (src dst pg dport size start) \
+                 or 7 (id src dst pg dport size start)",
+                plural(other as u64, "word")
+            ),
+        )),
+    }
+}
+
+impl Flow {
+    fn parse(line: Line<'_>, columns: usize, options: Options) -> Result<Self, FormatError> {
+        let mut words = line.words();
+        let id = match columns {
+            7 => Some(words.require("a flow id")?.integer("a flow id", 0..=u64::MAX)?),
+            _ => None,
+        };
+        let src = node(words.require("the id of the sending node")?)?;
+        let receiver = words.require("the id of the receiving node")?;
+        let dst = node(receiver)?;
+        if src == dst {
+            let message = format!("found a flow from node {src} to itself, expected two different nodes");
+            return Err(receiver.error(message));
+        }
+        let priority = words.require("a priority group")?.integer32("a priority group", 0..=7)? as u8;
+        let dst_port = match columns {
+            5 => None,
+            _ => Some(words.require("a port")?.integer32("a port", 0..=65_535)? as u16),
+        };
+        let size = options.size_unit.parse(words.require("the size")?)?;
+        let start = parse_start(words.require("the start in seconds")?)?;
+        words.finish()?;
+        Ok(Self { line: line.number(), id, src, dst, priority, dst_port, size, start })
+    }
+}
+
+impl SizeUnit {
+    fn parse(self, word: Word<'_>) -> Result<Bytes, FormatError> {
+        match self {
+            Self::Bytes => word.integer("a size in bytes", 1..=BYTES_MAX).map(Bytes::new),
+            Self::Packets(payload) => {
+                let most = BYTES_MAX / payload.get().max(1);
+                word.integer("a size in packets", 1..=most).map(|packets| payload * packets)
+            }
+        }
+    }
+}
+
+fn node(word: Word<'_>) -> Result<u32, FormatError> {
+    word.integer32("a node id", 0..=u32::MAX)
+}
+
+fn parse_start(word: Word<'_>) -> Result<Instant, FormatError> {
+    let expected = "a start in seconds as in \"2.000028356\", at most 213 days";
+    let ps = word.decimal(expected)?.times(1_000_000_000_000).filter(|&ps| ps < u64::MAX);
+    ps.map(Instant::from_ps).ok_or_else(|| word.unexpected(expected))
+}

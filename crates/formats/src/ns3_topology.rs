@@ -1,0 +1,334 @@
+//! `topology.txt` of the ns-3 RDMA family.
+//!
+//! HPCC and ConWeave:
+//!
+//! ```text
+//! <nodes> <switches> <links>
+//! <switch id> ...
+//! <node> <node> <rate> <delay> <loss>         one line per link
+//! ```
+//!
+//! SimAI has the header `<nodes> <gpus per server> <nvswitches> <switches> <links> <gpu type>`, and
+//! the ids of its NVSwitches precede those of the other switches.
+//!
+//! Rates and delays are ns-3's texts: "100Gbps", "12.5GB/s", "1000ns", "0.001ms"; a bare number is
+//! in bit/s and in seconds. The loss is a probability per packet, in either direction.
+//!
+//! Where the header's count of links differs from the lines, the lines count. Its one other use: if
+//! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
+//! larger network left behind (HPCC's own sample has 194 such lines) and is ignored, as ns-3 does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+
+use selvedge_units::{Chance, Duration, Rate};
+
+use crate::text::{Decimal, Line, Lines, Word, plural};
+use crate::{Dialect, FormatError, Parsed, Warning};
+
+/// A network with the node ids of its file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topology {
+    /// Nodes have the ids from 0 up to this, exclusively. Those that are no switches are hosts.
+    pub node_count: u32,
+    /// The switches by node id, NVSwitches among them.
+    pub switches: BTreeMap<u32, SwitchKind>,
+    /// The links, in the order of the file.
+    pub links: Vec<Link>,
+    /// What only SimAI says.
+    pub servers: Option<Servers>,
+}
+
+/// What kind of switch a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwitchKind {
+    /// One of the Ethernet.
+    Ethernet,
+    /// One inside a server, between its GPUs (SimAI).
+    NvSwitch,
+}
+
+/// How SimAI's hosts, which are GPUs, are arranged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Servers {
+    /// GPUs in each server; above zero.
+    pub gpus_per_server: u32,
+    /// The model's name, as in "A100".
+    pub gpu_type: String,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The line it stands in.
+    pub line: u64,
+    /// One end.
+    pub a: u32,
+    /// The other end, another node.
+    pub b: u32,
+    /// Rate of each direction; above zero.
+    pub rate: Rate,
+    /// Propagation delay of each direction; above zero.
+    pub delay: Duration,
+    /// Chance that a packet is lost, in each direction.
+    pub loss: Chance,
+}
+
+impl Topology {
+    /// Whether `id` is a node and no switch.
+    pub fn is_host(&self, id: u32) -> bool {
+        id < self.node_count && !self.switches.contains_key(&id)
+    }
+    /// The hosts in ascending order. As many as the header claims: see [`read`] about unlinked ones.
+    pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.node_count).filter(|id| !self.switches.contains_key(id))
+    }
+}
+
+/// Reads a topology of HPCC, ConWeave or SimAI.
+///
+/// Warns about wrong counts in the header and about nodes without a link.
+///
+/// # Errors
+/// Unknown nodes, self loops, switches named twice, rates and delays of zero, and whatever is no
+/// number or unit.
+pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatError> {
+    let mut lines = Lines::new(input, file);
+    let mut warnings = Vec::new();
+
+    let header = Header::parse(lines.require_filled("a header with the number of nodes, switches and links")?)?;
+    let switches = read_switches(&mut lines, &header, &mut warnings)?;
+    let links = read_links(&mut lines, &header, &mut warnings)?;
+
+    let topology = Topology { node_count: header.nodes, switches, links, servers: header.servers };
+    warnings.extend(unlinked(&topology));
+    let dialect = if topology.servers.is_some() { Dialect::SimAiTopology } else { Dialect::Ns3Topology };
+    Ok(Parsed { value: topology, warnings, dialect })
+}
+
+/// The first line. Its counts are of 64 bits because nothing but a comparison is done with them.
+struct Header {
+    line: u64,
+    nodes: u32,
+    nvswitches: u64,
+    switches: u64,
+    links: u64,
+    servers: Option<Servers>,
+}
+
+impl Header {
+    fn parse(line: Line<'_>) -> Result<Self, FormatError> {
+        let count = |word: Word<'_>, of: &str| word.integer(&format!("the number of {of}"), 0..=u64::from(u32::MAX));
+        let words: Vec<Word<'_>> = line.words().collect();
+        match *words {
+            [nodes, switches, links] => Ok(Self {
+                line: line.number(),
+                nodes: nodes.integer32("the number of nodes", 1..=u32::MAX)?,
+                nvswitches: 0,
+                switches: count(switches, "switches")?,
+                links: count(links, "links")?,
+                servers: None,
+            }),
+            [nodes, gpus, nvswitches, switches, links, gpu_type] => Ok(Self {
+                line: line.number(),
+                nodes: nodes.integer32("the number of nodes", 1..=u32::MAX)?,
+                nvswitches: count(nvswitches, "NVSwitches")?,
+                switches: count(nvswitches, "NVSwitches")? + count(switches, "switches")?,
+                links: count(links, "links")?,
+                servers: Some(Servers {
+                    gpus_per_server: gpus.integer32("the number of GPUs per server", 1..=u32::MAX)?,
+                    gpu_type: gpu_type.text().to_owned(),
+                }),
+            }),
+            _ => Err(line.error(
+                0,
+                format!(
+                    "found {}, expected \"nodes switches links\" \
+                     or SimAI's \"nodes gpus_per_server nvswitches switches links gpu_type\"",
+                    plural(words.len() as u64, "word")
+                ),
+            )),
+        }
+    }
+
+    fn node(&self, word: Word<'_>) -> Result<u32, FormatError> {
+        word.integer32("a node id", 0..=self.nodes - 1)
+    }
+}
+
+/// Reads the lines with switch ids, of which there is usually one, up to the first link.
+fn read_switches(
+    lines: &mut Lines<impl BufRead>,
+    header: &Header,
+    warnings: &mut Vec<Warning>,
+) -> Result<BTreeMap<u32, SwitchKind>, FormatError> {
+    let mut switches = BTreeMap::new();
+    while (switches.len() as u64) < header.switches {
+        let line = lines.require_filled("switch ids")?;
+        for word in line.words() {
+            let kind =
+                if (switches.len() as u64) < header.nvswitches { SwitchKind::NvSwitch } else { SwitchKind::Ethernet };
+            let id = header.node(word)?;
+            if switches.insert(id, kind).is_some() {
+                return Err(word.error(format!("found switch {id} a second time, expected each switch once")));
+            }
+        }
+    }
+    if switches.len() as u64 != header.switches {
+        warnings.push(Warning::new(
+            header.line,
+            format!(
+                "the header says {}, the list has {}: all of them are taken",
+                plural(header.switches, "switch id"),
+                switches.len()
+            ),
+        ));
+    }
+    Ok(switches)
+}
+
+/// Reads links up to the end of the file or the authors' notes there.
+fn read_links(
+    lines: &mut Lines<impl BufRead>,
+    header: &Header,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Link>, FormatError> {
+    let mut links = Vec::new();
+    let mut after_blank = false;
+    let mut leftover = None;
+    while let Some(line) = lines.next_line()? {
+        if line.is_blank() {
+            after_blank = true;
+            continue;
+        }
+        let complete = links.len() as u64 >= header.links;
+        if (after_blank || complete) && !line.begins_with_number() {
+            break; // Notes.
+        }
+        after_blank = false;
+        match Link::parse(line, header) {
+            Ok(link) => links.push(link),
+            Err(error) if complete => {
+                leftover = Some((line.number(), error));
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let found = links.len() as u64;
+    let declared = plural(header.links, "link");
+    if let Some((line, error)) = leftover {
+        links.truncate(header.links as usize);
+        warnings.push(Warning::new(
+            line,
+            format!(
+                "the header says {declared}, more lines follow, and this one does not fit ({}): \
+                 the lines after the first {} are ignored",
+                error.message, header.links
+            ),
+        ));
+    } else if found != header.links {
+        let message = format!("the header says {declared}, the file has {found}: all of them are taken");
+        warnings.push(Warning::new(header.line, message));
+    }
+    if links.is_empty() {
+        return Err(lines.error_at_end("a link as in \"0 1 100Gbps 1000ns 0\""));
+    }
+    Ok(links)
+}
+
+impl Link {
+    fn parse(line: Line<'_>, header: &Header) -> Result<Self, FormatError> {
+        let mut words = line.words();
+        let a = header.node(words.require("a node id")?)?;
+        let other = words.require("the node id at the link's other end")?;
+        let b = header.node(other)?;
+        if a == b {
+            return Err(other.error(format!("found a link from node {a} to itself, expected two different nodes")));
+        }
+        let rate = parse_rate(words.require("a rate as in \"100Gbps\"")?)?;
+        let delay = parse_delay(words.require("a delay as in \"1000ns\"")?)?;
+        let loss = parse_loss(words.require("a loss probability, as in \"0\"")?)?;
+        words.finish()?;
+        Ok(Self { line: line.number(), a, b, rate, delay, loss })
+    }
+}
+
+/// A warning about nodes that no link reaches.
+fn unlinked(topology: &Topology) -> Option<Warning> {
+    let linked: BTreeSet<u32> = topology.links.iter().flat_map(|link| [link.a, link.b]).collect();
+    let missing = u64::from(topology.node_count) - linked.len() as u64;
+    // Ids are dense, so the first gap comes at once.
+    let first = (0..topology.node_count).find(|id| !linked.contains(id))?;
+    Some(Warning::new(1, format!("{} without a link; the first is node {first}", plural(missing, "node"))))
+}
+
+/// ns-3's units of rate (`DataRate`) in bit/s.
+const RATES: &[(&str, u64)] = &[
+    ("bps", 1),
+    ("b/s", 1),
+    ("Bps", 8),
+    ("B/s", 8),
+    ("kbps", 1_000),
+    ("kb/s", 1_000),
+    ("Kbps", 1_000),
+    ("Kb/s", 1_000),
+    ("kBps", 8_000),
+    ("kB/s", 8_000),
+    ("KBps", 8_000),
+    ("KB/s", 8_000),
+    ("Kib/s", 1 << 10),
+    ("KiB/s", 8 << 10),
+    ("Mbps", 1_000_000),
+    ("Mb/s", 1_000_000),
+    ("MBps", 8_000_000),
+    ("MB/s", 8_000_000),
+    ("Mib/s", 1 << 20),
+    ("MiB/s", 8 << 20),
+    ("Gbps", 1_000_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("GBps", 8_000_000_000),
+    ("GB/s", 8_000_000_000),
+    ("Gib/s", 1 << 30),
+    ("GiB/s", 8 << 30),
+    ("Tbps", 1_000_000_000_000),
+    ("Tb/s", 1_000_000_000_000),
+    ("", 1),
+];
+
+/// ns-3's units of `Time` in picoseconds.
+const TIMES: &[(&str, u64)] = &[
+    ("s", 1_000_000_000_000),
+    ("ms", 1_000_000_000),
+    ("us", 1_000_000),
+    ("ns", 1_000),
+    ("ps", 1),
+    ("min", 60_000_000_000_000),
+    ("", 1_000_000_000_000),
+];
+
+fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
+    let expected = "a rate above zero as in \"100Gbps\" or \"12.5GB/s\"";
+    let rate = with_unit(word.text(), RATES).filter(|&bps| bps > 0);
+    rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(expected))
+}
+
+fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
+    let expected = "a delay above zero as in \"1000ns\" or \"0.001ms\"";
+    let delay = with_unit(word.text(), TIMES).filter(|&ps| ps > 0);
+    delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(expected))
+}
+
+fn parse_loss(word: Word<'_>) -> Result<Chance, FormatError> {
+    let fraction = Decimal::parse(word.text()).and_then(Decimal::fraction);
+    let (numerator, denominator) = fraction.ok_or_else(|| word.unexpected("a loss probability from 0 to 1"))?;
+    Ok(Chance::ratio(numerator, denominator))
+}
+
+/// A number followed directly by one of `units`, in the smallest unit.
+fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    Decimal::parse(number)?.times(factor)
+}

@@ -1,0 +1,217 @@
+//! Lines and words that know where they stand.
+
+use std::io::{BufRead, Read};
+use std::ops::RangeInclusive;
+use std::str;
+
+use super::Decimal;
+use crate::FormatError;
+
+/// Longer lines are no text: a list of a million switches needs 8 MB.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+
+/// A text file, line by line, in constant memory.
+pub(crate) struct Lines<R> {
+    input: R,
+    file: String,
+    number: u64,
+    bytes: Vec<u8>,
+    text: String,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(input: R, file: &str) -> Self {
+        Self { input, file: file.to_owned(), number: 0, bytes: Vec::new(), text: String::new() }
+    }
+
+    /// The next line, without its comment; `None` at the end of the file.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, FormatError> {
+        Ok(self.advance()?.then(|| self.line()))
+    }
+
+    /// The next line with a word in it.
+    pub(crate) fn next_filled(&mut self) -> Result<Option<Line<'_>>, FormatError> {
+        while self.advance()? {
+            if !self.line().is_blank() {
+                return Ok(Some(self.line()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next line with a word in it, or an error that says what is `missing`.
+    pub(crate) fn require_filled(&mut self, missing: &str) -> Result<Line<'_>, FormatError> {
+        while self.advance()? {
+            if !self.line().is_blank() {
+                return Ok(self.line());
+            }
+        }
+        Err(self.error_at_end(missing))
+    }
+
+    /// An error at the end of the file, where something is `missing`.
+    pub(crate) fn error_at_end(&self, missing: &str) -> FormatError {
+        let message = format!("the file ends here, expected {missing}");
+        FormatError { file: self.file.clone(), line: self.number + 1, column: 1, message }
+    }
+
+    /// The line read last.
+    pub(crate) fn line(&self) -> Line<'_> {
+        Line { file: &self.file, number: self.number, text: &self.text }
+    }
+
+    fn advance(&mut self) -> Result<bool, FormatError> {
+        self.bytes.clear();
+        self.text.clear();
+        let read = self.input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes);
+        if let Ok(0) = read {
+            return Ok(false);
+        }
+        self.number += 1;
+        if let Err(error) = read {
+            return Err(self.line().error(0, format!("cannot be read: {error}")));
+        }
+        if self.bytes.len() as u64 == LINE_BYTES_MAX {
+            return Err(self.line().error(0, "found a line of 16 MiB or more, expected a text file"));
+        }
+        let mut bytes = &*self.bytes;
+        if self.number == 1 {
+            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        }
+        // What a comment says need not even be text.
+        let end = bytes.iter().position(|&byte| byte == b'#').unwrap_or(bytes.len());
+        for chunk in bytes[..end].utf8_chunks() {
+            self.text.push_str(chunk.valid());
+            if let Some(&byte) = chunk.invalid().first() {
+                let message = format!("found byte 0x{byte:02x}, expected text in UTF-8");
+                return Err(self.line().error(self.text.len(), message));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// One line of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    file: &'a str,
+    number: u64,
+    text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn is_blank(self) -> bool {
+        self.words().next().is_none()
+    }
+
+    pub(crate) fn words(self) -> Words<'a> {
+        Words { line: self, at: 0 }
+    }
+
+    /// Whether it begins like data: with a number.
+    pub(crate) fn begins_with_number(self) -> bool {
+        self.text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
+    }
+
+    /// An error at byte `at` of the text.
+    pub(crate) fn error(self, at: usize, message: impl Into<String>) -> FormatError {
+        let column = self.text[..at].chars().count() as u64 + 1;
+        FormatError { file: self.file.to_owned(), line: self.number, column, message: message.into() }
+    }
+}
+
+/// The words of a line, from left to right.
+#[derive(Clone)]
+pub(crate) struct Words<'a> {
+    line: Line<'a>,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    /// The next word, or an error that says what is `missing`.
+    pub(crate) fn require(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
+        let end = self.line.text.trim_end().len();
+        self.next().ok_or_else(|| self.line.error(end, format!("the line ends here, expected {missing}")))
+    }
+
+    /// Checks that the line ends here.
+    pub(crate) fn finish(mut self) -> Result<(), FormatError> {
+        match self.next() {
+            None => Ok(()),
+            Some(word) => Err(word.unexpected("the end of the line")),
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        let rest = &self.line.text[self.at..];
+        let trimmed = rest.trim_start();
+        let at = self.at + (rest.len() - trimmed.len());
+        let length = trimmed.find(char::is_whitespace).unwrap_or(trimmed.len());
+        self.at = at + length;
+        (length > 0).then(|| Word { line: self.line, at, text: &trimmed[..length] })
+    }
+}
+
+/// A word, and its place.
+#[derive(Clone, Copy)]
+pub(crate) struct Word<'a> {
+    line: Line<'a>,
+    at: usize,
+    text: &'a str,
+}
+
+impl<'a> Word<'a> {
+    pub(crate) fn text(self) -> &'a str {
+        self.text
+    }
+
+    pub(crate) fn line_number(self) -> u64 {
+        self.line.number
+    }
+
+    /// The part of the word from byte `from` on.
+    pub(crate) fn part(self, from: usize, to: usize) -> Self {
+        Self { at: self.at + from, text: &self.text[from..to], ..self }
+    }
+
+    /// An error at this word.
+    pub(crate) fn error(self, message: impl Into<String>) -> FormatError {
+        self.line.error(self.at, message)
+    }
+
+    /// An error that names this word and what would be right in its place.
+    pub(crate) fn unexpected(self, expected: &str) -> FormatError {
+        // A binary file makes long words.
+        let shown: String = self.text.chars().take(40).collect();
+        let more = if shown.len() < self.text.len() { "..." } else { "" };
+        self.error(format!("found {shown:?}{more}, expected {expected}"))
+    }
+
+    /// A whole number within `range`.
+    pub(crate) fn integer(self, what: &str, range: RangeInclusive<u64>) -> Result<u64, FormatError> {
+        // `parse` alone would take a plus sign.
+        let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
+        number.ok_or_else(|| self.unexpected(&format!("{what} from {} to {}", range.start(), range.end())))
+    }
+
+    /// A whole number of at most 32 bits.
+    pub(crate) fn integer32(self, what: &str, range: RangeInclusive<u32>) -> Result<u32, FormatError> {
+        let wide = u64::from(*range.start())..=u64::from(*range.end());
+        // The range bounds it.
+        self.integer(what, wide).map(|number| number as u32)
+    }
+
+    /// A decimal number, not negative.
+    pub(crate) fn decimal(self, expected: &str) -> Result<Decimal, FormatError> {
+        Decimal::parse(self.text).ok_or_else(|| self.unexpected(expected))
+    }
+}

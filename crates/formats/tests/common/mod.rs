@@ -1,0 +1,17 @@
+//! Other people's files, which are not part of the project.
+
+use std::path::PathBuf;
+
+/// A file under `$SELVEDGE_SHARED`; says so and gives `None` if it is absent.
+pub(crate) fn shared(path: &str) -> Option<Vec<u8>> {
+    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    let folder = std::env::var_os("SELVEDGE_SHARED").map_or_else(default, PathBuf::from);
+    let path = folder.join(path);
+    match std::fs::read(&path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            eprintln!("skipped: {}: {error}", path.display());
+            None
+        }
+    }
+}
