@@ -37,14 +37,24 @@ pub(crate) struct Variant {
 }
 
 impl Draft {
-    /// Reads `text`, the content of the file called `name`, to which `sets` apply.
-    pub(crate) fn read(name: &str, text: &str, sets: &[String]) -> Result<Self, ScenarioError> {
+    /// Reads `text`, the content of the file called `name`, to which its own `[smoke]` applies if
+    /// that is wanted, and then `sets`.
+    pub(crate) fn read(name: &str, text: &str, sets: &[String], smoke: bool) -> Result<Self, ScenarioError> {
         let document = Document::parse(name, text)?;
         let written: Scenario = document.read().map_err(|mismatch| document.error(mismatch))?;
         let mut base = document.table();
         base.remove("series");
+        base.remove("smoke");
         let schema = schema();
-        let sets: Vec<Edit> = sets.iter().map(|set| Edit::from_argument(&schema, set)).collect::<Result<_, _>>()?;
+        let smokes = written.smoke.iter().map(|(key, value)| {
+            let origin = document.place(&path("smoke").join(key));
+            Edit::new(&schema, key, value.clone(), origin)
+        });
+        // Wrong ones are errors even when they are not wanted.
+        let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
+        let wanted = if smoke { smokes } else { Vec::new() };
+        let sets = sets.iter().map(|set| Edit::from_argument(&schema, set));
+        let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(sets).collect::<Result<_, _>>()?;
         let mut draft = Self { document, schema, written, base, sets };
         draft.set_study_keys()?;
         Ok(draft)
@@ -233,7 +243,7 @@ pub(crate) fn typed(table: &Table) -> Result<Scenario, Mismatch> {
 }
 
 /// Keys that describe the study as a whole.
-const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series"];
+const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "smoke"];
 
 fn series_name(series: &Series) -> &str {
     series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()

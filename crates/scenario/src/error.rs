@@ -36,6 +36,16 @@ impl ScenarioError {
     pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place, key: key.into(), message: message.into() }
     }
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file",
+            std::io::ErrorKind::IsADirectory => "this is a folder; expected a scenario file",
+            std::io::ErrorKind::InvalidData => "not a text in UTF-8",
+            _ => return Self::new(Place::File(file.to_owned()), "", format!("cannot be read: {error}")),
+        };
+        Self::new(Place::File(file.to_owned()), "", hint)
+    }
     /// An error in an argument of the command line.
     pub fn argument(argument: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Place::Argument(argument.into()), "", message)

@@ -13,7 +13,7 @@ sizes = "cdf:irn-heavy-tailed"
 
 fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Variant>, String> {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let draft = Draft::read("study.toml", text, &sets).map_err(|error| error.to_string())?;
+    let draft = Draft::read("study.toml", text, &sets, false).map_err(|error| error.to_string())?;
     draft.variants(chosen).map_err(|error| error.to_string())
 }
 
