@@ -1,0 +1,86 @@
+//! A map of ports by time, darker where a port stood still for longer.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, Quantity};
+use super::html::escape;
+use crate::PausedPort;
+
+const WIDTH: f64 = 1040.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 10.0;
+const ROW: f64 = 13.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 36.0;
+/// Shades, besides blank.
+const SHADES: usize = 9;
+
+/// The map; one row per port in the given order, `bin_us` per column.
+pub(super) fn map(ports: &[&PausedPort], bin_us: f64, label: &str) -> String {
+    let bins = ports.iter().map(|port| port.share.len()).max().unwrap_or(0).max(1);
+    let cell = (WIDTH - LEFT - RIGHT) / bins as f64;
+    let bottom = TOP + ROW * ports.len() as f64;
+    let height = bottom + BOTTOM;
+    let mut shades = vec![String::new(); SHADES + 1];
+    let mut labels = String::new();
+    let mut digits = Vec::new();
+    for (row, port) in ports.iter().enumerate() {
+        let y = TOP + row as f64 * ROW;
+        let levels: Vec<usize> = port.share.iter().map(|&share| shade(share)).collect();
+        let mut column = 0;
+        // Neighbours of one shade become one rectangle.
+        for run in levels.chunk_by(|a, b| a == b) {
+            let (x, w) = (LEFT + column as f64 * cell, run.len() as f64 * cell);
+            let _ = write!(shades[run[0]], "M{x:.1} {:.1}h{w:.1}v{:.1}h-{w:.1}z", y + 0.5, ROW - 1.0);
+            column += run.len();
+        }
+        let name = format!("{} ⇠ {}", port.node, port.peer);
+        let _ = write!(
+            labels,
+            "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 7.0,
+            y + ROW - 3.2,
+            escape(&name)
+        );
+        digits.push(format!("{name}|{}", levels.iter().map(usize::to_string).collect::<String>()));
+    }
+    let mut out = format!(
+        "<svg class=\"heat\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
+         data-cell=\"{LEFT},{TOP},{cell},{ROW},{bin_us}\" data-rows=\"{}\">",
+        escape(label),
+        escape(&digits.join(";"))
+    );
+    let _ = write!(
+        out,
+        "<rect class=\"blank\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
+        WIDTH - LEFT - RIGHT,
+        bottom - TOP
+    );
+    for (level, path) in shades.iter().enumerate().skip(1).filter(|(_, path)| !path.is_empty()) {
+        let _ =
+            write!(out, "<path class=\"shade\" fill-opacity=\"{:.2}\" d=\"{path}\"/>", level as f64 / SHADES as f64);
+    }
+    let end_us = bins as f64 * bin_us;
+    let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
+    for tick in axis.ticks() {
+        let x = LEFT + axis.place(tick) * (WIDTH - LEFT - RIGHT);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            bottom + 16.0,
+            Quantity::Time.label(tick)
+        );
+    }
+    let _ = write!(
+        out,
+        "{labels}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">simulated time</text></svg>",
+        WIDTH - RIGHT,
+        height - 4.0
+    );
+    out
+}
+
+/// 0 when never paused, else 1 to [`SHADES`].
+fn shade(share: f32) -> usize {
+    if share <= 0.0 { 0 } else { ((share * SHADES as f32).ceil() as usize).clamp(1, SHADES) }
+}
