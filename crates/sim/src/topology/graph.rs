@@ -224,34 +224,35 @@ impl Graph {
     pub fn place_switches(&mut self) {
         let ports = Ports::new(self);
         let mut units = 0;
-        let mut frontier = VecDeque::new();
         let mut placed = vec![false; self.switches.len()];
-        for n in 0..self.switches.len() {
-            let hosts = ports.of(SwitchId(n as u32)).iter().filter_map(|port| port.peer.host());
-            let hosts: Vec<HostId> = hosts.collect();
+        let mut waiting = VecDeque::new();
+        for leaf in (0..self.switches.len() as u32).map(SwitchId) {
+            let hosts: Vec<HostId> = ports.of(leaf).iter().filter_map(|port| port.peer.host()).collect();
             if hosts.is_empty() {
                 continue;
             }
-            (self.switches[n].tier, self.switches[n].unit) = (0, units);
             hosts.iter().for_each(|host| self.hosts[host.index()].unit = units);
+            self.switches[leaf.index()].tier = 0;
+            self.switches[leaf.index()].unit = units;
             units += 1;
-            placed[n] = true;
-            frontier.push_back(n);
+            placed[leaf.index()] = true;
+            waiting.push_back(leaf);
         }
-        while let Some(below) = frontier.pop_front() {
-            for next in ports.of(SwitchId(below as u32)).iter().filter_map(|port| port.peer.switch()) {
-                let n = next.index();
-                if std::mem::replace(&mut placed[n], true) {
+        let neighbours = |switch: SwitchId| ports.of(switch).iter().filter_map(|port| port.peer.switch());
+        while let Some(below) = waiting.pop_front() {
+            for switch in neighbours(below) {
+                if std::mem::replace(&mut placed[switch.index()], true) {
                     continue;
                 }
-                let tier = self.switches[below].tier.saturating_add(1);
-                let closer: Vec<u32> = (ports.of(next).iter().filter_map(|port| port.peer.switch()))
-                    .filter(|peer| placed[peer.index()] && self.switches[peer.index()].tier < tier && *peer != next)
+                let tier = self.switches[below.index()].tier.saturating_add(1);
+                let closer: Vec<u32> = neighbours(switch)
+                    .filter(|&peer| peer == below || placed[peer.index()] && self.switches[peer.index()].tier < tier)
                     .map(|peer| self.switches[peer.index()].unit)
                     .collect();
-                let unit = closer[n % closer.len()];
-                (self.switches[n].tier, self.switches[n].unit) = (tier, unit);
-                frontier.push_back(n);
+                let unit = closer[switch.index() % closer.len()];
+                self.switches[switch.index()].tier = tier;
+                self.switches[switch.index()].unit = unit;
+                waiting.push_back(switch);
             }
         }
         if self.switches.is_empty() {

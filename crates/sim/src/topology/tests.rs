@@ -176,9 +176,7 @@ const FAR: u32 = 1_000_000;
 fn floyd_warshall(graph: &Graph, down: &[bool]) -> Vec<Vec<u32>> {
     let n = graph.switches.len();
     let mut distance = vec![vec![FAR; n]; n];
-    for i in 0..n {
-        distance[i][i] = 0;
-    }
+    distance.iter_mut().enumerate().for_each(|(i, row)| row[i] = 0);
     for (link, _) in graph.links.iter().zip(down).filter(|(_, down)| !**down) {
         if let (Some(a), Some(b)) = (link.a.switch(), link.b.switch()) {
             distance[a.index()][b.index()] = 1;
@@ -265,7 +263,7 @@ fn packet_by_packet(links: &[Link], size: Bytes, framing: Framing) -> Duration {
     let mut arrival = Duration::ZERO;
     while !left.is_zero() {
         let payload = left.min(framing.mtu);
-        left = left - payload;
+        left -= payload;
         arrival = Duration::ZERO;
         for (link, free) in links.iter().zip(&mut free) {
             *free = arrival.max(*free) + link.rate.time_for(payload + framing.overhead);

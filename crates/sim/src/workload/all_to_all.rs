@@ -1,0 +1,59 @@
+//! Everybody sends to everybody.
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+use super::build::{BuildEnv, Kind, Part, Summary};
+use super::closed_loop::{LoopPlan, Pattern};
+use super::{ClosedLoop, Hosts, SizeDistribution};
+use crate::ConfigError;
+
+/// Each host sends one flow to every other: first to the next host, then to the one after that, and
+/// so on round, so that receivers are used evenly.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AllToAll {
+    /// Size of each flow; above zero.
+    pub size: Bytes,
+    /// How many flows each host keeps going, at least 1. Absent: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
+    /// Who takes part. Absent: all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
+    /// When the first flows begin.
+    #[serde(default)]
+    pub start: Duration,
+    /// Each host begins up to this much later, at random, lest all act in step.
+    #[serde(default)]
+    pub jitter: Duration,
+}
+
+impl Kind for AllToAll {
+    const NAME: &'static str = "all-to-all";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let hosts = Hosts::resolve(self.hosts.as_ref(), env.graph).map_err(|error| error.within("hosts"))?;
+        if hosts.len() < 2 {
+            return Err(ConfigError::new("hosts", "all-to-all needs at least two hosts, found one"));
+        }
+        if self.outstanding == Some(0) {
+            return Err(ConfigError::new("outstanding", "found 0, expected at least 1"));
+        }
+        let others = hosts.len() as u32 - 1;
+        let sizes = SizeDistribution::fixed("size", self.size)?;
+        let summary = Summary { mean_size: sizes.mean(), ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let plan = LoopPlan {
+            workload,
+            outstanding: self.outstanding.unwrap_or(others),
+            think: Duration::ZERO,
+            limit: Some(u64::from(others)),
+            sizes,
+            pattern: Pattern::Rotation,
+            start: self.start,
+            jitter: self.jitter,
+        };
+        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env), summary))
+    }
+}

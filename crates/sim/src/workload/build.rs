@@ -1,0 +1,209 @@
+//! From configuration to flows.
+
+use selvedge_units::{Duration, HostId};
+
+use super::{ClosedLoop, Extent, Generator, Many, Measure, Merged, Triggers};
+use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
+use crate::{ConfigError, Library};
+
+/// What workloads are built from beside their configuration.
+#[derive(Clone, Copy)]
+pub struct BuildEnv<'a> {
+    /// The network.
+    pub graph: &'a Graph,
+    /// Its routes, all links up.
+    pub routes: &'a Routes,
+    /// Where randomness begins.
+    pub seed: u64,
+    /// Where distributions and files come from.
+    pub library: &'a dyn Library,
+    /// How payload becomes what links carry; for the check of loads only.
+    pub framing: Framing,
+    /// Which flows count.
+    pub measure: Measure,
+    /// No flow begins after this many have begun. [`Merged`] obeys it on its own; flows that wait for
+    /// others are left to whoever counts.
+    pub stop_flows: Option<u64>,
+}
+
+/// All flows of a scenario. A copy begins from the same place.
+#[derive(Clone)]
+pub struct Workload {
+    /// Flows that start at a time of their own.
+    pub stream: Merged,
+    /// Flows that start when others have finished, by [`FlowSpec::on_sent`] and
+    /// [`FlowSpec::on_received`].
+    ///
+    /// [`FlowSpec::on_sent`]: super::FlowSpec::on_sent
+    /// [`FlowSpec::on_received`]: super::FlowSpec::on_received
+    pub triggers: Triggers,
+    /// Clients whose flows follow each other.
+    pub loops: Vec<ClosedLoop>,
+    /// Each workload, by its number.
+    pub summaries: Vec<Summary>,
+    /// The most loaded direction of any link under random arrivals, headers included.
+    pub worst_link: Option<LinkLoad>,
+}
+
+/// A workload in numbers, for people.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Summary {
+    /// Its key in a scenario.
+    pub kind: &'static str,
+    /// How many hosts may send.
+    pub senders: usize,
+    /// How many hosts may receive.
+    pub receivers: usize,
+    /// Payload that each sender offers, as a fraction of its link's rate; where that is given.
+    pub load: Option<f64>,
+    /// Mean size of a flow in bytes.
+    pub mean_size: f64,
+    /// Mean number of flows that start in a second, over all senders; where that is given.
+    pub flows_per_second: Option<f64>,
+    /// How many flows there will be.
+    pub extent: Extent,
+    /// How long flows keep starting, in the mean; where that is known.
+    pub duration: Option<Duration>,
+}
+
+impl Workload {
+    /// The closed loop that flows of `workload` belong to.
+    pub fn loop_of(&mut self, workload: u16) -> Option<&mut ClosedLoop> {
+        self.loops.iter_mut().find(|closed| closed.workload() == workload)
+    }
+    /// How many flows there will be, of all kinds.
+    pub fn extent(&self) -> Extent {
+        let waiting = Extent::Known(self.triggers.len() as u64);
+        self.loops.iter().map(ClosedLoop::extent).fold(self.stream.extent().plus(waiting), Extent::plus)
+    }
+}
+
+impl Summary {
+    /// What is known of any workload.
+    pub(super) fn new(kind: &'static str, senders: &[HostId], receivers: &[HostId]) -> Self {
+        Self {
+            kind,
+            senders: senders.len(),
+            receivers: receivers.len(),
+            load: None,
+            mean_size: 0.0,
+            flows_per_second: None,
+            extent: Extent::Endless,
+            duration: None,
+        }
+    }
+}
+
+/// The configuration of one kind of workload.
+pub(super) trait Kind {
+    /// Its key in a scenario.
+    const NAME: &'static str;
+    /// Workload number `workload` of the scenario.
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError>;
+}
+
+/// One workload.
+pub(super) struct Part {
+    pub(super) source: Source,
+    pub(super) summary: Summary,
+    /// The load that it offers, where that is given.
+    pub(super) demands: Vec<Demand>,
+}
+
+/// Where flows come from.
+pub(super) enum Source {
+    Stream(Box<dyn Generator>),
+    Loop(ClosedLoop),
+    Triggered(Box<Place>),
+}
+
+/// Puts flows that wait into the table and returns those that do not.
+type Place = dyn FnOnce(&mut Triggers) -> Box<dyn Generator>;
+
+impl Part {
+    /// A closed loop, which says itself how many flows it has.
+    pub(super) fn reactive(closed: ClosedLoop, summary: Summary) -> Self {
+        let summary = Summary { extent: closed.extent(), ..summary };
+        Self { source: Source::Loop(closed), summary, demands: Vec::new() }
+    }
+}
+
+/// Collects the workloads of a scenario.
+pub(super) struct Builder<'a> {
+    env: &'a BuildEnv<'a>,
+    streams: Vec<Box<dyn Generator>>,
+    triggers: Triggers,
+    loops: Vec<ClosedLoop>,
+    summaries: Vec<Summary>,
+    demands: Vec<Demand>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(env: &'a BuildEnv<'a>) -> Self {
+        let triggers = Triggers::new(env.measure);
+        Self { env, streams: Vec::new(), triggers, loops: Vec::new(), summaries: Vec::new(), demands: Vec::new() }
+    }
+    pub(super) fn add<K: Kind>(&mut self, configs: &Many<K>) -> Result<(), ConfigError> {
+        for (n, config) in configs.iter().enumerate() {
+            let key = if configs.len() == 1 { K::NAME.to_owned() } else { format!("{}[{n}]", K::NAME) };
+            let number = u16::try_from(self.summaries.len());
+            let number = number.map_err(|_| ConfigError::new(&key, "a scenario can have at most 65,536 workloads"))?;
+            let part = config.build(number, self.env).map_err(|error| error.within(&key))?;
+            match part.source {
+                Source::Stream(stream) => self.streams.push(stream),
+                Source::Loop(closed) => self.loops.push(closed),
+                Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
+            }
+            self.summaries.push(part.summary);
+            self.demands.extend(part.demands);
+        }
+        Ok(())
+    }
+    pub(super) fn finish(mut self) -> Result<Workload, ConfigError> {
+        if self.summaries.is_empty() {
+            let message = "nothing is sent: add a workload, as [workload.poisson] with a load and sizes";
+            return Err(ConfigError::new("", message));
+        }
+        let worst_link = self.worst_link()?;
+        self.triggers.sort();
+        Ok(Workload {
+            stream: Merged::new(self.streams, self.env.measure, self.env.stop_flows)?,
+            triggers: self.triggers,
+            loops: self.loops,
+            summaries: self.summaries,
+            worst_link,
+        })
+    }
+
+    /// The most loaded link, headers included.
+    fn worst_link(&self) -> Result<Option<LinkLoad>, ConfigError> {
+        let env = self.env;
+        if self.demands.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut worst) = LinkLoads::new(env.graph, env.routes, &self.demands).worst() else { return Ok(None) };
+        let payload = worst.load;
+        worst.load *= (env.framing.mtu + env.framing.overhead).get() as f64 / env.framing.mtu.get() as f64;
+        if worst.load <= 1.0 + ROUNDING {
+            return Ok(Some(worst));
+        }
+        let link = &env.graph.links[worst.link as usize];
+        let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
+        // Rounded down, so that what is advised fits.
+        let most = (100.0 / worst.load).floor();
+        Err(ConfigError::new(
+            "poisson",
+            format!(
+                "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {:.2}",
+                env.graph.name(from),
+                env.graph.name(to),
+                100.0 * worst.load,
+                100.0 * payload,
+                most / 100.0,
+            ),
+        ))
+    }
+}
+
+/// Sums of many shares miss a load of exactly 1 by less than this.
+const ROUNDING: f64 = 1e-9;

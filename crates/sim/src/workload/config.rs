@@ -1,0 +1,51 @@
+//! All workloads of a scenario.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::build::{BuildEnv, Builder, Workload};
+use super::{AllToAll, ClosedLoopConfig, FlowFile, Incast, Many, Permutation, Poisson};
+use crate::ConfigError;
+
+/// What is sent. Any combination; each key takes a table or an array of tables. Workloads are
+/// numbered in the order of the keys below, whatever their order in the file.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct WorkloadConfig {
+    /// Random arrivals at a load.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub poisson: Many<Poisson>,
+    /// Many to one.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub incast: Many<Incast>,
+    /// Each host to one other.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub permutation: Many<Permutation>,
+    /// Each host to all others.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub all_to_all: Many<AllToAll>,
+    /// A number of flows outstanding per client.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub closed_loop: Many<ClosedLoopConfig>,
+    /// Flows from a file.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub flows: Many<FlowFile>,
+}
+
+impl WorkloadConfig {
+    /// The flows that this describes.
+    ///
+    /// # Errors
+    /// No workload at all; values that make no flows, named by their key as "poisson.load" (with
+    /// several of a kind, "poisson\[1\].load"); a load that some link on the way cannot carry.
+    pub fn build(&self, env: &BuildEnv<'_>) -> Result<Workload, ConfigError> {
+        let mut builder = Builder::new(env);
+        builder.add(&self.poisson)?;
+        builder.add(&self.incast)?;
+        builder.add(&self.permutation)?;
+        builder.add(&self.all_to_all)?;
+        builder.add(&self.closed_loop)?;
+        builder.add(&self.flows)?;
+        builder.finish()
+    }
+}

@@ -1,0 +1,232 @@
+//! Flows written out.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::{Extent, FlowSpec, Generator};
+use crate::ConfigError;
+use crate::topology::Graph;
+
+/// The flows in a file (ns-3 RDMA `flow.txt`, htsim `.cm`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FlowFile {
+    /// Path, relative to the scenario file. The dialect is detected.
+    pub path: String,
+}
+
+/// Flows written out, some of which wait for others.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FlowList {
+    /// The flows, in input order.
+    pub flows: Vec<ListedFlow>,
+    /// The triggers that flows refer to by index.
+    pub triggers: Vec<TriggerKind>,
+}
+
+/// One flow of a [`FlowList`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedFlow {
+    /// Number in the file, or its line's index.
+    pub id: u64,
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Payload.
+    pub size: Bytes,
+    /// When it begins.
+    pub start: Start,
+    /// Trigger to activate when the sender has everything acknowledged.
+    pub on_sent: Option<u32>,
+    /// Trigger to activate when the receiver has everything.
+    pub on_received: Option<u32>,
+}
+
+/// When a flow of a [`FlowList`] begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// At this time.
+    At(Instant),
+    /// When the trigger with this index releases it.
+    Triggered(u32),
+}
+
+/// How a trigger answers activations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TriggerKind {
+    /// The first activation releases all waiting flows; later ones nothing.
+    OneShot,
+    /// Each activation releases the next waiting flow.
+    MultiShot,
+    /// The `n`-th activation releases all waiting flows.
+    Barrier(u32),
+}
+
+impl FlowList {
+    /// Whether these flows can run on `graph`: hosts exist, nobody sends to itself, sizes are above
+    /// zero, triggers exist and are activated by some flow often enough.
+    ///
+    /// # Errors
+    /// The first flow or trigger of which that is not true, by its place in the list, from 1.
+    pub fn check(&self, graph: &Graph) -> Result<(), ConfigError> {
+        for (n, flow) in self.flows.iter().enumerate() {
+            flow.check(graph, self.triggers.len()).map_err(|message| {
+                ConfigError::new("", format!("flow {} of {} (id {}): {message}", n + 1, self.flows.len(), flow.id))
+            })?;
+        }
+        self.check_triggers()
+    }
+    /// The flows that start at a time, in that order, and those that wait with their trigger, as
+    /// flows of the workload `workload` whose triggers are numbered from `first_trigger`.
+    fn split(&self, workload: u16, first_trigger: u32) -> (ListedFlows, Vec<(u32, FlowSpec)>) {
+        let mut timed = Vec::new();
+        let mut waiting = Vec::new();
+        for flow in &self.flows {
+            let spec = flow.spec(workload, first_trigger);
+            match flow.start {
+                Start::At(_) => timed.push(spec),
+                Start::Triggered(trigger) => waiting.push((first_trigger + trigger, spec)),
+            }
+        }
+        (ListedFlows::new(timed), waiting)
+    }
+
+    fn check_triggers(&self) -> Result<(), ConfigError> {
+        let mut activations = vec![0u32; self.triggers.len()];
+        let mut waits = vec![false; self.triggers.len()];
+        for flow in &self.flows {
+            flow.on_sent.into_iter().chain(flow.on_received).for_each(|trigger| activations[trigger as usize] += 1);
+            if let Start::Triggered(trigger) = flow.start {
+                waits[trigger as usize] = true;
+            }
+        }
+        for (n, kind) in self.triggers.iter().enumerate().filter(|&(n, _)| waits[n]) {
+            let needed = if let TriggerKind::Barrier(count) = kind { *count } else { 1 };
+            if needed == 0 || activations[n] < needed {
+                let message = format!(
+                    "flows wait for trigger {} of {}, which releases them at activation {needed}, but {} flows activate it: they would never start",
+                    n + 1,
+                    self.triggers.len(),
+                    activations[n]
+                );
+                return Err(ConfigError::new("", message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ListedFlow {
+    fn check(&self, graph: &Graph, triggers: usize) -> Result<(), String> {
+        let hosts = graph.hosts.len();
+        for (end, host) in [("source", self.src), ("destination", self.dst)] {
+            if host.index() >= hosts {
+                return Err(format!("{end} {} does not exist: hosts are numbered from 0 to {}", host.0, hosts - 1));
+            }
+        }
+        if self.src == self.dst {
+            return Err(format!("host {} would send to itself", self.src.0));
+        }
+        if self.size.is_zero() {
+            return Err("a flow has at least one byte, found size 0".into());
+        }
+        let released_by = if let Start::Triggered(trigger) = self.start { Some(trigger) } else { None };
+        match released_by.into_iter().chain(self.on_sent).chain(self.on_received).find(|&n| n as usize >= triggers) {
+            Some(n) => Err(format!("it refers to trigger {} of {triggers}", u64::from(n) + 1)),
+            None => Ok(()),
+        }
+    }
+    fn spec(&self, workload: u16, first_trigger: u32) -> FlowSpec {
+        FlowSpec {
+            id: self.id,
+            workload,
+            group: 0,
+            src: self.src,
+            dst: self.dst,
+            size: self.size,
+            start: if let Start::At(start) = self.start { start } else { Instant::ZERO },
+            measured: true,
+            on_sent: self.on_sent.map(|trigger| first_trigger + trigger),
+            on_received: self.on_received.map(|trigger| first_trigger + trigger),
+        }
+    }
+}
+
+impl Kind for FlowFile {
+    const NAME: &'static str = "flows";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let list = env.library.flows(&self.path).map_err(|error| error.within("path"))?;
+        let in_file = |mut error: ConfigError| {
+            error.message = format!("{}: {}", self.path, error.message);
+            error.within("path")
+        };
+        if list.flows.is_empty() {
+            return Err(in_file(ConfigError::new("", "no flows")));
+        }
+        list.check(env.graph).map_err(in_file)?;
+
+        let ends = |end: fn(&ListedFlow) -> HostId| {
+            let mut hosts: Vec<HostId> = list.flows.iter().map(end).collect();
+            hosts.sort();
+            hosts.dedup();
+            hosts
+        };
+        let bytes: f64 = list.flows.iter().map(|flow| flow.size.get() as f64).sum();
+        let summary = Summary {
+            mean_size: bytes / list.flows.len() as f64,
+            extent: Extent::Known(list.flows.len() as u64),
+            duration: list.flows.iter().filter_map(|flow| flow.start.time()).max(),
+            ..Summary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
+        };
+        let source = Source::Triggered(Box::new(move |triggers| {
+            let first = triggers.add(list.triggers.iter().copied());
+            let (timed, waiting) = list.split(workload, first);
+            waiting.into_iter().for_each(|(trigger, flow)| triggers.wait(trigger, flow, Duration::ZERO));
+            Box::new(timed)
+        }));
+        Ok(Part { source, summary, demands: Vec::new() })
+    }
+}
+
+impl Start {
+    /// From the beginning of the run to the start, if it has a time.
+    fn time(self) -> Option<Duration> {
+        if let Self::At(start) = self { Some(start.since(Instant::ZERO)) } else { None }
+    }
+}
+
+/// Flows that are known beforehand.
+#[derive(Clone)]
+pub(super) struct ListedFlows {
+    /// In ascending order of start; copies share it.
+    flows: Arc<[FlowSpec]>,
+    next: usize,
+}
+
+impl ListedFlows {
+    /// The flows in order of start; those at the same time stay in the order given.
+    pub(super) fn new(mut flows: Vec<FlowSpec>) -> Self {
+        flows.sort_by_key(|flow| flow.start);
+        Self { flows: flows.into(), next: 0 }
+    }
+}
+
+impl Generator for ListedFlows {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        let flow = self.flows.get(self.next).copied();
+        self.next += usize::from(flow.is_some());
+        flow
+    }
+    fn extent(&self) -> Extent {
+        Extent::Known((self.flows.len() - self.next) as u64)
+    }
+    fn boxed_clone(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
+    }
+}

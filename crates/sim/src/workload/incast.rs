@@ -1,0 +1,312 @@
+//! Many send to one.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::closed_loop::jitter;
+use super::flow::stream;
+use super::flow_list::ListedFlows;
+use super::{Extent, FlowSpec, Generator, HostRef, Hosts, TriggerKind};
+use crate::ConfigError;
+
+/// One receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once
+/// or repeatedly. A repetition is a group of flows ([`FlowSpec::group`]).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Incast {
+    /// All data of a repetition, striped evenly over the senders; at least a byte for each.
+    pub size: Bytes,
+    /// Who sends: a number of hosts, drawn anew for each repetition, or hosts.
+    pub senders: Senders,
+    /// Who receives. Absent: drawn anew for each repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<HostRef>,
+    /// When the first repetition begins.
+    #[serde(default)]
+    pub start: Duration,
+    /// From each sender's start to the next one's.
+    #[serde(default)]
+    pub stagger: Duration,
+    /// Each sender begins up to this much later, at random, lest all act in step.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// How many repetitions there are, at least 1.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// From the beginning of each repetition to the next one's. Absent: each begins when the one
+    /// before it has been received completely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+}
+
+/// Senders of an [`Incast`]: a number of random hosts, or these hosts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Senders {
+    /// This many, drawn at random.
+    Count(u32),
+    /// These.
+    Hosts(Hosts),
+}
+
+impl Kind for Incast {
+    const NAME: &'static str = "incast";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let waves = self.waves(workload, env)?;
+        let (count, repeat) = (waves.count, self.repeat);
+        let flows = u64::from(repeat) * count as u64;
+        let all: Vec<HostId> = (0..env.graph.hosts.len() as u32).map(HostId).collect();
+        let senders = waves.fixed_senders.clone().unwrap_or_else(|| all.clone());
+        let receivers = waves.fixed_receiver.map_or(all, |receiver| vec![receiver]);
+        let summary = Summary {
+            mean_size: self.size.get() as f64 / count as f64,
+            extent: Extent::Known(flows),
+            duration: self.interval.map(|interval| self.start + interval * u64::from(repeat)),
+            ..Summary::new(Self::NAME, &senders, &receivers)
+        };
+        let source = match self.interval {
+            Some(interval) => Source::Stream(Box::new(TimedWaves::new(waves, self.start, interval, repeat))),
+            None if repeat == 1 => Source::Stream(Box::new(TimedWaves::new(waves, self.start, Duration::ZERO, 1))),
+            None => {
+                let start = self.start;
+                Source::Triggered(Box::new(move |triggers| {
+                    // Trigger n begins repetition n + 1 when all flows of repetition n are received.
+                    let first = triggers.add((1..repeat).map(|_| TriggerKind::Barrier(count as u32)));
+                    let on_received = |wave: u32| (wave + 1 < repeat).then_some(first + wave);
+                    let flow = |wave, flow| FlowSpec { on_received: on_received(wave), ..flow };
+                    for wave in 1..repeat {
+                        for (delay, waiting) in waves.wave(wave) {
+                            triggers.wait(first + wave - 1, flow(wave, waiting), delay);
+                        }
+                    }
+                    let begin = waves.wave(0).into_iter();
+                    let begin =
+                        begin.map(|(delay, spec)| FlowSpec { start: Instant::ZERO + start + delay, ..flow(0, spec) });
+                    Box::new(ListedFlows::new(begin.collect()))
+                }))
+            }
+        };
+        Ok(Part { source, summary, demands: Vec::new() })
+    }
+}
+
+impl Incast {
+    fn waves(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Waves, ConfigError> {
+        let hosts = env.graph.hosts.len() as u32;
+        let receiver = self.receiver.as_ref().map(|receiver| receiver.resolve(env.graph)).transpose();
+        let receiver = receiver.map_err(|error| error.within("receiver"))?;
+        let (count, senders) = match &self.senders {
+            Senders::Count(0) => return Err(ConfigError::new("senders", "found 0, expected at least 1")),
+            Senders::Count(count) if *count >= hosts => {
+                let message = format!("found {count}, but only {} hosts can send to another one", hosts - 1);
+                return Err(ConfigError::new("senders", message));
+            }
+            Senders::Count(count) => (*count as usize, None),
+            Senders::Hosts(names) => {
+                let senders = Hosts::resolve(Some(names), env.graph).map_err(|error| error.within("senders"))?;
+                if let Some(own) = receiver.filter(|receiver| senders.contains(receiver)) {
+                    let name = &env.graph.hosts[own.index()].name;
+                    return Err(ConfigError::new("senders", format!("\"{name}\" is the receiver: leave it out")));
+                }
+                if senders.len() as u32 == hosts {
+                    return Err(ConfigError::new("senders", "all hosts send, hence none is left to receive"));
+                }
+                (senders.len(), Some(senders))
+            }
+        };
+        if self.size < Bytes::new(count as u64) {
+            let message = format!("{} cannot be striped over {count} senders: each sends at least one byte", self.size);
+            return Err(ConfigError::new("size", message));
+        }
+        if self.repeat == 0 {
+            return Err(ConfigError::new("repeat", "found 0, expected at least 1"));
+        }
+        let end = u128::from(self.interval.unwrap_or_default().as_ps()) * u128::from(self.repeat)
+            + u128::from(self.stagger.as_ps()) * count as u128
+            + u128::from(self.start.as_ps())
+            + u128::from(self.jitter.as_ps());
+        if end > u128::from(u64::MAX) {
+            return Err(ConfigError::new(
+                "",
+                "the last flow would start later than 213 days, the end of simulated time",
+            ));
+        }
+        let spread = self.stagger * (count as u64 - 1) + self.jitter;
+        if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
+            let message = format!(
+                "{interval} is too short: the senders of one repetition take {spread} to begin; choose at least that, or write several incasts"
+            );
+            return Err(ConfigError::new("interval", message));
+        }
+        Ok(Waves {
+            workload,
+            seed: env.seed,
+            hosts,
+            size: self.size,
+            count,
+            fixed_senders: senders,
+            fixed_receiver: receiver,
+            stagger: self.stagger,
+            jitter: self.jitter,
+        })
+    }
+}
+
+/// Makes any repetition of an incast.
+#[derive(Clone)]
+struct Waves {
+    workload: u16,
+    seed: u64,
+    hosts: u32,
+    size: Bytes,
+    count: usize,
+    fixed_senders: Option<Vec<HostId>>,
+    fixed_receiver: Option<HostId>,
+    stagger: Duration,
+    jitter: Duration,
+}
+
+impl Waves {
+    /// The flows of one repetition in the order of their senders, with their delay from its beginning.
+    fn wave(&self, wave: u32) -> Vec<(Duration, FlowSpec)> {
+        let (senders, receiver) = self.cast(wave);
+        let mut late = stream(self.seed, Domain::StartJitter, self.workload, wave);
+        let (stripe, rest) = (self.size.get() / self.count as u64, self.size.get() % self.count as u64);
+        let flows = (0..).zip(senders).map(|(n, src)| {
+            let delay = self.stagger * n + jitter(&mut late, self.jitter);
+            let flow = FlowSpec {
+                id: u64::from(wave) * self.count as u64 + n,
+                workload: self.workload,
+                group: wave,
+                src,
+                dst: receiver,
+                size: Bytes::new(stripe + u64::from(n < rest)),
+                start: Instant::ZERO,
+                measured: true,
+                on_sent: None,
+                on_received: None,
+            };
+            (delay, flow)
+        });
+        flows.collect()
+    }
+    /// Who sends and who receives.
+    fn cast(&self, wave: u32) -> (Vec<HostId>, HostId) {
+        let mut rng = stream(self.seed, Domain::WorkloadShape, self.workload, wave);
+        let given: &[HostId] = self.fixed_senders.as_deref().unwrap_or_default();
+        let mut others: Vec<HostId> = (0..self.hosts).map(HostId).filter(|host| !given.contains(host)).collect();
+        let receiver = self.fixed_receiver.unwrap_or_else(|| others[rng.below(others.len() as u64) as usize]);
+        let senders = self.fixed_senders.clone().unwrap_or_else(|| {
+            others.retain(|&host| host != receiver);
+            // The first steps of a shuffle.
+            for n in 0..self.count {
+                let choice = n + rng.below((others.len() - n) as u64) as usize;
+                others.swap(n, choice);
+            }
+            others.truncate(self.count);
+            others
+        });
+        (senders, receiver)
+    }
+}
+
+/// Repetitions at fixed times; holds one at a time.
+#[derive(Clone)]
+struct TimedWaves {
+    waves: Waves,
+    begin: Instant,
+    interval: Duration,
+    /// The next repetition to make.
+    next: u32,
+    repeat: u32,
+    current: ListedFlows,
+}
+
+impl TimedWaves {
+    fn new(waves: Waves, start: Duration, interval: Duration, repeat: u32) -> Self {
+        let current = ListedFlows::new(Vec::new());
+        Self { waves, begin: Instant::ZERO + start, interval, next: 0, repeat, current }
+    }
+}
+
+impl Generator for TimedWaves {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        if let Some(flow) = self.current.next_flow() {
+            return Some(flow);
+        }
+        if self.next == self.repeat {
+            return None;
+        }
+        let begin = self.begin + self.interval * u64::from(self.next);
+        let wave = self.waves.wave(self.next).into_iter();
+        self.current = ListedFlows::new(wave.map(|(delay, flow)| FlowSpec { start: begin + delay, ..flow }).collect());
+        self.next += 1;
+        self.current.next_flow()
+    }
+    fn extent(&self) -> Extent {
+        let later = u64::from(self.repeat - self.next) * self.waves.count as u64;
+        self.current.extent().plus(Extent::Known(later))
+    }
+    fn boxed_clone(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
+    }
+}
+
+impl<'de> Deserialize<'de> for Senders {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Senders;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("senders: a number of hosts, or an array of hosts")
+            }
+            fn visit_u64<E: Error>(self, count: u64) -> Result<Senders, E> {
+                u32::try_from(count)
+                    .map(Senders::Count)
+                    .map_err(|_| E::custom(format!("{count} senders are more than there are hosts")))
+            }
+            fn visit_i64<E: Error>(self, count: i64) -> Result<Senders, E> {
+                let count = u64::try_from(count);
+                count
+                    .map_err(|_| E::custom("found a negative number of senders"))
+                    .and_then(|count| self.visit_u64(count))
+            }
+            fn visit_str<E: Error>(self, name: &str) -> Result<Senders, E> {
+                Ok(Senders::Hosts(Hosts(vec![HostRef::Name(name.to_owned())])))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Senders, A::Error> {
+                Hosts::deserialize(SeqAccessDeserializer::new(seq)).map(Senders::Hosts)
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+impl Serialize for Senders {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => to.serialize_u32(*count),
+            Self::Hosts(hosts) => hosts.serialize(to),
+        }
+    }
+}
+impl JsonSchema for Senders {
+    fn schema_name() -> Cow<'static, str> {
+        "Senders".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let hosts = generator.subschema_for::<Hosts>();
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, hosts] })
+    }
+}
+
+fn one() -> u32 {
+    1
+}

@@ -1,0 +1,72 @@
+//! Which flows count.
+
+use schemars::JsonSchema;
+use selvedge_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::{Extent, Fraction};
+use crate::ConfigError;
+
+/// Which flows count in the results. The others load the network before (warm-up) and after.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// All.
+    #[default]
+    All,
+    /// This fraction of the flows by number in order of start, in the middle: 0.8 leaves out the
+    /// first and the last tenth. Needs a known number of flows. Flows that wait for others (closed
+    /// loops, permutations, all-to-all, triggers) have no number beforehand and all count.
+    Middle(Fraction),
+    /// Flows that start in this window of time, of whatever workload.
+    Window(Window),
+}
+
+/// A span of simulated time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Window {
+    /// The first instant that counts, from the beginning of the run.
+    #[serde(default)]
+    pub from: Duration,
+    /// The first instant that counts no more. Absent: all that follow count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Duration>,
+}
+
+impl Measure {
+    /// Whether a flow counts that starts at `start` and has no number beforehand.
+    pub fn counts(&self, start: Instant) -> bool {
+        match self {
+            Self::All | Self::Middle(_) => true,
+            Self::Window(window) => {
+                let offset = start.since(Instant::ZERO);
+                offset >= window.from && window.to.is_none_or(|to| offset < to)
+            }
+        }
+    }
+    /// The numbers that count among the flows of a stream, as `first..end`.
+    ///
+    /// # Errors
+    /// A window without time in it; a middle of an unknown number of flows.
+    pub(super) fn numbers(&self, extent: Extent) -> Result<std::ops::Range<u64>, ConfigError> {
+        match self {
+            Self::Window(Window { from, to: Some(to) }) if to <= from => Err(ConfigError::new(
+                "measure.window",
+                format!("nothing starts from {from} until {to}: `to` must be later than `from`"),
+            )),
+            Self::All | Self::Window(_) => Ok(0..u64::MAX),
+            Self::Middle(part) => {
+                let total = extent.known().ok_or_else(|| {
+                    ConfigError::new(
+                        "measure.middle",
+                        "the number of flows is not known beforehand: set stop.flows, or the workload's `flows`, or measure a window of time",
+                    )
+                })?;
+                let counted = part.of(total);
+                let first = (total - counted) / 2;
+                Ok(first..first + counted)
+            }
+        }
+    }
+}

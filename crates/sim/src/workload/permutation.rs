@@ -1,0 +1,76 @@
+//! Everybody sends to one, and everybody receives from one.
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Domain, Duration, HostId, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::build::{BuildEnv, Kind, Part, Summary};
+use super::closed_loop::{LoopPlan, Pattern};
+use super::flow::stream;
+use super::{ClosedLoop, Hosts, SizeDistribution};
+use crate::ConfigError;
+
+/// Each host sends to one other host and receives from one: a random derangement, drawn from the
+/// seed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Permutation {
+    /// Size of each flow; above zero.
+    pub size: Bytes,
+    /// How many flows each host sends to its partner, one after another; at least 1.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// Who takes part. Absent: all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
+    /// When the first flows begin.
+    #[serde(default)]
+    pub start: Duration,
+    /// Each host begins up to this much later, at random, lest all act in step.
+    #[serde(default)]
+    pub jitter: Duration,
+}
+
+impl Kind for Permutation {
+    const NAME: &'static str = "permutation";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let hosts = Hosts::resolve(self.hosts.as_ref(), env.graph).map_err(|error| error.within("hosts"))?;
+        if hosts.len() < 2 {
+            return Err(ConfigError::new("hosts", "a permutation needs at least two hosts, found one"));
+        }
+        if self.repeat == 0 {
+            return Err(ConfigError::new("repeat", "found 0, expected at least 1"));
+        }
+        let sizes = SizeDistribution::fixed("size", self.size)?;
+        let partners = derangement(&hosts, &mut stream(env.seed, Domain::WorkloadShape, workload, 0));
+        let summary = Summary { mean_size: sizes.mean(), ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let plan = LoopPlan {
+            workload,
+            outstanding: 1,
+            think: Duration::ZERO,
+            limit: Some(u64::from(self.repeat)),
+            sizes,
+            pattern: Pattern::Partner(partners),
+            start: self.start,
+            jitter: self.jitter,
+        };
+        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env), summary))
+    }
+}
+
+/// The hosts in an order in which none is in its place, all such orders equally likely.
+fn derangement(hosts: &[HostId], rng: &mut Rng) -> Vec<HostId> {
+    let mut partners = hosts.to_vec();
+    // Each try succeeds with a probability of about 1/e.
+    loop {
+        rng.shuffle(&mut partners);
+        if partners.iter().zip(hosts).all(|(partner, host)| partner != host) {
+            return partners;
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}

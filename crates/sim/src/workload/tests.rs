@@ -1,0 +1,490 @@
+use std::sync::Arc;
+
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
+
+use super::*;
+use crate::topology::{Framing, Graph, Routes, Topology};
+use crate::{ConfigError, Library};
+
+/// Knows one distribution and whatever flow list it is given.
+#[derive(Default)]
+struct Shelf(FlowList);
+impl Library for Shelf {
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        match reference {
+            "cdf:two-sizes" => {
+                Cdf::new(&[(Bytes::new(1000), 0.9), (Bytes::new(91_000), 0.9), (Bytes::new(91_000), 1.0)])
+            }
+            _ => Err(ConfigError::new("", format!("there is no distribution \"{reference}\""))),
+        }
+    }
+    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+        Ok(self.0.clone())
+    }
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
+}
+
+struct World {
+    graph: Graph,
+    routes: Routes,
+    shelf: Shelf,
+    seed: u64,
+    measure: Measure,
+    stop_flows: Option<u64>,
+}
+
+impl World {
+    fn new() -> Self {
+        let topology = "fat-tree = { k = 4, link = { rate = \"40Gbps\", delay = \"2us\" } }";
+        let graph = toml::from_str::<Topology>(topology).unwrap().build(&Shelf::default()).unwrap();
+        let routes = Routes::new(&graph, &[]);
+        Self { graph, routes, shelf: Shelf::default(), seed: 1, measure: Measure::All, stop_flows: None }
+    }
+    fn build(&self, toml: &str) -> Result<Workload, ConfigError> {
+        let config: WorkloadConfig = toml::from_str(toml).expect(toml);
+        // What is written back means the same.
+        assert_eq!(toml::from_str::<WorkloadConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+        config.build(&BuildEnv {
+            graph: &self.graph,
+            routes: &self.routes,
+            seed: self.seed,
+            library: &self.shelf,
+            framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62) },
+            measure: self.measure,
+            stop_flows: self.stop_flows,
+        })
+    }
+    fn flows(&self, toml: &str, count: usize) -> Vec<FlowSpec> {
+        let mut workload = self.build(toml).unwrap();
+        std::iter::from_fn(|| workload.stream.next_flow()).take(count).collect()
+    }
+}
+
+const POISSON: &str = "poisson = { load = 0.7, sizes = \"cdf:two-sizes\" }";
+
+#[test]
+fn poisson_offers_its_load_evenly_to_and_from_all() {
+    let world = World::new();
+    let count = 200_000;
+    let flows = world.flows(POISSON, count);
+    assert!(flows.is_sorted_by_key(|flow| flow.start));
+    assert!(flows.iter().enumerate().all(|(n, flow)| flow.id == n as u64 && flow.src != flow.dst));
+    let time = flows.last().unwrap().start.since(Instant::ZERO).as_secs_f64();
+    // 16 hosts at 70 % of 40 Gb/s with a mean of 10,000 B. The number of arrivals in a time has a
+    // standard deviation of its root.
+    let summary = &world.build(POISSON).unwrap().summaries[0];
+    let rate = summary.flows_per_second.unwrap();
+    assert_eq!(rate.round(), (16.0 * 0.7 * 40e9 / 8.0 / 10_000.0f64).round());
+    assert!((count as f64 / time / rate - 1.0).abs() < 3.0 / (count as f64).sqrt(), "{} {rate}", count as f64 / time);
+    let bytes: f64 = flows.iter().map(|flow| flow.size.get() as f64).sum();
+    // Sizes of 1,000 and 91,000 B in proportion 9:1 have a standard deviation of 27,000 B.
+    let mean = bytes / count as f64;
+    assert!((mean - 10_000.0).abs() < 3.0 * 27_000.0 / (count as f64).sqrt(), "{mean}");
+    for host in (0..16).map(HostId) {
+        let expected = count as f64 / 16.0;
+        for end in [|flow: &FlowSpec| flow.src, |flow: &FlowSpec| flow.dst] {
+            let found = flows.iter().filter(|flow| end(flow) == host).count() as f64;
+            assert!((found - expected).abs() < 4.0 * expected.sqrt(), "{host:?}: {found}, not {expected}");
+        }
+    }
+    // Gaps of one host are exponential: the deviation equals the mean.
+    let starts: Vec<f64> =
+        flows.iter().filter(|flow| flow.src == HostId(3)).map(|flow| flow.start.as_us_f64()).collect();
+    let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{}", variance.sqrt() / mean);
+}
+
+#[test]
+fn flows_depend_on_the_seed_alone() {
+    let mut world = World::new();
+    let flows = world.flows(POISSON, 1000);
+    assert_eq!(flows, world.flows(POISSON, 1000));
+    // Numbers that no platform and no version may change.
+    let first = flows[0];
+    assert_eq!((first.src, first.dst, first.size, first.start), FIRST_FLOW);
+    world.seed = 2;
+    assert_ne!(flows, world.flows(POISSON, 1000));
+}
+const FIRST_FLOW: (HostId, HostId, Bytes, Instant) =
+    (HostId(12), HostId(9), Bytes::new(1000), Instant::from_ps(68_878));
+
+#[test]
+fn a_host_sends_the_same_flows_whoever_else_takes_part() {
+    let world = World::new();
+    let of_h3 = |flows: Vec<FlowSpec>| -> Vec<_> {
+        flows.into_iter().filter(|flow| flow.src == HostId(3)).map(|flow| (flow.start, flow.size)).take(20).collect()
+    };
+    let all = of_h3(world.flows(POISSON, 2000));
+    let some = "poisson = { load = 0.7, sizes = \"cdf:two-sizes\", hosts = [\"h2..h5\"] }";
+    assert_eq!(all, of_h3(world.flows(some, 2000)));
+}
+
+#[test]
+fn a_copy_continues_from_the_same_place() {
+    let mut workload = World::new().build(POISSON).unwrap();
+    assert!((0..100).all(|_| workload.stream.next_flow().is_some()));
+    let mut copy = workload.clone();
+    for _ in 0..100 {
+        assert_eq!(workload.stream.peek().copied(), copy.stream.peek().copied());
+        assert_eq!(workload.stream.next_flow(), copy.stream.next_flow());
+    }
+}
+
+#[test]
+fn one_half_may_send_to_the_other() {
+    let flows = World::new().flows("poisson = { load = 0.5, sizes.fixed = \"1KB\", pairs = \"other-half\" }", 1000);
+    assert!(flows.iter().all(|flow| flow.src.0 < 8 && flow.dst.0 >= 8));
+    let receivers = (8..16).filter(|&n| flows.iter().any(|flow| flow.dst == HostId(n))).count();
+    assert_eq!(receivers, 8);
+}
+
+#[test]
+fn several_workloads_merge_in_order_of_time() {
+    let world = World::new();
+    let config = "
+        [[poisson]]
+        load = 0.3
+        sizes.fixed = \"10KB\"
+        until = \"1ms\"
+        [[poisson]]
+        load = 0.1
+        sizes.uniform = [\"500KB\", \"5MB\"]
+        start = \"200us\"
+        flows = 50
+        [incast]
+        size = \"1MB\"
+        senders = 4
+        start = \"500us\"
+    ";
+    let workload = world.build(config).unwrap();
+    assert_eq!(workload.extent(), Extent::Bounded);
+    let kinds: Vec<&str> = workload.summaries.iter().map(|summary| summary.kind).collect();
+    assert_eq!(kinds, ["poisson", "poisson", "incast"]);
+    let flows = world.flows(config, usize::MAX);
+    assert!(flows.is_sorted_by_key(|flow| flow.start));
+    let of = |n| flows.iter().filter(move |flow| flow.workload == n);
+    assert!(of(0).all(|flow| flow.start < Instant::ZERO + Duration::from_ms(1)));
+    assert_eq!((of(1).count(), of(2).count()), (50, 4));
+    assert!(of(1).all(|flow| flow.start >= Instant::ZERO + Duration::from_us(200)));
+    assert!(of(1).all(|flow| (Bytes::from_kb(500)..=Bytes::from_kb(5000)).contains(&flow.size)));
+}
+
+#[test]
+fn the_middle_or_a_window_is_measured() {
+    let mut world = World::new();
+    world.stop_flows = Some(1000);
+    world.measure = Measure::Middle(Fraction::new(0.8).unwrap());
+    let flows = world.flows(POISSON, usize::MAX);
+    let measured: Vec<usize> = (0..flows.len()).filter(|&n| flows[n].measured).collect();
+    assert_eq!((flows.len(), measured.len()), (1000, 800));
+    assert_eq!((measured[0], measured[799]), (100, 899));
+    assert_eq!(world.build(POISSON).unwrap().extent(), Extent::Known(1000));
+
+    world.measure = toml::from_str::<Measure>("window = { from = \"10us\", to = \"20us\" }").unwrap();
+    let window = Duration::from_us(10)..Duration::from_us(20);
+    let flows = world.flows(POISSON, usize::MAX);
+    assert!(flows.iter().any(|flow| flow.measured));
+    assert!(flows.iter().all(|flow| flow.measured == window.contains(&flow.start.since(Instant::ZERO))));
+
+    world.stop_flows = None;
+    world.measure = Measure::Middle(Fraction::new(0.8).unwrap());
+    let error = world.build(POISSON).err().unwrap();
+    assert!(error.key == "measure.middle" && error.message.contains("set stop.flows"), "{error}");
+}
+
+#[test]
+fn an_incast_stripes_its_size_over_distinct_senders() {
+    let world = World::new();
+    let flows =
+        world.flows("incast = { size = \"1MB\", senders = 7, repeat = 20, interval = \"1ms\", jitter = \"1us\" }", 200);
+    assert_eq!(flows.len(), 140);
+    assert!(flows.is_sorted_by_key(|flow| flow.start));
+    for wave in 0..20u32 {
+        let flows: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.group == wave).collect();
+        assert_eq!(flows.iter().map(|flow| flow.size).sum::<Bytes>(), Bytes::new(1_000_000));
+        let mut senders: Vec<HostId> = flows.iter().map(|flow| flow.src).collect();
+        senders.sort();
+        senders.dedup();
+        assert_eq!(senders.len(), 7);
+        assert!(flows.iter().all(|flow| flow.dst == flows[0].dst && flow.src != flow.dst));
+        let begin = Duration::from_ms(u64::from(wave));
+        let late = |flow: &FlowSpec| flow.start.since(Instant::ZERO + begin);
+        assert!(flows.iter().all(|flow| late(flow) <= Duration::from_us(1)));
+    }
+    let receivers = (0..16).filter(|&n| flows.iter().any(|flow| flow.dst == HostId(n))).count();
+    assert!(receivers > 6, "{receivers} receivers in 20 repetitions");
+}
+
+#[test]
+fn incasts_may_follow_each_other() {
+    let config =
+        "incast = { size = \"10KB\", senders = [1, \"h2\"], receiver = \"h9\", repeat = 3, stagger = \"1us\" }";
+    let mut workload = World::new().build(config).unwrap();
+    assert_eq!(workload.extent(), Extent::Known(6));
+    let mut going: Vec<FlowSpec> = std::iter::from_fn(|| workload.stream.next_flow()).collect();
+    let mut now = Instant::ZERO;
+    for wave in 0..3 {
+        assert_eq!(
+            going.iter().map(|flow| (flow.src, flow.group)).collect::<Vec<_>>(),
+            [(HostId(1), wave), (HostId(2), wave)]
+        );
+        assert_eq!(
+            going.iter().map(|flow| flow.start.since(now)).collect::<Vec<_>>(),
+            [Duration::ZERO, Duration::from_us(1)]
+        );
+        now += Duration::from_ms(1);
+        let done: Vec<u32> = going.drain(..).filter_map(|flow| flow.on_received).collect();
+        for trigger in done {
+            assert!(going.is_empty(), "the barrier waits for both");
+            going.extend(workload.triggers.activate(trigger, now));
+        }
+    }
+    assert!(going.is_empty());
+}
+
+#[test]
+fn a_permutation_is_a_derangement() {
+    let mut world = World::new();
+    for seed in 0..200 {
+        world.seed = seed;
+        let mut workload =
+            world.build("permutation = { size = \"1MB\", repeat = 2, start = \"5us\", jitter = \"1us\" }").unwrap();
+        let permutation = &mut workload.loops[0];
+        let mut received = [0; 16];
+        for host in (0..16).map(HostId) {
+            let first = permutation.begin(host);
+            assert_eq!(first.len(), 1);
+            let first = first[0];
+            assert!(first.dst != host && first.src == host);
+            let late = first.start.since(Instant::ZERO + Duration::from_us(5));
+            assert!(late <= Duration::from_us(1));
+            received[first.dst.index()] += 1;
+            let now = first.start + Duration::from_ms(1);
+            let second = permutation.next(host, now).unwrap();
+            assert_eq!((second.dst, second.start), (first.dst, now));
+            assert_eq!(permutation.next(host, now), None);
+        }
+        assert_eq!(received, [1; 16], "seed {seed}");
+    }
+}
+
+#[test]
+fn all_to_all_reaches_every_pair_once() {
+    for outstanding in ["", ", outstanding = 3"] {
+        let mut workload = World::new().build(&format!("all-to-all = {{ size = \"64KB\"{outstanding} }}")).unwrap();
+        assert_eq!(workload.extent(), Extent::Known(240));
+        let all = workload.loop_of(0).unwrap();
+        let mut seen = [[0; 16]; 16];
+        let mut ids = Vec::new();
+        for host in (0..16).map(HostId) {
+            let begin = all.begin(host);
+            assert_eq!(begin.len(), if outstanding.is_empty() { 15 } else { 3 });
+            assert_eq!(begin[0].dst, HostId((host.0 + 1) % 16));
+            let rest = std::iter::from_fn(|| all.next(host, Instant::from_ps(7)));
+            for flow in begin.into_iter().chain(rest) {
+                seen[flow.src.index()][flow.dst.index()] += 1;
+                ids.push(flow.id);
+            }
+        }
+        assert!((0..16).all(|a| (0..16).all(|b| seen[a][b] == i32::from(a != b))));
+        ids.sort();
+        assert_eq!(ids, (0..240).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
+fn a_closed_loop_gives_each_client_the_same_flows_whenever_they_end() {
+    let world = World::new();
+    let config = "closed-loop = { clients = [\"h0..h3\"], servers = [\"4..15\"], outstanding = 2, sizes.uniform = [\"1KB\", \"2KB\"], think = \"1us\" }";
+    let run = |order: &[u32]| -> Vec<Vec<FlowSpec>> {
+        let mut workload = world.build(config).unwrap();
+        let clients = &mut workload.loops[0];
+        let mut flows: Vec<_> = (0..4).map(|n| clients.begin(HostId(n))).collect();
+        for &n in order {
+            flows[n as usize].extend(clients.next(HostId(n), Instant::from_ps(5)));
+        }
+        flows
+    };
+    let flows = run(&[0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(flows, run(&[3, 3, 2, 1, 0, 0, 2, 1]));
+    assert!(flows.iter().flatten().all(|flow| flow.src.0 < 4 && flow.dst.0 >= 4));
+    assert!(flows[0][2].start == Instant::from_ps(5) + Duration::from_us(1));
+    assert_eq!(world.build(config).unwrap().extent(), Extent::Endless);
+    assert_eq!(world.build(config).unwrap().loops[0].next(HostId(9), Instant::ZERO), None);
+}
+
+fn listed(id: u64, src: u32, dst: u32, start: Start) -> ListedFlow {
+    ListedFlow {
+        id,
+        src: HostId(src),
+        dst: HostId(dst),
+        size: Bytes::from_kb(1),
+        start,
+        on_sent: None,
+        on_received: None,
+    }
+}
+
+#[test]
+fn triggers_release_what_waits_for_them() {
+    let mut world = World::new();
+    let at = |ps| Start::At(Instant::from_ps(ps));
+    world.shelf.0 = FlowList {
+        flows: vec![
+            ListedFlow { on_sent: Some(0), on_received: Some(1), ..listed(1, 0, 1, at(9)) },
+            ListedFlow { on_received: Some(1), ..listed(2, 1, 2, at(3)) },
+            ListedFlow { on_received: Some(2), ..listed(3, 2, 3, Start::Triggered(0)) },
+            listed(4, 3, 4, Start::Triggered(0)),
+            listed(5, 4, 5, Start::Triggered(1)),
+            listed(6, 5, 6, Start::Triggered(2)),
+            listed(7, 6, 7, Start::Triggered(2)),
+        ],
+        triggers: vec![TriggerKind::OneShot, TriggerKind::Barrier(2), TriggerKind::MultiShot],
+    };
+    let mut workload = world.build("flows.path = \"x.cm\"").unwrap();
+    let timed: Vec<u64> = std::iter::from_fn(|| workload.stream.next_flow()).map(|flow| flow.id).collect();
+    assert_eq!(timed, [2, 1]);
+    assert_eq!(workload.triggers.len(), 5);
+    let mut activate = |trigger| -> Vec<u64> {
+        workload.triggers.activate(trigger, Instant::from_ps(20)).map(|flow| flow.id).collect()
+    };
+    assert_eq!(activate(0), [3, 4]);
+    assert!(activate(0).is_empty());
+    assert!(activate(1).is_empty());
+    assert_eq!(activate(1), [5]);
+    assert!(activate(1).is_empty());
+    assert_eq!((activate(2), activate(2), activate(2)), (vec![6], vec![7], vec![]));
+}
+
+#[test]
+fn lists_that_cannot_run_are_refused() {
+    let at = Start::At(Instant::ZERO);
+    let refused = |flows: Vec<ListedFlow>, triggers: Vec<TriggerKind>| {
+        let mut world = World::new();
+        world.shelf.0 = FlowList { flows, triggers };
+        let error = world.build("flows.path = \"x.cm\"").err().unwrap();
+        assert_eq!(error.key, "flows.path");
+        error.message
+    };
+    assert_eq!(refused(vec![], vec![]), "x.cm: no flows");
+    let error = refused(vec![listed(1, 0, 1, at), listed(7, 0, 16, at)], vec![]);
+    assert_eq!(error, "x.cm: flow 2 of 2 (id 7): destination 16 does not exist: hosts are numbered from 0 to 15");
+    assert!(refused(vec![listed(1, 3, 3, at)], vec![]).contains("host 3 would send to itself"));
+    assert!(refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![]).contains("refers to trigger 1 of 0"));
+    let error = refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![TriggerKind::OneShot]);
+    assert!(
+        error.contains("trigger 1 of 1") && error.contains("0 flows activate it: they would never start"),
+        "{error}"
+    );
+}
+
+#[test]
+fn errors_name_the_key_and_the_remedy() {
+    let world = World::new();
+    let cases = [
+        ("", "", "nothing is sent: add a workload"),
+        ("poisson = { load = 0.5, sizes = \"cdf:none\" }", "poisson.sizes", "no distribution \"cdf:none\""),
+        (
+            "poisson = { load = 0.5, sizes.uniform = [\"2KB\", \"1KB\"] }",
+            "poisson.sizes.uniform",
+            "put the smaller size first",
+        ),
+        ("poisson = { load = 0.5, sizes.fixed = \"0B\" }", "poisson.sizes.fixed", "at least one byte"),
+        ("poisson = { load = 0.5, sizes.fixed = \"1KB\", flows = 0 }", "poisson.flows", "at least 1"),
+        ("poisson = { load = 0.5, sizes.fixed = \"1KB\", hosts = [\"h1\"] }", "poisson.hosts", "at least two hosts"),
+        (
+            "poisson = { load = 0.5, sizes.fixed = \"1KB\", hosts = [\"h1\", \"h1O\"] }",
+            "poisson.hosts",
+            "there is no host \"h1O\", did you mean \"h1\"",
+        ),
+        ("poisson = { load = 0.5, sizes.fixed = \"1KB\", hosts = [\"h5..h2\"] }", "poisson.hosts", "runs backwards"),
+        (
+            "poisson = { load = 0.5, sizes.fixed = \"1KB\", hosts = [2, \"h1..h3\"] }",
+            "poisson.hosts",
+            "\"h2\" is named twice",
+        ),
+        (
+            "poisson = { load = 1.0, sizes.fixed = \"1KB\" }",
+            "poisson",
+            "106 % of its rate (100 % payload, the rest headers)",
+        ),
+        (
+            "poisson = [{ load = 0.6, sizes.fixed = \"1KB\" }, { load = 0.6, sizes.fixed = \"1KB\" }]",
+            "poisson",
+            "the link from \"h0\" to \"pod0-edge0\" would have to carry 127 % of its rate",
+        ),
+        ("incast = { size = \"1MB\", senders = 16 }", "incast.senders", "only 15 hosts can send"),
+        ("incast = { size = \"3B\", senders = 4 }", "incast.size", "cannot be striped over 4 senders"),
+        ("incast = { size = \"1MB\", senders = [\"h1\"], receiver = 1 }", "incast.senders", "\"h1\" is the receiver"),
+        ("incast = { size = \"1MB\", senders = 3, receiver = 16 }", "incast.receiver", "numbered from 0 to 15"),
+        (
+            "incast = { size = \"1MB\", senders = 3, repeat = 2, stagger = \"1us\", interval = \"1us\" }",
+            "incast.interval",
+            "1us is too short: the senders of one repetition take 2us",
+        ),
+        (
+            "incast = { size = \"1MB\", senders = 3, stagger = \"90000s\", interval = \"1000000s\", repeat = 99 }",
+            "incast",
+            "213 days",
+        ),
+        ("permutation = { size = \"0B\" }", "permutation.size", "at least one byte"),
+        ("all-to-all = { size = \"1KB\", outstanding = 0 }", "all-to-all.outstanding", "at least 1"),
+        (
+            "closed-loop = [{ sizes.fixed = \"1KB\" }, { sizes.fixed = \"1KB\", servers = [\"h0\"] }]",
+            "closed-loop[1].servers",
+            "\"h0\" is the only server and a client too",
+        ),
+    ];
+    for (toml, key, message) in cases {
+        let error = world.build(toml).err().expect(toml);
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.message.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn misspelt_keys_are_refused_with_their_place() {
+    let refused = |toml: &str| toml::from_str::<WorkloadConfig>(toml).unwrap_err().to_string();
+    let error = refused("[poisson]\nload = 0.5\nsize = \"cdf:x\"");
+    assert!(error.contains("line 3") && error.contains("unknown field `size`"), "{error}");
+    let error = refused("[[poisson]]\nload = 0.5\nsizes = \"cdf:x\"\n[[poisson]]\nload = 1.5\nsizes = \"cdf:x\"");
+    assert!(
+        error.contains("line 5") && error.contains("found 1.5, expected a fraction above 0 and at most 1"),
+        "{error}"
+    );
+    let error = refused("[poisson]\nload = 0.5\nsizes = \"64KB\"");
+    assert!(error.contains("line 3") && error.contains("write { fixed = \"64KB\" }"), "{error}");
+    let error = refused("[poisson]\nload = 0.5\nsizes = { fixed = \"64kb\" }");
+    assert!(error.contains("line 3") && error.contains("did you mean \"64KB\"?"), "{error}");
+    let error = refused("incast = { size = \"1MB\", senders = -3 }");
+    assert!(error.contains("negative number of senders"), "{error}");
+    let schema = schemars::schema_for!(WorkloadConfig).to_value().to_string();
+    assert!(schema.contains("all-to-all") && schema.contains("other-half"));
+}
+
+#[test]
+fn a_destination_is_never_the_source_and_all_others_are_alike() {
+    let hosts: Vec<HostId> = [1, 4, 6, 9].map(HostId).to_vec();
+    let mut rng = Rng::stream(1, Domain::Impairment, 4);
+    for (src, choices) in [(4, 3), (5, 4)] {
+        let mut counts = [0; 10];
+        for _ in 0..12_000 {
+            counts[hosts::other_than(HostId(src), &hosts, &mut rng).index()] += 1;
+        }
+        assert_eq!(counts[4] == 0, src == 4);
+        let expected = 12_000 / choices;
+        assert!(counts.iter().all(|&n: &i32| n == 0 || (n - expected).abs() < 250), "{counts:?}");
+    }
+}
+
+#[test]
+fn distributions_are_shared_not_copied() {
+    let cdf = Arc::new(Cdf::new(&[(Bytes::new(10), 1.0)]).unwrap());
+    let sizes = SizeDistribution::Cdf(cdf.clone());
+    let copies = vec![sizes; 10];
+    assert_eq!((Arc::strong_count(&cdf), copies[3].mean()), (11, 10.0));
+}
