@@ -15,6 +15,8 @@ use crate::suggest::{nearest, one_of};
 pub(crate) struct Document {
     name: String,
     text: String,
+    /// Whether the user can see the text. Where they cannot, lines and columns mean nothing.
+    is_file: bool,
     spans: BTreeMap<KeyPath, Spans>,
 }
 
@@ -37,7 +39,7 @@ pub(crate) struct Mismatch {
 impl Document {
     /// Reads the syntax. `name` is the file's name in messages.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        let mut document = Self { name: name.to_owned(), text: text.to_owned(), spans: BTreeMap::new() };
+        let mut document = Self { name: name.to_owned(), text: text.to_owned(), is_file: true, spans: BTreeMap::new() };
         match DeTable::parse(text) {
             Ok(root) => {
                 collect(root.get_ref(), &KeyPath::root(), &mut document.spans);
@@ -48,6 +50,11 @@ impl Document {
                 Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())))
             }
         }
+    }
+
+    /// The same text, of which messages give no lines: it is nowhere to be seen.
+    pub(crate) fn unseen(self) -> Self {
+        Self { is_file: false, ..self }
     }
 
     /// The values of the text as a `T`.
@@ -80,11 +87,14 @@ impl Document {
             }
             steps.pop();
         }
-        Place::File(self.name.clone())
+        if self.is_file { Place::File(self.name.clone()) } else { Place::Argument(self.name.clone()) }
     }
 
     /// The place of a byte of the text.
     fn at(&self, offset: usize) -> Place {
+        if !self.is_file {
+            return Place::Argument(self.name.clone());
+        }
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Place::At {

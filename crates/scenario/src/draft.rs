@@ -37,10 +37,8 @@ pub(crate) struct Variant {
 }
 
 impl Draft {
-    /// Reads `text`, the content of the file called `name`, to which its own `[smoke]` applies if
-    /// that is wanted, and then `sets`.
-    pub(crate) fn read(name: &str, text: &str, sets: &[String], smoke: bool) -> Result<Self, ScenarioError> {
-        let document = Document::parse(name, text)?;
+    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then `sets`.
+    pub(crate) fn read(document: Document, sets: &[String], smoke: bool) -> Result<Self, ScenarioError> {
         let written: Scenario = document.read().map_err(|mismatch| document.error(mismatch))?;
         let mut base = document.table();
         base.remove("series");

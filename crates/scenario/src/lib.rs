@@ -7,20 +7,34 @@
 //! The only crate that knows file syntax.
 #![forbid(unsafe_code)]
 
+mod check;
+mod describe;
+mod digest;
 mod document;
 mod draft;
 mod edit;
 mod error;
+mod facts;
+mod library;
+mod network;
+mod origin;
 mod path;
-mod pending;
+mod plan;
 mod preset;
+mod resolve;
 mod scenario;
 mod schema;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub use error::{Place, ScenarioError};
+pub use facts::{FlowFacts, LinkFacts, PathFacts, SourceFacts, TopologyFacts, WorkloadFacts};
+pub use library::FileLibrary;
+pub use network::Network;
+pub use origin::BUILT_IN;
+pub use plan::{Changes, Plan, PlannedSeries, Point};
 pub use preset::preset_help;
 pub use scenario::{Scenario, Seeds, Series};
 pub use schema::schema;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
@@ -95,7 +95,7 @@ impl FileLibrary {
             return Ok(Arc::clone(content));
         }
         let content = fs::read(&file).map_err(|error| {
-            let folder = file.parent().filter(|folder| !folder.is_dir());
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
             let place = folder.map(|folder| format!("; there is no folder {}", folder.display())).unwrap_or_default();
             ConfigError::new("", format!("cannot read {}: {error}{place}", file.display()))
         })?;
@@ -279,6 +279,21 @@ impl Library for FileLibrary {
         }
     }
 
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        let content = self.content(path)?;
+        let mut drops = Vec::new();
+        for (line, text) in (1..).zip(String::from_utf8_lossy(&content).lines()) {
+            for word in text.split('#').next().unwrap_or_default().split_whitespace() {
+                let number = word.parse().map_err(|_| {
+                    let message = format!("{path}:{line}: found \"{word}\", expected the number of a packet, from 0");
+                    ConfigError::new("", message)
+                })?;
+                drops.push(number);
+            }
+        }
+        Ok(drops)
+    }
+
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         let content = self.content(path)?;
         match detect(&content, path).map_err(said)? {
@@ -306,13 +321,3 @@ fn unknown_distribution(name: &str) -> ConfigError {
     };
     ConfigError::new("", format!("there is no distribution \"{name}\"; {hint}"))
 }
-
-/// Whether `path` can be read at all; the message says why not.
-pub(crate) fn check_readable(path: &Path) -> Result<(), String> {
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => Err("is a folder; expected a file".to_owned()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("cannot be read: {error}")),
-    }
-}
-

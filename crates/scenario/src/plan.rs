@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
 
 use crate::check::check;
 use crate::digest;
+use crate::document::Document;
 use crate::draft::{Draft, Variant};
 use crate::error::ScenarioError;
 use crate::library::FileLibrary;
@@ -91,7 +93,21 @@ impl Plan {
     /// # Errors
     /// As [`Plan::from_file`].
     pub fn from_text(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
-        let mut draft = Draft::read(name, text, &changes.sets, changes.smoke)?;
+        Self::from_document(Document::parse(name, text)?, folder, changes)
+    }
+
+    /// As [`Plan::from_text`], of a text that the user has not seen.
+    pub(crate) fn from_unseen(
+        name: &str,
+        text: &str,
+        folder: &Path,
+        changes: &Changes,
+    ) -> Result<Self, ScenarioError> {
+        Self::from_document(Document::parse(name, text)?.unseen(), folder, changes)
+    }
+
+    fn from_document(document: Document, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+        let mut draft = Draft::read(document, &changes.sets, changes.smoke)?;
         if let Some(seeds) = &changes.seeds {
             draft.set_seeds(seeds);
         }
@@ -186,12 +202,8 @@ impl Builder<'_> {
             }
         }
         let graph = network.graph();
-        for (index, loss) in scenario.loss.iter().enumerate() {
-            loss.check(graph).map_err(|error| self.error(&variant, &format!("loss[{index}]"), error))?;
-        }
-        for (index, failure) in scenario.failures.iter().enumerate() {
-            failure.check(graph).map_err(|error| self.error(&variant, &format!("failures[{index}]"), error))?;
-        }
+        LossPlan::new(graph, &scenario.loss, seeds[0], &library).map_err(|error| self.error(&variant, "loss", error))?;
+        link_events(graph, &scenario.failures).map_err(|error| self.error(&variant, "failures", error))?;
         let env = BuildEnv {
             graph,
             routes: network.routes(),
@@ -237,8 +249,13 @@ impl Builder<'_> {
     fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
         // Workloads know about two keys that are not theirs.
         let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
-        let error = if foreign { error } else { error.within(key) };
-        self.draft.error(variant, &error.key, error.message)
+        let key = match &*error.key {
+            inner if foreign => inner.to_owned(),
+            "" => key.to_owned(),
+            inner if inner.starts_with('[') => format!("{key}{inner}"),
+            inner => format!("{key}.{inner}"),
+        };
+        self.draft.error(variant, &key, error.message)
     }
 }
 
@@ -275,6 +292,11 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
     }
     for flows in &mut scenario.workload.flows.0 {
         absolute(&mut flows.path);
+    }
+    for loss in &mut scenario.loss {
+        if let LossModel::Trace(DropList::Path(path)) = &mut loss.model {
+            absolute(path);
+        }
     }
     let sizes = scenario.workload.poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
     for sizes in sizes.chain(scenario.workload.closed_loop.0.iter_mut().map(|closed| &mut closed.sizes)) {

@@ -1,8 +1,8 @@
 //! Every "auto" of a scenario, derived from its network.
 
-use selvedge_sim::config::BufferConfig;
+use selvedge_sim::config::{BufferConfig, NicConfig};
 use selvedge_transport::{Fabric, Scheme, Tuning};
-use selvedge_units::{Bytes, Duration, Setting};
+use selvedge_units::{Chance, Duration, Setting};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
@@ -23,13 +23,15 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     };
 
     // One value where all links are alike; else each input keeps its own.
-    let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, nic));
-    if let Some(first) = per_link.next()
-        && per_link.all(|other| other == first)
-    {
+    let wire = NicConfig { header: nic.data_header(transport), ..nic.clone() };
+    let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
+    let first = per_link.next();
+    if per_link.all(|other| Some(other) == first) {
         drop(per_link);
-        settle(&mut switch.pfc.headroom, Some(first));
+        settle(&mut switch.pfc.headroom, first);
     }
+    // To the nearest number that a file can say, so that the resolved scenario runs alike.
+    switch.ecn.p_max = Chance::from_f64(switch.ecn.p_max.as_f64()).unwrap_or(Chance::ALWAYS);
     settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
 
     let fabric = Fabric {
@@ -48,14 +50,6 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
 /// Replaces "auto".
 fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
     *setting = setting.resolve(|| auto).into();
-}
-
-/// Buffer of a port or of a whole switch, for messages and checks.
-pub(crate) fn buffer_per_input(buffer: &BufferConfig) -> Option<Bytes> {
-    match buffer {
-        BufferConfig::InputQueued(buffer) => buffer.per_port.resolve(|| None),
-        BufferConfig::SharedBuffer(buffer) => Some(buffer.total),
-    }
 }
 
 /// Queues do not change much within less.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use crate::pending::*;
-use selvedge_sim::config::{NicConfig, Stop, SwitchConfig};
+use selvedge_sim::config::{NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::fault::{LinkFailure, LossConfig};
+use selvedge_sim::workload::{Measure, WorkloadConfig};
 use selvedge_sim::topology::Topology;
 use selvedge_transport::congestion::{CongestionConfig, none::Config as NoneConfig};
 use selvedge_transport::recovery::{RecoveryConfig, irn::IrnConfig};
@@ -65,6 +66,29 @@ pub struct Scenario {
     /// scenario itself is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
+}
+
+impl Scenario {
+    /// A scenario of nothing but a network and its traffic; everything else has its default.
+    pub fn new(title: String, topology: Topology, workload: WorkloadConfig) -> Self {
+        Self {
+            title,
+            description: String::new(),
+            seeds: Seeds::default(),
+            stop: Stop::default(),
+            measure: Measure::default(),
+            sample: Setting::Auto,
+            topology,
+            workload,
+            switch: SwitchConfig::default(),
+            nic: NicConfig::default(),
+            transport: irn(),
+            loss: Vec::new(),
+            failures: Vec::new(),
+            smoke: BTreeMap::new(),
+            series: None,
+        }
+    }
 }
 
 /// The default transport: IRN without congestion control.
