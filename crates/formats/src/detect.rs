@@ -6,6 +6,12 @@ use crate::{Dialect, FormatError};
 /// The dialect of a topology or a flow list, from its first lines. Does not read the rest, which may
 /// be wrong.
 ///
+/// ```
+/// use selvedge_formats::{Dialect, detect};
+///
+/// assert_eq!(detect(b"Nodes 2\nConnections 1\n0->1 start 0 size 9\n", "x.cm"), Ok(Dialect::HtsimMatrix));
+/// ```
+///
 /// # Errors
 /// If it is none of those known; the message lists what was tried.
 pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {

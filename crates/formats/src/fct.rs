@@ -7,7 +7,6 @@
 //! HPCC and SimAI write addresses as eight hexadecimal digits, ConWeave writes node ids. Times are cut
 //! to nanoseconds, which is what ns-3 counts.
 
-use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use selvedge_units::{Bytes, Duration, Instant};
@@ -73,6 +72,26 @@ pub const fn node_at(address: u32) -> Option<u32> {
 
 /// Writes one line with its newline.
 ///
+/// ```
+/// use selvedge_formats::fct::{Record, Style, write};
+/// use selvedge_units::{Bytes, Duration, Instant};
+///
+/// let record = Record {
+///     src: 2,
+///     dst: 1,
+///     src_port: 10_000,
+///     dst_port: 100,
+///     size: Bytes::new(5_000_000),
+///     start: Instant::from_ps(2_000_000_000_000),
+///     fct: Duration::from_us(430),
+///     standalone: Duration::from_us(410),
+/// };
+/// let mut line = Vec::new();
+/// write(&mut line, Style::Hpcc, &record)?;
+/// assert_eq!(line, b"0b000201 0b000101 10000 100 5000000 2000000000 430000 410000\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// What `out` reports, and `InvalidInput` for a node that has no address in HPCC's form.
 pub fn write(out: &mut impl Write, style: Style, record: &Record) -> io::Result<()> {
@@ -127,12 +146,6 @@ impl<R: BufRead> Iterator for Records<R> {
         let next = self.try_next().transpose();
         self.ended = !matches!(next, Some(Ok(_)));
         next
-    }
-}
-
-impl<R> fmt::Debug for Records<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records").field("style", &self.style).finish_non_exhaustive()
     }
 }
 

@@ -154,6 +154,16 @@ pub enum StartUnit {
 /// Warns about wrong counts in the header, flow ids used twice, triggers that flows wait for and
 /// nobody or too few activate, and the unit of starts if it had to be guessed.
 ///
+/// ```
+/// use selvedge_formats::htsim_cm::{self, Start, StartUnit};
+///
+/// let file = b"Nodes 3\nConnections 2\nTriggers 1\n0->1 start 0 size 9 recv_done_trigger 1\n\
+///              1->2 id 2 trigger 1 size 9\ntrigger id 1 oneshot\n";
+/// let parsed = htsim_cm::read(&file[..], "ring.cm", StartUnit::Auto)?;
+/// assert_eq!(parsed.value.flows[1].start, Start::Trigger(1));
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// Unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes, with
 /// no start or two; whatever is no number.
@@ -173,17 +183,20 @@ struct Reader<R> {
     flows: Vec<Flow>,
     starts: Vec<WrittenStart>,
     triggers: BTreeMap<u32, Trigger>,
-    references: Vec<(u32, FormatError)>,
+    /// Triggers that flows name, with the error if no line defines them.
+    references: BTreeMap<u32, FormatError>,
     failures: Vec<Failure>,
     ids: BTreeSet<u32>,
+    /// The first flow whose id another one has, and how many there are.
+    repeated: Option<(Flow, u64)>,
     warnings: Vec<Warning>,
 }
 
-/// The start of a flow in a unit yet unknown, and the error if it turns out too large.
+/// The start of a flow in a unit yet unknown, and the error where it may turn out too large.
 struct WrittenStart {
     flow: usize,
     number: Decimal,
-    too_late: FormatError,
+    too_late: Option<FormatError>,
 }
 
 /// Header keys whose counts are compared, in the order of `Reader::declared`.
@@ -198,9 +211,10 @@ impl<R: BufRead> Reader<R> {
             flows: Vec::new(),
             starts: Vec::new(),
             triggers: BTreeMap::new(),
-            references: Vec::new(),
+            references: BTreeMap::new(),
             failures: Vec::new(),
             ids: BTreeSet::new(),
+            repeated: None,
             warnings: Vec::new(),
         }
     }
@@ -256,19 +270,21 @@ impl<R: BufRead> Reader<R> {
             && !self.ids.insert(id)
             && flow.message.is_none()
         {
-            let message = format!("flow id {id} is used twice; results will show both under it");
-            self.warnings.push(Warning::new(flow.line, message));
+            self.repeated.get_or_insert((flow, 0)).1 += 1;
         }
         if let Some((number, too_late)) = written {
             self.starts.push(WrittenStart { flow: self.flows.len(), number, too_late });
         }
-        self.references.extend(references);
+        for (id, undefined) in references {
+            self.references.entry(id).or_insert(undefined);
+        }
         self.flows.push(flow);
         Ok(())
     }
 
     fn finish(mut self, start_unit: StartUnit) -> Result<Parsed<ConnectionMatrix>, FormatError> {
-        if let Some((_, error)) = self.references.iter().find(|(id, _)| !self.triggers.contains_key(id)) {
+        let undefined = self.references.iter().filter(|(id, _)| !self.triggers.contains_key(id));
+        if let Some((_, error)) = undefined.min_by_key(|(_, error)| (error.line, error.column)) {
             return Err(error.clone());
         }
         let Some(nodes) = self.nodes else {
@@ -279,6 +295,7 @@ impl<R: BufRead> Reader<R> {
         }
         let start_unit = self.resolve_starts(start_unit)?;
         self.check_counts();
+        self.check_ids();
         self.check_triggers();
         let Self { flows, triggers, failures, warnings, .. } = self;
         let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit };
@@ -291,9 +308,11 @@ impl<R: BufRead> Reader<R> {
             unit => unit,
         };
         for start in &self.starts {
-            let ps = start.number.times(unit.picoseconds()).filter(|&ps| ps < u64::MAX);
-            let ps = ps.ok_or_else(|| start.too_late.clone())?;
-            self.flows[start.flow].start = Start::At(Instant::from_ps(ps));
+            match (start.number.times(unit.picoseconds()), &start.too_late) {
+                (Some(ps), _) if ps < u64::MAX => self.flows[start.flow].start = Start::At(Instant::from_ps(ps)),
+                (_, Some(too_late)) => return Err(too_late.clone()),
+                (_, None) => unreachable!("a start that fits in microseconds fits in smaller units"),
+            }
         }
         Ok(unit)
     }
@@ -329,6 +348,14 @@ impl<R: BufRead> Reader<R> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn check_ids(&mut self) {
+        if let Some((flow, count)) = self.repeated {
+            let (id, flows) = (flow.id.unwrap_or_default(), plural(count, "flow"));
+            let message = format!("flow id {id} is used above already ({flows} in all repeat an id): results mix them");
+            self.warnings.push(Warning::new(flow.line, message));
         }
     }
 
@@ -380,7 +407,7 @@ impl StartUnit {
 /// A line with a flow, before starts have a unit and triggers are known.
 struct FlowLine {
     flow: Flow,
-    written: Option<(Decimal, FormatError)>,
+    written: Option<(Decimal, Option<FormatError>)>,
     references: Vec<(u32, FormatError)>,
 }
 
@@ -437,7 +464,8 @@ impl FlowLine {
                 "start" => {
                     let word = words.require("a start time")?;
                     let number = word.decimal("a start time as in \"1000000\"")?;
-                    written = Some((number, word.unexpected("a start of at most 213 days")));
+                    let fits = number.times(StartUnit::Microseconds.picoseconds()).is_some_and(|ps| ps < u64::MAX);
+                    written = Some((number, (!fits).then(|| word.unexpected("a start of at most 213 days"))));
                     start = Some(Start::At(Instant::ZERO));
                 }
                 "trigger" => start = Some(Start::Trigger(trigger(&mut words)?)),

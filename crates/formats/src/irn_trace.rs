@@ -78,6 +78,14 @@ enum State {
 }
 
 /// A reader of the receiver's input.
+///
+/// ```
+/// use selvedge_formats::irn_trace::{ReceiverEvent, receiver_events};
+///
+/// let mut events = receiver_events(&b"1\n24 1 0\n"[..], "recvInput.txt");
+/// assert_eq!(events.next(), Some(Ok(ReceiverEvent { qp: 24, opcode: 1, psn: 0 })));
+/// assert_eq!((events.next(), events.warning()), (None, None));
+/// ```
 pub fn receiver_events<R: BufRead>(input: R, file: &str) -> Events<R, ReceiverEvent> {
     Events::new(input, file, ReceiverEvent::parse)
 }

@@ -10,6 +10,9 @@
 //! Nodes have the ids of the topology file, starts are in seconds. The size is in bytes; some forks
 //! of HPCC count packets there ([`Options::size_unit`]).
 //!
+//! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the
+//! list.
+//!
 //! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
 //! HPCC's sample says 2 above 256 flows. The lines are what counts here, with a warning; ns-3 would
 //! stop after that number, hence [`FlowList::drop_surplus`].
@@ -114,6 +117,17 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 
 /// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.
 ///
+/// ```
+/// use selvedge_formats::ns3_flow::{Flows, Options};
+///
+/// let mut flows = Flows::new(&b"721\n7 4 3 7094 2.000028356\n"[..], "flow.txt", Options::default());
+/// for flow in flows.by_ref() {
+///     assert_eq!(flow?.start.as_ps(), 2_000_028_356_000);
+/// }
+/// assert_eq!(flows.warnings()[0].message, "the first line says 721 flows, the file has 1: all are taken");
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// Wrong numbers of columns, flows from a node to itself, sizes of zero, and whatever is no number.
 pub struct Flows<R> {
@@ -188,13 +202,14 @@ impl<R: BufRead> Flows<R> {
                 after_blank = true;
                 continue;
             }
-            let complete = self.declared.is_none_or(|declared| self.count >= declared);
-            if (after_blank || complete) && !line.begins_with_number() {
-                break; // Notes.
+            if line.begins_notes(after_blank || self.declared == Some(self.count)) {
+                let notes = line.number();
+                self.check_count(Some(notes));
+                return Ok(None);
             }
             return self.flow().map(Some);
         }
-        self.check_count();
+        self.check_count(None);
         Ok(None)
     }
 
@@ -238,11 +253,13 @@ impl<R: BufRead> Flows<R> {
         Ok(flow)
     }
 
-    fn check_count(&mut self) {
+    /// Compares the count at the end of the flows: the file's, or the line where `notes` begin.
+    fn check_count(&mut self, notes: Option<u64>) {
         if let Some(declared) = self.declared.filter(|&declared| declared != self.count) {
             let (says, has) = (plural(declared, "flow"), self.count);
-            self.warnings
-                .push(Warning::new(1, format!("the first line says {says}, the file has {has}: all are taken")));
+            let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
+            let message = format!("the first line says {says}, the file has {has}{until}: all are taken");
+            self.warnings.push(Warning::new(1, message));
         }
     }
 }

@@ -14,6 +14,9 @@
 //! Rates and delays are ns-3's texts: "100Gbps", "12.5GB/s", "1000ns", "0.001ms"; a bare number is
 //! in bit/s and in seconds. The loss is a probability per packet, in either direction.
 //!
+//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
+//! number ends the list.
+//!
 //! Where the header's count of links differs from the lines, the lines count. Its one other use: if
 //! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
 //! larger network left behind (HPCC's own sample has 194 such lines) and is ignored, as ns-3 does.
@@ -79,7 +82,7 @@ impl Topology {
     pub fn is_host(&self, id: u32) -> bool {
         id < self.node_count && !self.switches.contains_key(&id)
     }
-    /// The hosts in ascending order. As many as the header claims: see [`read`] about unlinked ones.
+    /// The hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.node_count).filter(|id| !self.switches.contains_key(id))
     }
@@ -88,6 +91,19 @@ impl Topology {
 /// Reads a topology of HPCC, ConWeave or SimAI.
 ///
 /// Warns about wrong counts in the header and about nodes without a link.
+///
+/// ```
+/// use selvedge_formats::ns3_topology;
+/// use selvedge_units::Rate;
+///
+/// let parsed = ns3_topology::read(&b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 25Gbps 1us 0\n"[..], "topology.txt")?;
+/// assert!(parsed.value.hosts().eq([0, 1]));
+/// assert_eq!(parsed.value.links[1].rate, Rate::from_gbps(25));
+///
+/// let error = ns3_topology::read(&b"3 1 2\n2\n0 7 100Gbps 1us 0\n"[..], "topology.txt").unwrap_err();
+/// assert_eq!(error.to_string(), "topology.txt:3:3: found \"7\", expected a node id from 0 to 2");
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
 ///
 /// # Errors
 /// Unknown nodes, self loops, switches named twice, rates and delays of zero, and whatever is no
@@ -196,19 +212,21 @@ fn read_links(
     let mut links = Vec::new();
     let mut after_blank = false;
     let mut leftover = None;
+    let mut notes = None;
     while let Some(line) = lines.next_line()? {
         if line.is_blank() {
             after_blank = true;
             continue;
         }
-        let complete = links.len() as u64 >= header.links;
-        if (after_blank || complete) && !line.begins_with_number() {
-            break; // Notes.
+        let found = links.len() as u64;
+        if line.begins_notes(after_blank || found == header.links) {
+            notes = Some(line.number());
+            break;
         }
         after_blank = false;
         match Link::parse(line, header) {
             Ok(link) => links.push(link),
-            Err(error) if complete => {
+            Err(error) if found >= header.links.max(1) => {
                 leftover = Some((line.number(), error));
                 break;
             }
@@ -228,7 +246,8 @@ fn read_links(
             ),
         ));
     } else if found != header.links {
-        let message = format!("the header says {declared}, the file has {found}: all of them are taken");
+        let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
+        let message = format!("the header says {declared}, the file has {found}{until}: all of them are taken");
         warnings.push(Warning::new(header.line, message));
     }
     if links.is_empty() {
@@ -314,7 +333,7 @@ fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
 }
 
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
-    let expected = "a delay above zero as in \"1000ns\" or \"0.001ms\"";
+    let expected = "a delay as in \"1000ns\" or \"0.001ms\", above zero and below 213 days";
     let delay = with_unit(word.text(), TIMES).filter(|&ps| ps > 0);
     delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(expected))
 }

@@ -1,6 +1,8 @@
 //! Whatever the bytes, readers return, and errors name a place within the file.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use selvedge_formats::{FormatError, cdf, detect, fct, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
@@ -50,8 +52,33 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\r\n"))
 }
 
+/// The seeds of the fuzz targets: files without a fault, and whatever once was trouble.
+fn corpus() -> Vec<Vec<u8>> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus"));
+    let list = |folder: &Path| {
+        let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let of_formats =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("formats_"));
+    let folders = list(folder).into_iter().filter(of_formats);
+    folders.flat_map(|folder| list(&folder)).map(|path| fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn the_corpus_of_the_fuzz_targets() {
+    let corpus = corpus();
+    assert!(corpus.len() >= 11);
+    for bytes in corpus {
+        check(&bytes);
+        // Each seed is a file without a fault to one reader at least.
+        assert!(read_all(&bytes).iter().any(Result::is_ok));
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
     fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
@@ -61,6 +88,20 @@ proptest! {
     #[test]
     fn almost_files(text in words()) {
         check(text.as_bytes());
+    }
+
+    #[test]
+    fn damaged_files(
+        (file, cut) in (prop::sample::select(corpus()), any::<prop::sample::Index>()),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut bytes = file;
+        for (at, byte) in damage {
+            *at.get_mut(&mut bytes) = byte;
+        }
+        check(&bytes);
+        bytes.truncate(cut.index(bytes.len()));
+        check(&bytes);
     }
 
     #[test]

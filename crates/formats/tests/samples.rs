@@ -56,7 +56,10 @@ fn ns3_flows_of_hpcc_declare_2_and_list_256() {
     assert_eq!(detect(&bytes, "flow.txt"), Ok(Dialect::Ns3Flows6));
     let parsed = ns3_flow::read(&*bytes, "flow.txt", ns3_flow::Options::default()).unwrap();
     assert_eq!(parsed.dialect, Dialect::Ns3Flows6);
-    assert_eq!(messages(&parsed.warnings), ["1: the first line says 2 flows, the file has 256: all are taken"]);
+    assert_eq!(
+        messages(&parsed.warnings),
+        ["1: the first line says 2 flows, the file has 256 above the notes from line 259 on: all are taken"]
+    );
     let mut list = parsed.value;
     let first = list.flows[0];
     assert_eq!((first.src, first.dst, first.priority, first.dst_port), (2, 1, 3, Some(100)));
@@ -149,7 +152,7 @@ fn assert_close(thin: &CdfPoints, full: &CdfPoints, thousandths: u128) {
         let (b, a) = (thin.points[after], thin.points[after.saturating_sub(1)]);
         let width = u128::from((b.0 - a.0).get()).max(1);
         let there = u128::from(a.1) + u128::from(b.1 - a.1) * u128::from((size - a.0).get()) / width;
-        let miss = there.abs_diff(u128::from(share)) * 1000 >> 64;
+        let miss = (there.abs_diff(u128::from(share)) * 1000) >> 64;
         assert!(size == b.0 || miss < thousandths, "{size}: {miss} thousandths");
     }
 }

@@ -1,1 +1,25 @@
-//! nic
+//! One host's NIC, pure.
+//!
+//! A [`Nic`] holds a host's queue pairs, shares the link between them round-robin, answers data
+//! with acknowledgements and keeps everybody's deadlines. It is the same object in a simulated host
+//! and behind a socket; it does not know which world it is in.
+//!
+//! ```text
+//!            open_sender, open_receiver, close_*          commands
+//!                          |
+//!   handle_packet  -->  [ Nic ]  -->  poll_transmit       while the link is free
+//!   handle_timeout -->     |     -->  poll_timeout        the only thing to wait for
+//!                          v
+//!                      Completion                         what the packet finished, if anything
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod nic;
+mod qp;
+mod table;
+
+pub use nic::{Handled, Nic, NicParams};
+pub use qp::{Completion, NicStats, Outgoing};

@@ -1,8 +1,14 @@
 //! What one run of the fabric is made of.
 
 use schemars::JsonSchema;
-use selvedge_units::{Bytes, Chance, Duration, Setting};
+use selvedge_transport::{CongestionConfig, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig};
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
+
+use crate::fault::{LinkFailure, LossConfig};
+use crate::topology::{Framing, Graph};
+use crate::workload::{Measure, WorkloadConfig};
 
 /// Every switch of the fabric.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +100,21 @@ impl Default for PfcConfig {
     }
 }
 
+impl PfcConfig {
+    /// Headroom of an input whose link has this rate and delay: what is set, or what "auto" means.
+    ///
+    /// After an input has crossed its threshold, the pause frame may wait for one frame that is being
+    /// sent, takes its own time and the link's delay; its peer may have just begun a frame; and what
+    /// fills the link then still arrives.
+    pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
+        let auto = || {
+            let frame = nic.mtu + nic.header + nic.gap;
+            Some(rate.amount_in(delay * 2) + frame * 2 + Header::MINIMUM_FRAME + nic.gap)
+        };
+        self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
+    }
+}
+
 /// RED marking on the bytes that wait for an output (DCQCN section 3.1).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -111,12 +132,7 @@ pub struct EcnConfig {
 impl Default for EcnConfig {
     fn default() -> Self {
         // DCQCN paper's default; see docs for other vendors' values.
-        Self {
-            enabled: false,
-            k_min: Bytes::from_kb(5),
-            k_max: Bytes::from_kb(200),
-            p_max: Chance::ratio(1, 100),
-        }
+        Self { enabled: false, k_min: Bytes::from_kb(5), k_max: Bytes::from_kb(200), p_max: Chance::ratio(1, 100) }
     }
 }
 
@@ -152,6 +168,42 @@ impl Default for NicConfig {
     }
 }
 
+/// The engines at both ends of every queue pair.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TransportConfig {
+    /// Loss recovery.
+    pub recovery: RecoveryConfig,
+    /// Congestion control.
+    #[serde(default = "no_congestion_control")]
+    pub congestion: CongestionConfig,
+}
+
+fn no_congestion_control() -> CongestionConfig {
+    CongestionConfig::None(Default::default())
+}
+
+impl NicConfig {
+    /// Bytes of headers and trailers on each data frame, with those that the recovery scheme adds.
+    pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
+        self.header + transport.recovery.extra_header()
+    }
+    /// How payload becomes what a link carries.
+    pub fn framing(&self, transport: &TransportConfig) -> Framing {
+        Framing { mtu: self.mtu, overhead: self.data_header(transport) + self.gap }
+    }
+}
+
+impl TransportConfig {
+    pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
+        let framing = nic.framing(self);
+        SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
+    }
+    pub(crate) fn receiver(&self) -> ReceiverConfig {
+        ReceiverConfig { recovery: self.recovery }
+    }
+}
+
 /// When a run ends: at the earliest of these. Without any: when all flows are done.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -160,4 +212,38 @@ pub struct Stop {
     pub flows: Option<u64>,
     /// Simulated time at which everything ends, finished or not.
     pub time: Option<Duration>,
+}
+
+impl Stop {
+    /// A run ends when no receiver has accepted anything for this long although flows are open and
+    /// none is about to begin: far longer than any timeout, so that only a run that would never end
+    /// is cut short.
+    pub(crate) const STALL: Duration = Duration::from_ms(200);
+}
+
+/// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.
+#[derive(Clone, Debug)]
+pub struct SimConfig {
+    /// The network.
+    pub graph: Graph,
+    /// Its switches.
+    pub switch: SwitchConfig,
+    /// Its NICs.
+    pub nic: NicConfig,
+    /// The engines at both ends of each queue pair.
+    pub transport: TransportConfig,
+    /// The traffic.
+    pub workload: WorkloadConfig,
+    /// Which flows count.
+    pub measure: Measure,
+    /// Loss on links.
+    pub loss: Vec<LossConfig>,
+    /// Links that go down.
+    pub failures: Vec<LinkFailure>,
+    /// What all random streams derive from.
+    pub seed: u64,
+    /// When it ends.
+    pub stop: Stop,
+    /// How often ports are sampled; `None`: never.
+    pub sample: Option<Duration>,
 }

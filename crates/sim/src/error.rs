@@ -42,4 +42,6 @@ pub trait Library {
     fn flows(&self, path: &str) -> Result<FlowList, ConfigError>;
     /// The network in this file.
     fn topology(&self, path: &str) -> Result<Graph, ConfigError>;
+    /// The numbers of lost packets in this file.
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError>;
 }

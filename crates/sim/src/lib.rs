@@ -9,5 +9,9 @@ pub mod topology;
 pub mod workload;
 
 mod error;
+mod kernel;
+mod net;
 
+pub use config::SimConfig;
 pub use error::{ConfigError, Library};
+pub use kernel::{Parallel, port_infos, run};

@@ -1,1 +1,14 @@
-//! testkit
+//! Virtual-time pairs, impairments and naive models, for tests.
+//!
+//! A test states a [`Transfer`] and what must come out of it ([`Outcome`]); a [`World`] carries it
+//! out. [`Pair`] is the world in which time costs nothing; the data plane's tests bring another.
+#![forbid(unsafe_code)]
+
+mod impair;
+pub mod model;
+mod pair;
+mod world;
+
+pub use impair::{Fate, Impairment, Odds};
+pub use pair::{Link, Pair};
+pub use world::{Outcome, Placed, Transfer, World};

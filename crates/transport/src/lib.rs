@@ -21,6 +21,8 @@
 extern crate alloc;
 
 mod bitmap;
+#[cfg(test)]
+mod dialogue;
 mod fabric;
 mod pacing;
 mod receiver;

@@ -157,8 +157,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// `poll_transmit` returns `None`. Assumes that it was polled until it did.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline(self.next(self.seen))
+    }
+
+    /// What [`Sender::poll_timeout`] would say, for a caller who has just asked what comes `next`.
+    #[inline]
+    pub fn deadline(&self, next: Next) -> Option<Instant> {
         let timers = self.recovery.deadline().min(self.congestion.deadline());
-        let earliest = match self.next(self.seen) {
+        let earliest = match next {
             Next::Wait(until) => until.min(timers),
             Next::Send(_) | Next::Idle => timers,
         };

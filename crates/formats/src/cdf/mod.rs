@@ -75,6 +75,16 @@ impl CdfPoints {
 ///
 /// Warns where the unit of sizes had to be guessed.
 ///
+/// ```
+/// use selvedge_formats::cdf::{self, SizeUnit};
+/// use selvedge_units::Bytes;
+///
+/// let parsed = cdf::read(&b"0 0\n1000 50\n3000 100\n"[..], "sizes.txt", SizeUnit::Auto)?;
+/// assert_eq!(parsed.value.points[1], (Bytes::new(1000), 1 << 63));
+/// assert_eq!(parsed.value.mean(), Bytes::new(1250));
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
 /// # Errors
 /// No points; sizes or shares that descend; a last share that is neither 100 nor 1; a positive share
 /// of flows without bytes; whatever is no number.

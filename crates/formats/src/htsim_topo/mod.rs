@@ -19,6 +19,7 @@
 //!
 //! Keys may be written in any case. htsim ignores keys that it does not know; here they are errors.
 
+mod check;
 mod read;
 mod wiring;
 

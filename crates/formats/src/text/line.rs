@@ -112,6 +112,11 @@ impl<'a> Line<'a> {
         Words { line: self, at: 0 }
     }
 
+    /// Whether notes in prose begin here, `where_possible`: not with a number, as data does.
+    pub(crate) fn begins_notes(self, where_possible: bool) -> bool {
+        where_possible && !self.begins_with_number()
+    }
+
     /// Whether it begins like data: with a number.
     pub(crate) fn begins_with_number(self) -> bool {
         self.text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
@@ -200,7 +205,14 @@ impl<'a> Word<'a> {
         // `parse` alone would take a plus sign.
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
-        number.ok_or_else(|| self.unexpected(&format!("{what} from {} to {}", range.start(), range.end())))
+        number.ok_or_else(|| match (*range.start(), *range.end()) {
+            // Nobody who wrote a word wants to read how wide our integers are.
+            (0, end) if !digits && end >= u64::from(u32::MAX) => self.unexpected(what),
+            (least, end) if !digits && end >= u64::from(u32::MAX) => {
+                self.unexpected(&format!("{what} of at least {least}"))
+            }
+            (least, most) => self.unexpected(&format!("{what} from {least} to {most}")),
+        })
     }
 
     /// A whole number of at most 32 bits.

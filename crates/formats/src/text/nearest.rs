@@ -1,12 +1,12 @@
 //! The key that was probably meant.
 
-/// The candidate with the fewest edits from `word`, if a third of its letters or fewer differ.
+/// The candidate with the fewest edits from `word`, if two fifths of its letters or fewer differ.
 pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).map(|c| c.to_ascii_lowercase()).collect();
     candidates
         .iter()
         .map(|&candidate| (distance(&word, candidate), candidate))
-        .filter(|&(edits, candidate)| edits * 3 <= candidate.len())
+        .filter(|&(edits, candidate)| edits * 5 <= candidate.len() * 2)
         .min_by_key(|&(edits, _)| edits)
         .map(|(_, candidate)| candidate)
 }
@@ -34,6 +34,7 @@ mod tests {
     fn a_slip_of_the_pen_is_recognised_and_another_word_is_not() {
         let keys = ["Radix_Up", "Radix_Down", "Bundle"];
         assert_eq!(nearest("radix_donw", &keys), Some("Radix_Down"));
+        assert_eq!(nearest("strat", &["start", "size"]), Some("start"));
         assert_eq!(nearest("bundles", &keys), Some("Bundle"));
         assert_eq!(nearest("colour", &keys), None);
         assert_eq!(nearest("", &keys), None);

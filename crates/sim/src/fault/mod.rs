@@ -1,1 +1,17 @@
-//! Loss, corruption and failure.
+//! Loss and failure of links.
+//!
+//! Configurations ([`LossConfig`], [`LinkFailure`]) name links by a [`LinkSelector`]; [`LossPlan`] and
+//! [`link_events`] apply them to a network. What is lost is decided by pure state machines
+//! ([`LaneLoss`], [`LossProcess`]), which the kernel asks packet by packet.
+
+mod failure;
+mod loss;
+mod process;
+mod selector;
+
+pub use failure::{LinkEvent, LinkFailure, link_events};
+pub use loss::{
+    Affected, Bursty, DropList, GilbertElliott, LaneLoss, LossConfig, LossModel, LossPlan, PacketKind, RandomLoss,
+};
+pub use process::LossProcess;
+pub use selector::{Direction, Lane, LinkSelector};

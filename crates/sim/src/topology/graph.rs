@@ -66,6 +66,8 @@ pub enum Node {
 pub const MAX_HOSTS: u64 = 1 << 17;
 /// The most links that a network can have.
 pub const MAX_LINKS: u64 = 1 << 22;
+/// The most entries, switches times switches with hosts, that a routing table can have: 512 MiB.
+const MAX_ROUTES: u64 = 1 << 27;
 
 impl Graph {
     /// Adds a host without a link and returns its number.
@@ -123,7 +125,7 @@ impl Graph {
 
     /// Whether this can be simulated: at least two hosts, each with exactly one link; every link
     /// between two different nodes, with a rate and a delay above zero; everything connected; no
-    /// more than [`MAX_HOSTS`] and [`MAX_LINKS`].
+    /// more than [`MAX_HOSTS`], [`MAX_LINKS`] and what routing tables can hold.
     ///
     /// # Errors
     /// The first thing that is otherwise, with the names of the nodes. Keys are "hosts", "switches"
@@ -135,7 +137,7 @@ impl Graph {
         }
         self.check_host_links()?;
         let ports = Ports::new(self);
-        self.check_port_counts(&ports)?;
+        self.check_switches(&ports)?;
         self.check_connected(&ports)
     }
 
@@ -181,15 +183,25 @@ impl Graph {
             )),
         }
     }
-    fn check_port_counts(&self, ports: &Ports) -> Result<(), ConfigError> {
-        let count = |n: usize| ports.of(SwitchId(n as u32)).len();
-        match (0..self.switches.len()).find(|&n| count(n) > usize::from(u16::MAX)) {
-            None => Ok(()),
-            Some(n) => Err(ConfigError::new(
-                "switches",
-                format!("\"{}\" has {} links, but a switch can have {}", self.switches[n].name, count(n), u16::MAX),
-            )),
+    fn check_switches(&self, ports: &Ports) -> Result<(), ConfigError> {
+        let error = |message| Err(ConfigError::new("switches", message));
+        let mut leaves = 0u64;
+        for (n, switch) in (0..).map(SwitchId).zip(&self.switches) {
+            let ports = ports.of(n);
+            leaves += u64::from(ports.iter().any(|port| port.peer.host().is_some()));
+            if ports.len() > usize::from(u16::MAX) {
+                let (name, count, most) = (&switch.name, ports.len(), u16::MAX);
+                return error(format!("\"{name}\" has {count} links, but a switch can have {most}"));
+            }
         }
+        let switches = self.switches.len() as u64;
+        if switches * leaves > MAX_ROUTES {
+            return error(format!(
+                "{switches} switches need routes to {leaves} switches with hosts, {} in all, but at most {MAX_ROUTES} can be kept: put more hosts on each switch",
+                switches * leaves
+            ));
+        }
+        Ok(())
     }
     fn check_connected(&self, ports: &Ports) -> Result<(), ConfigError> {
         let mut reached = (vec![false; self.hosts.len()], vec![false; self.switches.len()]);

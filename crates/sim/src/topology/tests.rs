@@ -17,6 +17,9 @@ impl Library for Empty {
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(ConfigError::new("", format!("no {path}")))
     }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
 }
 
 fn build(toml: &str) -> Result<Graph, ConfigError> {
@@ -484,6 +487,11 @@ fn errors_name_the_key_and_the_remedy() {
             ),
             "dumbbell.left",
             "each side needs at least 1",
+        ),
+        (
+            format!("leaf-spine = {{ leaves = 60_000, spines = 1, hosts-per-leaf = 1, host-{link}, spine-{link} }}"),
+            "leaf-spine.switches",
+            "put more hosts on each switch",
         ),
         (format!("chain = {{ switches = 0, host-{link}, switch-{link} }}"), "chain.switches", "at least 1"),
         (

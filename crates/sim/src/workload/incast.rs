@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use selvedge_units::{Bytes, Domain, Duration, HostId, Instant};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
@@ -139,6 +139,12 @@ impl Incast {
                 "the last flow would start later than 213 days, the end of simulated time",
             ));
         }
+        let flows = u64::from(self.repeat) * count as u64;
+        if self.interval.is_none() && flows > MAX_WAITING {
+            let message =
+                format!("{flows} flows that wait for each other are too many: give the repetitions an interval");
+            return Err(ConfigError::new("repeat", message));
+        }
         let spread = self.stagger * (count as u64 - 1) + self.jitter;
         if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
             let message = format!(
@@ -149,7 +155,7 @@ impl Incast {
         Ok(Waves {
             workload,
             seed: env.seed,
-            hosts,
+            others: others(hosts, senders.as_deref().unwrap_or_default()),
             size: self.size,
             count,
             fixed_senders: senders,
@@ -165,7 +171,8 @@ impl Incast {
 struct Waves {
     workload: u16,
     seed: u64,
-    hosts: u32,
+    /// The hosts among which receivers, and senders that are not fixed, are drawn.
+    others: Vec<HostId>,
     size: Bytes,
     count: usize,
     fixed_senders: Option<Vec<HostId>>,
@@ -201,21 +208,28 @@ impl Waves {
     /// Who sends and who receives.
     fn cast(&self, wave: u32) -> (Vec<HostId>, HostId) {
         let mut rng = stream(self.seed, Domain::WorkloadShape, self.workload, wave);
-        let given: &[HostId] = self.fixed_senders.as_deref().unwrap_or_default();
-        let mut others: Vec<HostId> = (0..self.hosts).map(HostId).filter(|host| !given.contains(host)).collect();
-        let receiver = self.fixed_receiver.unwrap_or_else(|| others[rng.below(others.len() as u64) as usize]);
+        let draw = |rng: &mut Rng| self.others[rng.below(self.others.len() as u64) as usize];
+        let receiver = self.fixed_receiver.unwrap_or_else(|| draw(&mut rng));
         let senders = self.fixed_senders.clone().unwrap_or_else(|| {
-            others.retain(|&host| host != receiver);
+            let mut senders = self.others.clone();
+            senders.retain(|&host| host != receiver);
             // The first steps of a shuffle.
             for n in 0..self.count {
-                let choice = n + rng.below((others.len() - n) as u64) as usize;
-                others.swap(n, choice);
+                let choice = n + rng.below((senders.len() - n) as u64) as usize;
+                senders.swap(n, choice);
             }
-            others.truncate(self.count);
-            others
+            senders.truncate(self.count);
+            senders
         });
         (senders, receiver)
     }
+}
+
+/// All `hosts` but the `given`.
+fn others(hosts: u32, given: &[HostId]) -> Vec<HostId> {
+    let mut free = vec![true; hosts as usize];
+    given.iter().for_each(|host| free[host.index()] = false);
+    (0..hosts).map(HostId).filter(|host| free[host.index()]).collect()
 }
 
 /// Repetitions at fixed times; holds one at a time.
@@ -310,3 +324,6 @@ impl JsonSchema for Senders {
 fn one() -> u32 {
     1
 }
+
+/// The most flows that are kept until others have ended.
+const MAX_WAITING: u64 = 10_000_000;

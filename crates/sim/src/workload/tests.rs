@@ -24,6 +24,9 @@ impl Library for Shelf {
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(ConfigError::new("", format!("no {path}")))
     }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no {path}")))
+    }
 }
 
 struct World {
@@ -430,6 +433,11 @@ fn errors_name_the_key_and_the_remedy() {
             "incast = { size = \"1MB\", senders = 3, stagger = \"90000s\", interval = \"1000000s\", repeat = 99 }",
             "incast",
             "213 days",
+        ),
+        (
+            "incast = { size = \"1MB\", senders = 10, repeat = 4_000_000 }",
+            "incast.repeat",
+            "give the repetitions an interval",
         ),
         ("permutation = { size = \"0B\" }", "permutation.size", "at least one byte"),
         ("all-to-all = { size = \"1KB\", outstanding = 0 }", "all-to-all.outstanding", "at least 1"),

@@ -1,1 +1,174 @@
+use selvedge_units::{Duration, Setting};
 
+use super::{Acks, GoBackNConfig, Nacks};
+use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Supply, Waits, Wake};
+use crate::dialogue::{Answer, receiver, sender, with};
+use crate::recovery::Scheme;
+
+/// RoCE without PFC.
+const LOSSY: GoBackNConfig = GoBackNConfig {
+    rto: Setting::Value(Duration::from_us(320)),
+    acks: Acks::PerPacket,
+    nack: Nacks::OncePerGap,
+    bdp_cap: Setting::Off,
+};
+/// RoCE with PFC: no timeouts, no acknowledgements.
+const LOSSLESS: GoBackNConfig = GoBackNConfig { rto: Setting::Off, acks: Acks::None, ..LOSSY };
+
+#[test]
+fn a_nack_sends_everything_again_from_the_gap() {
+    sender(
+        with(LOSSY),
+        5,
+        &[
+            (0, Sends("0 1 2 3 4")),
+            (24, Ack(1)),
+            (24, Ack(2)),
+            // 2 was lost; 3 triggered this.
+            (25, Nack(2, 3)),
+            (25, Sends("2r 3r 4r")),
+            (49, Ack(3)),
+            (49, Ack(4)),
+            (49, Ack(5)),
+            (49, Done),
+            (49, Rests),
+            (60, Supply(1)),
+            (60, Sends("5")),
+        ],
+    );
+}
+
+#[test]
+fn acknowledgements_from_before_going_back_save_retransmissions() {
+    // Packets had been reordered: the NACK is a false alarm.
+    sender(
+        with(LOSSY),
+        4,
+        &[(0, Sends("0 1 2 3")), (24, Nack(1, 2)), (24, Ack(3)), (24, Sends("3r")), (48, Ack(4)), (48, Done)],
+    );
+}
+
+#[test]
+fn an_old_nack_is_ignored() {
+    sender(with(LOSSY), 4, &[(0, Sends("0 1 2 3")), (24, Ack(3)), (25, Nack(1, 2)), (25, Sends("")), (25, Waits(344))]);
+}
+
+#[test]
+fn a_second_nack_for_the_packet_that_is_about_to_be_sent_changes_nothing() {
+    sender(with(LOSSY), 3, &[(0, Sends("0 1 2")), (24, Nack(0, 1)), (25, Nack(0, 2)), (25, Sends("0r 1r 2r"))]);
+}
+
+#[test]
+fn silence_sends_everything_again_after_the_timeout() {
+    let sender = sender(
+        with(LOSSY),
+        2,
+        &[
+            (0, Sends("0 1")),
+            (0, Waits(320)),
+            (319, Wake),
+            (319, Sends("")),
+            (320, Wake),
+            (320, Wake),
+            (320, Sends("0r 1r")),
+            (320, Waits(640)),
+            // The timer begins anew with each packet that is acknowledged.
+            (344, Ack(1)),
+            (344, Waits(664)),
+            (664, Wake),
+            (664, Sends("1r")),
+            (690, Ack(2)),
+            (690, Rests),
+        ],
+    );
+    assert_eq!((sender.stats().sent, sender.stats().retransmissions, sender.stats().timeouts), (5, 3, 2));
+}
+
+#[test]
+fn a_cap_limits_what_is_in_flight() {
+    let capped = GoBackNConfig { bdp_cap: Setting::Value(2), ..LOSSY };
+    sender(
+        with(capped),
+        4,
+        &[(0, Sends("0 1")), (24, Ack(1)), (24, Sends("2")), (25, Nack(1, 2)), (25, Sends("1r 2r"))],
+    );
+}
+
+#[test]
+fn without_acknowledgements_a_sender_is_drained_but_never_done() {
+    let sender = sender(
+        with(LOSSLESS),
+        3,
+        &[(0, Sends("0 1 2")), (0, Rests), (25, Nack(1, 2)), (25, Sends("1r 2r")), (26, Sends("")), (26, Rests)],
+    );
+    assert!(sender.is_drained() && !sender.is_done());
+}
+
+#[test]
+fn one_nack_per_gap_until_it_is_filled() {
+    receiver(
+        LOSSY,
+        &[
+            (0, 0, Answer::Ack("accepted", 1)),
+            (1, 2, Answer::Nack("refused", 1)),
+            (2, 3, Answer::Silence("refused")),
+            // The retransmission was lost: what follows it is refused in silence. Only the
+            // sender's timeout helps.
+            (40, 2, Answer::Silence("refused")),
+            (400, 1, Answer::Ack("accepted", 2)),
+            // A new gap is a new NACK.
+            (401, 3, Answer::Nack("refused", 2)),
+            (402, 0, Answer::Ack("duplicate", 2)),
+            (403, 2, Answer::Ack("accepted", 3)),
+        ],
+    );
+}
+
+#[test]
+fn a_nack_for_every_packet() {
+    let config = GoBackNConfig { nack: Nacks::EveryPacket, ..LOSSY };
+    receiver(
+        config,
+        &[(0, 1, Answer::Nack("refused", 0)), (0, 2, Answer::Nack("refused", 0)), (1, 0, Answer::Ack("accepted", 1))],
+    );
+}
+
+#[test]
+fn a_nack_per_interval() {
+    let config = GoBackNConfig { nack: Nacks::Interval(Duration::from_us(4)), ..LOSSY };
+    receiver(
+        config,
+        &[
+            (10, 1, Answer::Nack("refused", 0)),
+            (13, 2, Answer::Silence("refused")),
+            (14, 3, Answer::Nack("refused", 0)),
+            (15, 0, Answer::Ack("accepted", 1)),
+            // Another gap does not wait for the interval of the one before.
+            (16, 2, Answer::Nack("refused", 1)),
+        ],
+    );
+}
+
+#[test]
+fn without_acknowledgements_only_gaps_are_answered() {
+    receiver(
+        LOSSLESS,
+        &[
+            (0, 0, Answer::Silence("accepted")),
+            (1, 2, Answer::Nack("refused", 1)),
+            (2, 0, Answer::Silence("duplicate")),
+        ],
+    );
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let timed = GoBackNConfig { rto: LOSSY.rto, ..LOSSLESS };
+    assert_eq!(timed.check().expect_err("would time out for ever").key, "rto");
+    let capped = GoBackNConfig { bdp_cap: Setting::Value(100), ..LOSSLESS };
+    assert_eq!(capped.check().expect_err("would stop for ever").key, "bdp-cap");
+    let hasty = GoBackNConfig { rto: Setting::Value(Duration::ZERO), ..LOSSY };
+    assert_eq!(hasty.check().expect_err("would never wait").key, "rto");
+    assert_eq!(LOSSY.check(), Ok(()));
+    assert_eq!(LOSSLESS.check(), Ok(()));
+}

@@ -182,19 +182,26 @@ impl Recovery for Send {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
         let before = self.lost();
-        let quick = self.timer.is_quick();
-        let extend = match &mut self.machine {
-            Machine::Paper(paper) => quick && !self.timer.is_few(paper.next() - paper.acked()),
-            Machine::Hls(hls) => hls.timeout(quick),
-        };
-        if extend {
+        let is_too_soon = self.timer.is_quick()
+            && match &mut self.machine {
+                Machine::Paper(paper) => !self.timer.is_few(paper.next() - paper.acked()),
+                Machine::Hls(hls) => hls.timeout(true),
+            };
+        if is_too_soon {
             let until = self.timer.extend();
-            cx.trace(|| Trace::TimeoutExtended { until });
-            return false;
+            // Unless the call comes so late that RTO_high has passed as well.
+            if until > cx.now {
+                cx.trace(|| Trace::TimeoutExtended { until });
+                return false;
+            }
         }
         cx.trace(|| Trace::TimedOut { acked: self.acked() });
-        if let Machine::Paper(paper) = &mut self.machine {
-            paper.on_timeout(cx);
+        match &mut self.machine {
+            Machine::Paper(paper) => paper.on_timeout(cx),
+            // Marks the same packet again if RTO_low did already.
+            Machine::Hls(hls) => {
+                hls.timeout(false);
+            }
         }
         self.timer.restart(cx.now);
         self.note_lost(cx.now, before);

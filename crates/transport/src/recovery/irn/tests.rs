@@ -1,1 +1,432 @@
+use selvedge_units::{Bytes, Duration, Setting};
 
+use super::{IrnConfig, Mode, Timeouts};
+use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Waits, Wake};
+use crate::dialogue::{Answer, receiver, sender, with};
+use crate::recovery::Scheme;
+
+/// IRN without PFC, as in section 4.1, with room for ten packets.
+const IRN: IrnConfig = IrnConfig {
+    mode: Mode::Paper,
+    timeouts: Timeouts::On,
+    rto_low: Duration::from_us(100),
+    rto_low_packets: 3,
+    rto_high: Setting::Value(Duration::from_us(320)),
+    bdp_cap: Setting::Value(10),
+    retransmit_delay: Duration::ZERO,
+    extra_header: Bytes::ZERO,
+    nack_threshold: 1,
+};
+const HLS: IrnConfig = IrnConfig { mode: Mode::Hls, ..IRN };
+
+mod receiving {
+    use super::*;
+
+    #[test]
+    fn every_packet_out_of_order_is_kept_and_answered_with_a_nack() {
+        receiver(
+            IRN,
+            &[
+                (0, 0, Answer::Ack("accepted", 1)),
+                (1, 2, Answer::Nack("accepted", 1)),
+                (2, 4, Answer::Nack("accepted", 1)),
+                // Once more: another NACK.
+                (3, 4, Answer::Nack("duplicate", 1)),
+                (4, 1, Answer::Ack("accepted", 3)),
+                (5, 1, Answer::Ack("duplicate", 3)),
+                (6, 3, Answer::Ack("accepted", 5)),
+                (7, 5, Answer::Ack("accepted", 6)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_packet_beyond_the_window_is_invalid() {
+        receiver(
+            IRN,
+            &[
+                (0, 9, Answer::Nack("accepted", 0)),
+                (1, 10, Answer::Silence("invalid")),
+                (2, 1 << 22, Answer::Silence("invalid")),
+                (3, 0, Answer::Ack("accepted", 1)),
+                (4, 10, Answer::Nack("accepted", 1)),
+            ],
+        );
+    }
+}
+
+mod paper {
+    use super::*;
+
+    #[test]
+    fn only_what_is_lost_is_sent_again() {
+        sender(
+            with(IRN),
+            8,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7")),
+                (24, Ack(1)),
+                // 1 and 3 are lost.
+                (25, Nack(1, 2)),
+                // First the packet at the cumulative acknowledgement; 3 is not known to be lost yet.
+                (25, Sends("1r")),
+                (26, Nack(1, 4)),
+                (26, Sends("3r")),
+                (27, Nack(1, 5)),
+                (28, Nack(1, 6)),
+                (29, Nack(1, 7)),
+                (29, Sends("")),
+                (49, Ack(3)),
+                (49, Sends("")),
+                (50, Ack(8)),
+                (50, Done),
+                (50, Rests),
+            ],
+        );
+    }
+
+    #[test]
+    fn losses_go_first_and_new_packets_follow_during_recovery() {
+        sender(
+            with(IRN),
+            20,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Ack(3)),
+                (24, Sends("10 11 12")),
+                (25, Nack(4, 5)),
+                // 4 again; the cap leaves room for one new packet.
+                (25, Sends("4r 13")),
+                (26, Nack(4, 7)),
+                // 6 is known to be lost now. Retransmissions ignore the cap.
+                (26, Sends("6r")),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_is_proof_of_loss() {
+        sender(
+            with(IRN),
+            6,
+            &[
+                (0, Sends("0 1 2 3 4 5")),
+                // 0, 2, 4 and 5 are lost, so nobody reports 4 and 5.
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 3)),
+                (25, Sends("2r")),
+                // 2 was sent again already.
+                (48, Ack(2)),
+                (48, Sends("")),
+                // 4 was sent before 2 was sent again, and is still missing.
+                (49, Ack(4)),
+                (49, Sends("4r")),
+                (73, Ack(5)),
+                (73, Sends("5r")),
+                (97, Ack(6)),
+                (97, Done),
+            ],
+        );
+    }
+
+    #[test]
+    fn recovery_ends_beyond_the_latest_retransmission() {
+        sender(
+            with(IRN),
+            12,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Nack(1, 2)),
+                (24, Sends("1r 10")),
+                (25, Nack(1, 4)),
+                // Recovery now lasts until 10 is acknowledged.
+                (25, Sends("3r")),
+                (48, Ack(9)),
+                (48, Sends("9r 11")),
+                // 11 was sent after the last retransmission.
+                (72, Ack(11)),
+                (72, Sends("")),
+                (72, Waits(172)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_nack_that_advances_also_begins_recovery() {
+        sender(with(IRN), 4, &[(0, Sends("0 1 2 3")), (24, Nack(2, 3)), (24, Sends("2r"))]);
+    }
+
+    #[test]
+    fn a_nack_beyond_the_recovery_sequence_begins_the_next_recovery() {
+        sender(
+            with(IrnConfig { bdp_cap: Setting::Value(4), ..IRN }),
+            12,
+            &[
+                (0, Sends("0 1 2 3")),
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (48, Ack(4)),
+                (48, Sends("4 5 6 7")),
+                (72, Nack(5, 6)),
+                (72, Sends("5r 8")),
+            ],
+        );
+    }
+
+    #[test]
+    fn reordering_noticed_before_anything_is_sent_again_ends_recovery() {
+        sender(with(IRN), 4, &[(0, Sends("0 1 2 3")), (24, Nack(0, 1)), (24, Ack(2)), (24, Sends(""))]);
+        // But not if a SACK still shows a hole.
+        sender(
+            with(IRN),
+            4,
+            &[(0, Sends("0 1 2 3")), (24, Nack(0, 1)), (24, Nack(0, 3)), (24, Ack(2)), (24, Sends("2r"))],
+        );
+    }
+
+    #[test]
+    fn a_hole_reported_during_the_last_recovery_is_not_forgotten() {
+        sender(
+            with(IRN),
+            8,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7")),
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 7)),
+                // The look-ahead found 2; before it is sent, everything up to 6 turns out to be there.
+                (25, Ack(6)),
+                (25, Sends("6r")),
+                (49, Ack(8)),
+                (49, Done),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_lost_retransmission_waits_for_the_timeout() {
+        sender(
+            with(IRN),
+            5,
+            &[
+                (0, Sends("0 1 2 3 4")),
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 3)),
+                (25, Sends("2r")),
+                (26, Nack(0, 4)),
+                // Both are lost again. Nothing acknowledged them, so the timer runs since 0 us, and
+                // five packets in flight are too many for RTO_low.
+                (26, Waits(100)),
+                (100, Wake),
+                (100, Sends("")),
+                (100, Waits(320)),
+                (320, Wake),
+                // Only holes are sent again: the SACKs were kept.
+                (320, Sends("0r 2r")),
+                (320, Waits(420)),
+                (344, Ack(2)),
+                (344, Waits(444)),
+                (344, Ack(5)),
+                (344, Rests),
+            ],
+        );
+    }
+
+    #[test]
+    fn few_packets_in_flight_wait_for_rto_low_only() {
+        let sender = sender(
+            with(IRN),
+            3,
+            &[
+                (0, Sends("0 1 2")),
+                (99, Wake),
+                (99, Sends("")),
+                (100, Wake),
+                (100, Wake),
+                // Only the first: nothing says that the others are lost.
+                (100, Sends("0r")),
+                (100, Waits(200)),
+                (124, Ack(1)),
+                // A partial acknowledgement.
+                (124, Sends("1r")),
+                (124, Waits(224)),
+                (148, Ack(3)),
+                (148, Rests),
+            ],
+        );
+        assert_eq!(sender.stats().timeouts, 1);
+    }
+
+    #[test]
+    fn the_extension_ends_with_progress() {
+        sender(
+            with(IRN),
+            5,
+            &[
+                (0, Sends("0 1 2 3 4")),
+                (100, Wake),
+                (100, Waits(320)),
+                (150, Ack(1)),
+                (150, Waits(250)),
+                (250, Wake),
+                (250, Waits(470)),
+            ],
+        );
+    }
+
+    #[test]
+    fn without_timeouts_nothing_wakes_it() {
+        let config = IrnConfig { timeouts: Timeouts::Off, ..IRN };
+        sender(with(config), 5, &[(0, Sends("0 1 2 3 4")), (0, Rests), (9_999, Wake), (9_999, Sends(""))]);
+    }
+
+    #[test]
+    fn a_lost_packet_is_fetched_first() {
+        let config = IrnConfig { retransmit_delay: Duration::from_us(2), ..IRN };
+        sender(
+            with(config),
+            12,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Ack(1)),
+                (24, Nack(1, 2)),
+                (24, Nack(1, 4)),
+                // The link need not idle meanwhile.
+                (24, Sends("10")),
+                (24, Waits(26)),
+                (26, Sends("1r")),
+                // The look-ahead after that retransmission found the next, which takes as long.
+                (26, Waits(28)),
+                (28, Sends("3r")),
+                (28, Waits(124)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_threshold_of_nacks_tolerates_reordering() {
+        let config = IrnConfig { nack_threshold: 3, ..IRN };
+        sender(
+            with(config),
+            10,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Nack(0, 1)),
+                (24, Nack(0, 2)),
+                (24, Sends("")),
+                // It was only late: the count begins anew.
+                (25, Ack(3)),
+                (26, Nack(3, 4)),
+                (26, Nack(3, 5)),
+                (26, Sends("")),
+                (26, Nack(3, 7)),
+                (26, Sends("3r 6r")),
+            ],
+        );
+    }
+
+    #[test]
+    fn acknowledgements_that_make_no_sense_are_ignored() {
+        sender(
+            with(IRN),
+            4,
+            &[
+                (0, Sends("0 1 2 3")),
+                // Of packets never sent.
+                (10, Ack(5)),
+                (10, Ack(1 << 23)),
+                // NACKs whose SACK was never sent, is expected itself, or lies far away.
+                (10, Nack(1, 4)),
+                (10, Nack(1, 1)),
+                (10, Nack(1, (1 << 23) - 1)),
+                (10, Sends("")),
+                (10, Waits(110)),
+                (24, Ack(4)),
+                (24, Done),
+            ],
+        );
+    }
+}
+
+mod hls {
+    use super::*;
+
+    #[test]
+    fn a_nack_that_advances_waits_for_the_next() {
+        sender(
+            with(HLS),
+            5,
+            &[(0, Sends("0 1 2 3 4")), (24, Nack(2, 3)), (24, Sends("")), (25, Nack(2, 4)), (25, Sends("2r"))],
+        );
+    }
+
+    #[test]
+    fn a_new_packet_goes_before_a_hole_that_was_not_searched_for() {
+        sender(
+            with(HLS),
+            12,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Ack(1)),
+                (24, Sends("10")),
+                (25, Ack(2)),
+                (25, Nack(2, 3)),
+                (25, Sends("2r 11")),
+                (26, Nack(2, 5)),
+                // There is no new packet left; 4 is found all the same.
+                (26, Sends("4r")),
+            ],
+        );
+    }
+
+    #[test]
+    fn timeouts_are_the_same() {
+        sender(
+            with(HLS),
+            5,
+            &[
+                (0, Sends("0 1 2 3 4")),
+                (100, Wake),
+                (100, Sends("")),
+                (100, Waits(320)),
+                (320, Wake),
+                (320, Sends("0r")),
+                (344, Ack(5)),
+                (344, Done),
+                (344, Rests),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_pending_retransmission_is_fetched_before_anything_else() {
+        let config = IrnConfig { retransmit_delay: Duration::from_us(2), bdp_cap: Setting::Value(6), ..HLS };
+        sender(
+            with(config),
+            12,
+            &[
+                (0, Sends("0 1 2 3 4 5")),
+                (24, Ack(1)),
+                (24, Nack(1, 2)),
+                (24, Sends("")),
+                (24, Waits(26)),
+                (26, Sends("1r 6")),
+            ],
+        );
+    }
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let key = |config: IrnConfig| config.check().expect_err("cannot work").key;
+    assert_eq!(key(IrnConfig { rto_low: Duration::ZERO, ..IRN }), "rto-low");
+    assert_eq!(key(IrnConfig { rto_high: Setting::Value(Duration::from_us(99)), ..IRN }), "rto-high");
+    assert_eq!(key(IrnConfig { rto_high: Setting::Off, ..IRN }), "rto-high");
+    assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(0), ..IRN }), "bdp-cap");
+    assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(1 << 23), ..IRN }), "bdp-cap");
+    assert_eq!(key(IrnConfig { nack_threshold: 0, ..IRN }), "nack-threshold");
+    assert_eq!(key(IrnConfig { nack_threshold: 2, ..HLS }), "nack-threshold");
+    assert_eq!(IRN.check(), Ok(()));
+}

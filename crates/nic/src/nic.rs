@@ -1,0 +1,344 @@
+//! The NIC: queue pairs, arbiter, deadlines.
+//!
+//! Design notes.
+//! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
+//!    its engine wants to send now. It is served one packet and goes to the back: round-robin, as
+//!    the IRN paper's simulator polls its queue pairs (section 4.1).
+//! 2. *Acknowledgements first.* They are made when data arrives and leave before the next data
+//!    packet; they are short and hold up the other side.
+//! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap, the earliest of which
+//!    is `armed`. Moving a deadline later is free: the entry is looked at when it comes up.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
+
+use crate::qp::{Completion, NicStats, Outgoing, RecvQp, SendQp};
+use crate::table::Table;
+
+/// What a NIC needs to know about its world; shared by all NICs of a fabric.
+#[derive(Clone, Debug)]
+pub struct NicParams {
+    /// Payload of a full packet.
+    pub mtu: u16,
+    /// Bytes of a data frame beside its payload.
+    pub header: u16,
+    /// Bytes of an acknowledgement frame.
+    pub ack_frame: u16,
+    /// Bytes that every frame takes on the wire beside itself.
+    pub gap: u16,
+    /// Traffic class of data.
+    pub data_class: u8,
+    /// Traffic class of acknowledgements.
+    pub ack_class: u8,
+    /// Whether data is marked as ECN-capable.
+    pub ecn_capable: bool,
+    /// The engine at the sending end.
+    pub sender: SenderConfig,
+    /// The engine at the receiving end.
+    pub receiver: ReceiverConfig,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handled {
+    /// It was taken in.
+    Taken,
+    /// It was taken in and finished something.
+    Completed(Completion),
+    /// No such queue pair here (any more): dropped.
+    Unknown,
+}
+
+/// One host's NIC.
+#[derive(Debug)]
+pub struct Nic {
+    id: HostId,
+    senders: Vec<Option<SendQp>>,
+    free_senders: Vec<u32>,
+    receivers: Vec<Option<RecvQp>>,
+    free_receivers: Vec<u32>,
+    by_peer: Table,
+    next_qp: QpNumber,
+    ready: VecDeque<u32>,
+    acks: VecDeque<Packet>,
+    deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
+    stats: NicStats,
+}
+
+/// All queue pairs begin here; any value would do.
+const FIRST_PSN: Psn = Psn::new(0);
+
+impl Nic {
+    /// The NIC of host `id`, without queue pairs.
+    pub fn new(id: HostId) -> Self {
+        Self {
+            id,
+            senders: Vec::new(),
+            free_senders: Vec::new(),
+            receivers: Vec::new(),
+            free_receivers: Vec::new(),
+            by_peer: Table::new(),
+            next_qp: QpNumber(0),
+            ready: VecDeque::new(),
+            acks: VecDeque::new(),
+            deadlines: BinaryHeap::new(),
+            stats: NicStats::default(),
+        }
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &NicStats {
+        &self.stats
+    }
+
+    /// Opens a queue pair that sends one message; returns its number and its slot.
+    pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        let mtu = Bytes::new(u64::from(params.mtu));
+        let packets = message.size.pieces(mtu);
+        let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        sender.supply(packets);
+        let qp = self.next_qp;
+        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        let state = SendQp {
+            sender,
+            qp,
+            dst: message.dst,
+            entropy: message.entropy,
+            context: message.context,
+            last: Seq::new(packets - 1),
+            last_payload: (message.size - mtu * (packets - 1)).get() as u16,
+            queued: false,
+            armed: Instant::NEVER,
+        };
+        let slot = put(&mut self.senders, &mut self.free_senders, state);
+        self.refresh(slot, cx.now);
+        (qp, slot)
+    }
+
+    /// Forgets a sending queue pair, finished or not; returns what the caller named it.
+    pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        let state = self.sender_at(slot, qp)?;
+        let (queued, context) = (state.queued, state.context);
+        self.senders[slot as usize] = None;
+        // A slot that still stands in the ready ring is free when it comes up there: it must not
+        // stand there twice.
+        if !queued {
+            self.free_senders.push(slot);
+        }
+        Some(context)
+    }
+
+    /// Expects a message of `size` from the queue pair `qp` of `src`.
+    pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        let state = RecvQp {
+            receiver: Receiver::new(&params.receiver, FIRST_PSN),
+            context,
+            duplicates: 0,
+            missing: size.pieces(Bytes::new(u64::from(params.mtu))),
+        };
+        let slot = put(&mut self.receivers, &mut self.free_receivers, state);
+        self.by_peer.insert(src, qp, slot);
+    }
+
+    /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
+    pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
+        let slot = self.by_peer.remove(src, qp)?;
+        self.free_receivers.push(slot);
+        self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
+    }
+
+    /// Takes in a packet that arrived.
+    #[inline]
+    pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
+        match &packet.repr {
+            Repr::Data(data) => self.on_data(cx, params, packet, data),
+            Repr::Ack(ack) => self.on_ack(cx, packet, ack),
+            // A link's own business; the driver handles it before it gets here.
+            Repr::Pause(_) => Handled::Unknown,
+        }
+    }
+
+    fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
+        let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
+        let Some(state) = self.receivers[slot as usize].as_mut() else { return Handled::Unknown };
+        self.stats.data_received += 1;
+        let reply = state.receiver.on_data(cx, data, packet.ecn == Ecn::Marked);
+        if let Some(ack) = reply.ack {
+            self.acks.push_back(Packet {
+                sent_at: packet.sent_at,
+                src: self.id,
+                dst: packet.src,
+                qp: packet.qp,
+                slot: packet.slot,
+                entropy: !packet.entropy,
+                frame: params.ack_frame,
+                class: params.ack_class,
+                ecn: Ecn::NotCapable,
+                repr: Repr::Ack(ack),
+            });
+        }
+        match reply.verdict {
+            Verdict::Accepted(_) => {
+                self.stats.goodput += u64::from(data.payload);
+                state.missing -= 1;
+                if state.missing == 0 {
+                    return Handled::Completed(Completion::Received {
+                        src: packet.src,
+                        qp: packet.qp,
+                        context: state.context,
+                        duplicates: state.duplicates,
+                    });
+                }
+            }
+            Verdict::Duplicate => {
+                self.stats.duplicates += 1;
+                state.duplicates += 1;
+            }
+            Verdict::Refused | Verdict::Invalid => {}
+        }
+        Handled::Taken
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
+        let (slot, qp) = (packet.slot, packet.qp);
+        let Some(state) = self.sender_at(slot, qp) else { return Handled::Unknown };
+        state.sender.on_ack(cx, ack, packet.sent_at);
+        let context = state.context;
+        let done = state.sender.is_done();
+        self.stats.acks_received += 1;
+        if done {
+            self.close_sender(slot, qp);
+            return Handled::Completed(Completion::Sent { qp, context });
+        }
+        self.refresh(slot, cx.now);
+        Handled::Taken
+    }
+
+    /// Whether something may be ready to send.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        !self.acks.is_empty() || !self.ready.is_empty()
+    }
+
+    /// The next packet for the link. Call while the link is free; bit `i` of `paused` forbids class
+    /// `i`.
+    #[inline]
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8) -> Option<Packet> {
+        if paused & (1 << params.ack_class) == 0
+            && let Some(packet) = self.acks.pop_front()
+        {
+            self.stats.acks_sent += 1;
+            if let Repr::Ack(Ack { kind: AckKind::Nack, .. }) = packet.repr {
+                self.stats.nacks_sent += 1;
+            }
+            return Some(packet);
+        }
+        if paused & (1 << params.data_class) != 0 {
+            return None;
+        }
+        while let Some(slot) = self.ready.pop_front() {
+            let Some(state) = self.senders[slot as usize].as_mut() else {
+                self.free_senders.push(slot); // closed while it stood in the ring
+                continue;
+            };
+            state.queued = false;
+            let (last, last_payload) = (state.last, state.last_payload);
+            let payload = |seq| if seq == last { last_payload } else { params.mtu };
+            let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+            let segment = state.sender.poll_transmit(cx, on_wire);
+            let packet = segment.map(|segment| Packet {
+                sent_at: cx.now,
+                src: self.id,
+                dst: state.dst,
+                qp: state.qp,
+                slot,
+                entropy: state.entropy,
+                frame: payload(segment.seq) + params.header,
+                class: params.data_class,
+                ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+                repr: Repr::Data(Data {
+                    psn: segment.seq.to_psn(FIRST_PSN),
+                    payload: payload(segment.seq),
+                    last: segment.seq == last,
+                    retransmission: segment.retransmission,
+                }),
+            });
+            if let Some(segment) = segment {
+                self.stats.data_sent += 1;
+                self.stats.retransmissions += u64::from(segment.retransmission);
+            }
+            self.refresh(slot, cx.now);
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        None
+    }
+
+    /// When [`Nic::handle_timeout`] wants to be called.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        while let Some(&Reverse((at, slot, qp))) = self.deadlines.peek() {
+            if at > cx.now {
+                break;
+            }
+            self.deadlines.pop();
+            let Some(state) = self.sender_at(slot, qp) else { continue };
+            if state.armed != at {
+                continue; // an earlier entry has taken its place
+            }
+            state.armed = Instant::NEVER;
+            let before = state.sender.stats().timeouts;
+            state.sender.handle_timeout(cx);
+            let timeouts = state.sender.stats().timeouts - before;
+            self.stats.timeouts += u64::from(timeouts);
+            self.refresh(slot, cx.now);
+        }
+    }
+
+    #[inline]
+    fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+        self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
+    }
+
+    /// Puts a queue pair where its engine's wishes say, after anything happened to it.
+    #[inline]
+    fn refresh(&mut self, slot: u32, now: Instant) {
+        let Some(state) = self.senders[slot as usize].as_mut() else { return };
+        let next = state.sender.next(now);
+        if !state.queued && matches!(next, Next::Send(_)) {
+            state.queued = true;
+            self.ready.push_back(slot);
+        }
+        if let Some(at) = state.sender.deadline(next)
+            && at < state.armed
+        {
+            state.armed = at;
+            self.deadlines.push(Reverse((at, slot, state.qp)));
+        }
+    }
+}
+
+/// Stores `state` in a free place.
+fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
+    match free.pop() {
+        Some(slot) => {
+            places[slot as usize] = Some(state);
+            slot
+        }
+        None => {
+            places.push(Some(state));
+            (places.len() - 1) as u32
+        }
+    }
+}

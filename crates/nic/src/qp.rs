@@ -1,0 +1,90 @@
+//! Queue pairs: an engine and what the NIC needs to know about its flow.
+
+use selvedge_transport::{Receiver, Sender};
+use selvedge_units::{Bytes, HostId, Instant, QpNumber, Seq};
+
+/// A message to send: what [`crate::Nic::open_sender`] asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    /// Who shall get it.
+    pub dst: HostId,
+    /// Payload; above zero.
+    pub size: Bytes,
+    /// What ECMP hashes.
+    pub entropy: u32,
+    /// The caller's own name for it, returned on completion.
+    pub context: u32,
+}
+
+/// What a packet finished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completion {
+    /// Everything sent on this queue pair is acknowledged.
+    Sent {
+        /// The queue pair.
+        qp: QpNumber,
+        /// What the caller named it.
+        context: u32,
+    },
+    /// Everything expected on this queue pair has arrived.
+    Received {
+        /// Who sent it.
+        src: HostId,
+        /// The queue pair.
+        qp: QpNumber,
+        /// What the caller named it.
+        context: u32,
+        /// Arrivals of data that had arrived before.
+        duplicates: u32,
+    },
+}
+
+/// What a NIC has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NicStats {
+    /// Data packets put on the wire, retransmissions included.
+    pub data_sent: u64,
+    /// Of these, how many had been sent before.
+    pub retransmissions: u64,
+    /// Acknowledgements put on the wire.
+    pub acks_sent: u64,
+    /// Of these, negative ones.
+    pub nacks_sent: u64,
+    /// Data packets that arrived for a queue pair known here.
+    pub data_received: u64,
+    /// Of these, how many carried data that had arrived before.
+    pub duplicates: u64,
+    /// Acknowledgements that arrived for a queue pair known here.
+    pub acks_received: u64,
+    /// Payload bytes accepted for the first time.
+    pub goodput: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// The sending end of a queue pair.
+#[derive(Debug)]
+pub(crate) struct SendQp {
+    pub(crate) sender: Sender,
+    pub(crate) qp: QpNumber,
+    pub(crate) dst: HostId,
+    pub(crate) entropy: u32,
+    pub(crate) context: u32,
+    /// Index of the last packet, whose payload may be short.
+    pub(crate) last: Seq,
+    pub(crate) last_payload: u16,
+    /// Whether it stands in the ready ring.
+    pub(crate) queued: bool,
+    /// The earliest entry in the timer heap that speaks of this queue pair.
+    pub(crate) armed: Instant,
+}
+
+/// The receiving end of a queue pair.
+#[derive(Debug)]
+pub(crate) struct RecvQp {
+    pub(crate) receiver: Receiver,
+    pub(crate) context: u32,
+    pub(crate) duplicates: u32,
+    /// Packets that have not arrived yet.
+    pub(crate) missing: u64,
+}

@@ -1,0 +1,268 @@
+//! Loss by configuration.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use selvedge_units::{Chance, Domain, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::{Direction, Lane, LinkSelector, LossProcess};
+use crate::topology::Graph;
+use crate::{ConfigError, Library};
+
+/// Packets that some links lose.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LossConfig {
+    /// Which links.
+    pub link: LinkSelector,
+    /// Which of their directions.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Which packets.
+    #[serde(default)]
+    pub packets: Affected,
+    /// How it is decided. Each direction of each link decides on its own, and for each kind of packet
+    /// separately, so that the n-th data packet of a direction fares alike in every series, however
+    /// many acknowledgements pass.
+    pub model: LossModel,
+}
+
+/// Which packets a [`LossConfig`] concerns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Affected {
+    /// Packets with payload.
+    Data,
+    /// Acknowledgements, negative ones and congestion notifications.
+    Ack,
+    /// PFC frames.
+    Pause,
+    /// All of these.
+    #[default]
+    All,
+}
+
+/// The kinds of packets that are counted separately.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacketKind {
+    /// With payload.
+    Data = 0,
+    /// Acknowledgements, negative ones and congestion notifications.
+    Ack = 1,
+    /// PFC frames.
+    Pause = 2,
+}
+
+/// How losses are decided.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossModel {
+    /// Each packet independently.
+    Random(RandomLoss),
+    /// In bursts of a mean length.
+    Bursty(Bursty),
+    /// In two states with a loss rate each.
+    GilbertElliott(GilbertElliott),
+    /// The packets with given numbers.
+    Trace(DropList),
+}
+
+/// Parameters of [`LossModel::Random`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RandomLoss {
+    /// How likely a packet is lost.
+    pub rate: Chance,
+}
+
+/// Parameters of [`LossModel::Bursty`]: a Gilbert-Elliott channel that loses every packet in its bad
+/// state and none in its good one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Bursty {
+    /// Mean number of packets that are lost in a row, at least 1.
+    pub mean_burst: f64,
+    /// How likely a packet is lost, in the long run; at most `mean-burst / (mean-burst + 1)`.
+    pub rate: Chance,
+}
+
+/// Parameters of [`LossModel::GilbertElliott`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GilbertElliott {
+    /// How likely the channel turns bad after a packet in the good state.
+    pub good_to_bad: Chance,
+    /// How likely the channel turns good after a packet in the bad state.
+    pub bad_to_good: Chance,
+    /// How likely a packet is lost in the good state.
+    #[serde(default)]
+    pub loss_in_good: Chance,
+    /// How likely a packet is lost in the bad state.
+    #[serde(default = "always")]
+    pub loss_in_bad: Chance,
+}
+
+/// Parameters of [`LossModel::Trace`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropList {
+    /// Numbers of the lost packets, in any order: 0 is the first of its kind on a direction of a link.
+    Drops(Vec<u64>),
+    /// A file with such numbers.
+    Path(String),
+}
+
+/// What every link loses.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LossPlan {
+    lanes: BTreeMap<Lane, LaneLoss>,
+}
+
+/// What one direction of one link loses.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LaneLoss {
+    /// By kind of packet; several rules may apply.
+    processes: [Vec<LossProcess>; 3],
+}
+
+impl LossPlan {
+    /// The loss that `rules` and the links of `graph` themselves ([`Link::loss`]) ask for.
+    ///
+    /// # Errors
+    /// A selector that selects nothing, or a model that cannot be; keys are as "\[1\].model.bursty.rate".
+    ///
+    /// [`Link::loss`]: crate::topology::Link::loss
+    pub fn new(graph: &Graph, rules: &[LossConfig], seed: u64, library: &dyn Library) -> Result<Self, ConfigError> {
+        let mut plan = Self::default();
+        for (n, link) in (0..).zip(&graph.links).filter(|(_, link)| !link.loss.is_never()) {
+            let lanes = [true, false].map(|from_a| Lane { link: n, from_a });
+            let rate = link.loss;
+            plan.add(&lanes, Affected::All, &move |rng| LossProcess::random(rate, rng), seed, 0);
+        }
+        // Rule 0 is the topology's.
+        for (n, rule) in rules.iter().enumerate() {
+            let within = |error: ConfigError| error.within(&format!("[{n}]"));
+            let lanes = rule.link.lanes(graph, rule.direction).map_err(within)?;
+            let process = rule.model.process(library).map_err(|error| within(error.within("model")))?;
+            plan.add(&lanes, rule.packets, &*process, seed, n as u64 + 1);
+        }
+        Ok(plan)
+    }
+    /// Whether nothing is ever lost.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+    /// What `lane` loses; `None`: nothing.
+    pub fn lane(&self, lane: Lane) -> Option<&LaneLoss> {
+        self.lanes.get(&lane)
+    }
+    /// All lanes that lose something.
+    pub fn lanes(&self) -> impl Iterator<Item = (Lane, &LaneLoss)> {
+        self.lanes.iter().map(|(lane, loss)| (*lane, loss))
+    }
+
+    fn add(&mut self, lanes: &[Lane], affected: Affected, process: &Process, seed: u64, rule: u64) {
+        for &lane in lanes {
+            for kind in affected.kinds() {
+                // Lanes take 24 bits (at most 2^22 links), kinds 2.
+                let entity = rule << 32 | (*kind as u64) << 28 | lane.index() as u64;
+                let rng = Rng::stream(seed, Domain::LinkLoss, entity);
+                self.lanes.entry(lane).or_default().processes[*kind as usize].push(process(rng));
+            }
+        }
+    }
+}
+
+impl LaneLoss {
+    /// Whether the next packet of this kind is lost. To be asked once per packet.
+    pub fn lost(&mut self, kind: PacketKind) -> bool {
+        // All rules count every packet, whatever the others say.
+        self.processes[kind as usize].iter_mut().fold(false, |lost, process| process.lost() | lost)
+    }
+}
+
+impl Affected {
+    const fn kinds(self) -> &'static [PacketKind] {
+        match self {
+            Self::Data => &[PacketKind::Data],
+            Self::Ack => &[PacketKind::Ack],
+            Self::Pause => &[PacketKind::Pause],
+            Self::All => &[PacketKind::Data, PacketKind::Ack, PacketKind::Pause],
+        }
+    }
+}
+
+/// Makes a process from its random stream.
+type Process = dyn Fn(Rng) -> LossProcess;
+
+impl LossModel {
+    fn process(&self, library: &dyn Library) -> Result<Box<Process>, ConfigError> {
+        match self {
+            &Self::Random(RandomLoss { rate }) => Ok(Box::new(move |rng| LossProcess::random(rate, rng))),
+            Self::Bursty(bursty) => {
+                bursty.channel().map(GilbertElliott::process).map_err(|error| error.within("bursty"))
+            }
+            Self::GilbertElliott(channel) => Ok(channel.process()),
+            Self::Trace(list) => {
+                let drops = list.drops(library).map_err(|error| error.within("trace"))?;
+                Ok(Box::new(move |_| LossProcess::listed(drops.clone())))
+            }
+        }
+    }
+}
+
+impl Bursty {
+    /// Of a burst of mean length B follows 1/B as the chance of its end, and of the rate L the chance
+    /// of its beginning: L = p / (p + 1/B).
+    fn channel(self) -> Result<GilbertElliott, ConfigError> {
+        let (burst, rate) = (self.mean_burst, self.rate.as_f64());
+        if !(burst >= 1.0 && burst.is_finite()) {
+            return Err(ConfigError::new("mean-burst", format!("found {burst}, but a burst has at least one packet")));
+        }
+        let begin = if rate < 1.0 { rate / (burst * (1.0 - rate)) } else { f64::INFINITY };
+        match (Chance::from_f64(begin), Chance::from_f64(1.0 / burst)) {
+            (Some(good_to_bad), Some(bad_to_good)) => Ok(GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_in_good: Chance::NEVER,
+                loss_in_bad: Chance::ALWAYS,
+            }),
+            _ => Err(ConfigError::new(
+                "rate",
+                format!(
+                    "bursts of {burst} packets with one packet between them lose {:.4} at most, found {rate}",
+                    burst / (burst + 1.0)
+                ),
+            )),
+        }
+    }
+}
+
+impl GilbertElliott {
+    fn process(self) -> Box<Process> {
+        Box::new(move |rng| {
+            LossProcess::gilbert_elliott(self.good_to_bad, self.bad_to_good, self.loss_in_good, self.loss_in_bad, rng)
+        })
+    }
+}
+
+impl DropList {
+    fn drops(&self, library: &dyn Library) -> Result<Arc<[u64]>, ConfigError> {
+        let mut drops = match self {
+            Self::Drops(drops) => drops.clone(),
+            Self::Path(path) => library.drops(path).map_err(|error| error.within("path"))?,
+        };
+        drops.sort();
+        drops.dedup();
+        Ok(drops.into())
+    }
+}
+
+fn always() -> Chance {
+    Chance::ALWAYS
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+//! From a configuration to partitions that can run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_nic::NicParams;
+use selvedge_telemetry::{PortInfo, PortKind};
+use selvedge_transport::Scheme;
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
+
+use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
+use super::schedule::Schedule;
+use crate::config::{BufferConfig, NicConfig, SimConfig};
+use crate::error::{ConfigError, Library};
+use crate::fault::{LossPlan, link_events};
+use crate::net::forward::Forwarding;
+use crate::net::host::Host;
+use crate::net::pool::Pool;
+use crate::net::port::{Egress, Ingress, PortExtra};
+use crate::net::queue::{Line, Queue};
+use crate::net::switch::{NOT_A_LEAF, Switch};
+use crate::topology::{Graph, Link, Node, Paths, Ports, Routes};
+use crate::workload::BuildEnv;
+
+/// A fabric ready to run.
+pub(crate) struct Built {
+    pub(crate) partitions: Vec<Partition>,
+    /// Partition and local number of each port.
+    pub(crate) places: Vec<(u16, u32)>,
+    /// Failures and repairs, latest first.
+    pub(crate) changes: Vec<Change>,
+    /// The smallest delay of any link.
+    pub(crate) lookahead: Duration,
+}
+
+/// Links that go down or come back at one time, and the routes after that.
+pub(crate) struct Change {
+    pub(crate) at: Instant,
+    /// Ports (both ends of each link) and whether they are down from now on.
+    pub(crate) ports: Vec<(PortId, bool)>,
+    pub(crate) forwarding: Option<Arc<Forwarding>>,
+}
+
+/// Numbers of ports over the whole fabric: hosts first, then switch by switch.
+struct Numbering {
+    ports: Ports,
+    /// First port of each switch.
+    first: Vec<u32>,
+    total: u32,
+}
+
+impl Numbering {
+    fn new(graph: &Graph) -> Self {
+        let ports = Ports::new(graph);
+        let mut total = graph.hosts.len() as u32;
+        let mut first = Vec::with_capacity(graph.switches.len());
+        for switch in (0..graph.switches.len() as u32).map(SwitchId) {
+            first.push(total);
+            total += ports.of(switch).len() as u32;
+        }
+        Self { ports, first, total }
+    }
+
+    /// The ports at both ends of each link, `a` first.
+    fn of_links(&self, graph: &Graph) -> Vec<[PortId; 2]> {
+        let mut next = self.first.clone();
+        let mut port_of = |node: Node| match node {
+            Node::Host(host) => PortId(host.0),
+            Node::Switch(switch) => {
+                let port = next[switch.index()];
+                next[switch.index()] += 1;
+                PortId(port)
+            }
+        };
+        graph.links.iter().map(|link| [port_of(link.a), port_of(link.b)]).collect()
+    }
+}
+
+/// What each port of the fabric is, by its number.
+pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
+    let numbering = Numbering::new(graph);
+    let kind = |node: Node| match node {
+        Node::Host(_) => PortKind::Host,
+        Node::Switch(switch) => PortKind::Switch { tier: graph.switches[switch.index()].tier },
+    };
+    let mut infos: Vec<Option<PortInfo>> = vec![None; numbering.total as usize];
+    for (link, [a, b]) in graph.links.iter().zip(numbering.of_links(graph)) {
+        for (id, node, peer_id, peer) in [(a, link.a, b, link.b), (b, link.b, a, link.a)] {
+            infos[id.index()] = Some(PortInfo {
+                id,
+                node: graph.name(node).to_owned(),
+                peer: graph.name(peer).to_owned(),
+                peer_id,
+                kind: kind(node),
+                peer_kind: kind(peer),
+                rate: link.rate,
+            });
+        }
+    }
+    infos.into_iter().flatten().collect()
+}
+
+/// Which partition each node goes to: whole units, in order, about equally many ports each.
+struct Cut {
+    hosts: Vec<u16>,
+    switches: Vec<u16>,
+    count: usize,
+}
+
+impl Cut {
+    fn new(graph: &Graph, ports: &Ports, wanted: usize) -> Self {
+        let units = graph.hosts.iter().map(|host| host.unit).chain(graph.switches.iter().map(|switch| switch.unit));
+        let units = units.max().map_or(1, |last| last as usize + 1);
+        let mut weight = vec![0usize; units];
+        for host in &graph.hosts {
+            weight[host.unit as usize] += 1;
+        }
+        for (id, switch) in (0..).map(SwitchId).zip(&graph.switches) {
+            weight[switch.unit as usize] += ports.of(id).len();
+        }
+        let count = wanted.min(weight.iter().filter(|&&weight| weight > 0).count()).max(1);
+        let total: usize = weight.iter().sum();
+        let mut before = 0;
+        let of_unit: Vec<u16> = weight
+            .iter()
+            .map(|weight| {
+                // The partition in which the unit's middle falls.
+                let middle = before + weight / 2;
+                before += weight;
+                (middle * count / total.max(1)).min(count - 1) as u16
+            })
+            .collect();
+        Self {
+            hosts: graph.hosts.iter().map(|host| of_unit[host.unit as usize]).collect(),
+            switches: graph.switches.iter().map(|switch| of_unit[switch.unit as usize]).collect(),
+            count,
+        }
+    }
+}
+
+/// Builds the fabric, cut into at most `wanted` partitions.
+pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) -> Result<Built, ConfigError> {
+    let graph = Arc::new(config.graph.clone());
+    graph.check()?;
+    let routes = Arc::new(Routes::new(&graph, &[]));
+    let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
+    let numbering = Numbering::new(&graph);
+    let link_ports = numbering.of_links(&graph);
+    let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
+
+    let framing = config.nic.framing(&config.transport);
+    let workload = config.workload.build(&BuildEnv {
+        graph: &graph,
+        routes: &routes,
+        seed: config.seed,
+        library,
+        framing,
+        measure: config.measure,
+        stop_flows: config.stop.flows,
+    })?;
+    // Triggers act at once, wherever the flow that they release begins.
+    let wanted = if workload.triggers.is_empty() { wanted } else { 1 };
+    let cut = Cut::new(&graph, &numbering.ports, wanted);
+
+    let fabric = Arc::new(fabric(config, &graph, &routes, paths, &cut, lookahead)?);
+    let forwarding = Arc::new(forwarding(&routes)?);
+    let mut partitions = Vec::with_capacity(cut.count);
+    for index in 0..cut.count {
+        partitions.push(Partition {
+            index: index as u16,
+            fabric: Arc::clone(&fabric),
+            forwarding: Arc::clone(&forwarding),
+            schedule: schedule_for(&graph, config, cut.count),
+            now: Instant::ZERO,
+            pool: Pool::new(),
+            egress: Vec::new(),
+            ingress: Vec::new(),
+            extras: Vec::new(),
+            lines: Vec::new(),
+            queues: Vec::new(),
+            switches: Vec::new(),
+            hosts: Vec::new(),
+            outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
+            workload: workload.clone(),
+            next_arrival: None,
+            later: BTreeMap::new(),
+            closing: false,
+            rows: Vec::new(),
+            tally: Tally::default(),
+            events: 0,
+            flows_started: 0,
+            flows_finished: 0,
+            flows_closed: 0,
+        });
+    }
+    let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
+    connect(&mut partitions, &link_ports, &places);
+    for (lane, loss) in
+        LossPlan::new(&graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()
+    {
+        // The process belongs to the receiving end.
+        let [a, b] = link_ports[lane.link as usize];
+        let (partition, at) = places[if lane.from_a { b } else { a }.index()];
+        let partition = &mut partitions[partition as usize];
+        partition.extras[at as usize].loss = Some(loss.clone());
+        partition.ingress[at as usize].rare_arrivals = true;
+    }
+    for partition in &mut partitions {
+        partition.lay_lines();
+        partition.open_workload();
+    }
+    let changes = changes(config, &graph, &link_ports)?;
+    Ok(Built { partitions, places, changes, lookahead })
+}
+
+fn forwarding(routes: &Routes) -> Result<Forwarding, ConfigError> {
+    Forwarding::new(routes).ok_or_else(|| {
+        ConfigError::new(
+            "topology",
+            "a switch has more than 4,095 equal paths to some host: give it fewer parallel links",
+        )
+    })
+}
+
+/// What all partitions share.
+fn fabric(
+    config: &SimConfig,
+    graph: &Arc<Graph>,
+    routes: &Routes,
+    paths: Paths,
+    cut: &Cut,
+    lookahead: Duration,
+) -> Result<Fabric, ConfigError> {
+    let classes = Classes::of(&config.nic);
+    let pfc = &config.switch.pfc;
+    let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
+    let frame_limit = config.nic.mtu + config.nic.data_header(&config.transport);
+    if frame_limit.get() > u64::from(u16::MAX) {
+        return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
+    }
+    let mut next_local = vec![0; cut.count];
+    let home = cut.hosts.iter().map(|&partition| {
+        let local = next_local[partition as usize];
+        next_local[partition as usize] += 1;
+        (partition, local)
+    });
+    let hosts = (0..graph.hosts.len() as u32).map(HostId);
+    Ok(Fabric {
+        nic: NicParams {
+            mtu: config.nic.mtu.get() as u16,
+            header: config.nic.data_header(&config.transport).get() as u16,
+            ack_frame: config.nic.ack_frame.get() as u16,
+            gap: config.nic.gap.get() as u16,
+            data_class: classes.data,
+            ack_class: classes.ack,
+            ecn_capable: config.switch.ecn.enabled,
+            sender: config.transport.sender(&config.nic),
+            receiver: config.transport.receiver(),
+        },
+        buffer: config.switch.buffer,
+        lossless: if pfc.enabled { classes.bits(&pfc.classes) } else { 0 },
+        shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
+        xon_gap: value(pfc.xon_gap),
+        quanta: pfc.quanta,
+        ecn: config.switch.ecn,
+        gap: config.nic.gap.get(),
+        full_frame: frame_limit.get(),
+        ack_frame: config.nic.ack_frame.get(),
+        classes: classes.count,
+        attachment: hosts
+            .map(|host| Attachment {
+                leaf: routes.leaf_of(host).map_or(u32::MAX, |leaf| leaf as u32),
+                port: routes.down_port(host),
+            })
+            .collect(),
+        home: home.collect(),
+        lookahead,
+        unacknowledged: !config.transport.recovery.acknowledges(),
+        seed: config.seed,
+        graph: Arc::clone(graph),
+        paths,
+        framing: config.nic.framing(&config.transport),
+    })
+}
+
+/// Priorities in use, as packets carry them inside the fabric: 0 for the lowest.
+struct Classes {
+    data: u8,
+    ack: u8,
+    count: u32,
+    priorities: Vec<u8>,
+}
+
+impl Classes {
+    fn of(nic: &NicConfig) -> Self {
+        let mut priorities = vec![nic.data_class, nic.ack_class];
+        priorities.sort_unstable();
+        priorities.dedup();
+        let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
+        Self { data: index(nic.data_class), ack: index(nic.ack_class), count: priorities.len() as u32, priorities }
+    }
+
+    /// Bit per class whose priority is listed.
+    fn bits(&self, listed: &[u8]) -> u8 {
+        let listed = (0u8..).zip(&self.priorities).filter(|(_, priority)| listed.contains(priority));
+        listed.fold(0, |bits, (class, _)| bits | 1 << class)
+    }
+}
+
+/// A schedule that fits the partition's share of the fabric's traffic.
+fn schedule_for(graph: &Graph, config: &SimConfig, partitions: usize) -> Schedule {
+    let frame = config.nic.mtu + config.nic.header + config.nic.gap;
+    let reach = graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max();
+    // Half of all links busy with full frames in both directions; one event in four is odd.
+    let per_us = |link: &Link| 1_000_000 / 4 / link.rate.time_for(frame).as_ps().max(1);
+    let events_per_us: u64 = graph.links.iter().map(per_us).sum();
+    Schedule::tuned(reach.unwrap_or(1), events_per_us / partitions as u64)
+}
+
+/// Gives every partition its hosts, switches and ports, in the order of their global numbers.
+/// Returns partition and local number of each port.
+fn populate(
+    partitions: &mut [Partition],
+    config: &SimConfig,
+    graph: &Graph,
+    routes: &Routes,
+    numbering: &Numbering,
+    cut: &Cut,
+) -> Vec<(u16, u32)> {
+    let mut places = vec![(0, 0); numbering.total as usize];
+    let mut add_port = |partition: &mut Partition, id: PortId, link: &Link, is_host: bool, owner: u32| {
+        let at = partition.egress.len() as u32;
+        places[id.index()] = (partition.index, at);
+        partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
+        partition.ingress.push(Ingress::new(is_host, owner));
+        let marking = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
+        partition.extras.push(PortExtra::new(id, link.rate, marking));
+        let classes = partition.fabric.classes as usize;
+        partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
+        at
+    };
+    for host in (0..graph.hosts.len() as u32).map(HostId) {
+        let partition = &mut partitions[cut.hosts[host.index()] as usize];
+        let link = &graph.links[numbering.ports.of_host(host).link as usize];
+        let port = add_port(partition, PortId(host.0), link, true, partition.hosts.len() as u32);
+        partition.hosts.push(Host::new(host, port));
+    }
+    for id in (0..graph.switches.len() as u32).map(SwitchId) {
+        let partition = &mut partitions[cut.switches[id.index()] as usize];
+        let ports = numbering.ports.of(id);
+        let owner = partition.switches.len() as u32;
+        let first_port = partition.egress.len() as u32;
+        for (offset, port) in (0..).zip(ports) {
+            let link = &graph.links[port.link as usize];
+            let global = PortId(numbering.first[id.index()] + offset);
+            let at = add_port(partition, global, link, false, owner);
+            set_thresholds(&mut partition.ingress[at as usize], link, config);
+        }
+        let inputs = match config.switch.buffer {
+            BufferConfig::InputQueued(_) => ports.len() as u32,
+            BufferConfig::SharedBuffer(_) => 1,
+        };
+        let first_queue = partition.queues.len() as u32;
+        let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;
+        partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
+        let shared_total = match config.switch.buffer {
+            BufferConfig::InputQueued(_) => 0,
+            BufferConfig::SharedBuffer(shared) => {
+                shared.total.get().saturating_sub(partition.fabric.shared_headroom * ports.len() as u64)
+            }
+        };
+        partition.switches.push(Switch {
+            id,
+            leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
+            first_port,
+            ports: ports.len() as u32,
+            first_queue,
+            inputs,
+            salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) as u32,
+            shared_used: 0,
+            shared_total,
+        });
+    }
+    places
+}
+
+/// Fixed thresholds of an input with a buffer of its own.
+fn set_thresholds(port: &mut Ingress, link: &Link, config: &SimConfig) {
+    let BufferConfig::InputQueued(own) = config.switch.buffer else { return };
+    let Some(buffer) = own.per_port.resolve(|| None) else { return };
+    port.limit = buffer.get();
+    if config.switch.pfc.enabled {
+        let headroom = config.switch.pfc.headroom_on(link.rate, link.delay, &config.nic);
+        port.xoff = buffer.saturating_sub(headroom).get();
+    }
+}
+
+/// Tells each port who is at the other end.
+fn connect(partitions: &mut [Partition], link_ports: &[[PortId; 2]], places: &[(u16, u32)]) {
+    for &[a, b] in link_ports {
+        for (from, to) in [(a, b), (b, a)] {
+            let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
+            let port = &mut partitions[partition as usize].egress[at as usize];
+            (port.peer_partition, port.peer) = (peer_partition, peer);
+        }
+    }
+}
+
+/// Links that fail or come back, and the routes that all switches use from then on: rerouting takes no
+/// time, packets under way are lost.
+fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> {
+    let events = link_events(graph, &config.failures).map_err(|error| error.within("failures"))?;
+    let mut down = vec![false; graph.links.len()];
+    let mut changes = Vec::new();
+    for together in events.chunk_by(|a, b| a.at == b.at) {
+        let mut ports = Vec::new();
+        for event in together {
+            down[event.link as usize] = !event.up;
+            ports.extend(link_ports[event.link as usize].map(|port| (port, !event.up)));
+        }
+        let forwarding = Some(Arc::new(forwarding(&Routes::new(graph, &down))?));
+        changes.push(Change { at: together[0].at, ports, forwarding });
+    }
+    changes.reverse();
+    Ok(changes)
+}

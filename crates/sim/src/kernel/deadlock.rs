@@ -1,0 +1,149 @@
+//! Runs that would never end: PFC deadlocks, and traffic that goes round without getting anywhere.
+//!
+//! A paused port waits until the switch at its other end has room; that switch has room when the
+//! packets that came from the port leave through its outputs; which may be paused themselves. If
+//! that leads back to the first port, and none of the ports on the way has sent anything since the
+//! last look, nothing will ever move again.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use selvedge_telemetry::{Deadlock, PausedHop};
+use selvedge_units::{Bytes, Duration, Instant, PortId};
+
+use super::partition::Partition;
+use crate::topology::Node;
+
+/// How often to look.
+const INTERVAL: Duration = Duration::from_ms(1);
+
+/// Looks at the whole fabric from time to time.
+pub(crate) struct Watch {
+    next: Instant,
+    /// Frames sent by each paused port at the last look.
+    frames: BTreeMap<PortId, u64>,
+    /// Payload accepted so far, and since when it has been that much.
+    goodput: u64,
+    since: Instant,
+    stall: Duration,
+}
+
+/// Why a run has to end.
+pub(crate) struct Verdict {
+    /// The cycle, if it is one; else nothing has arrived for too long.
+    pub(crate) deadlock: Option<Deadlock>,
+}
+
+/// A port in the fabric: its partition and its number there.
+type Place = (usize, u32);
+
+impl Watch {
+    pub(crate) fn new(stall: Duration) -> Self {
+        Self { next: Instant::ZERO + INTERVAL, frames: BTreeMap::new(), goodput: 0, since: Instant::ZERO, stall }
+    }
+
+    pub(crate) fn next_check(&self) -> Instant {
+        self.next
+    }
+
+    pub(crate) fn check<P: Deref<Target = Partition>>(&mut self, now: Instant, partitions: &[P]) -> Option<Verdict> {
+        self.next = now + INTERVAL;
+        let goodput = partitions.iter().flat_map(|p| &p.hosts).map(|host| host.nic.stats().goodput).sum();
+        let waiting =
+            partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
+        if goodput != self.goodput || !waiting {
+            self.goodput = goodput;
+            self.since = now;
+        }
+        if let Some(cycle) = self.find_cycle(partitions) {
+            let deadlock = Deadlock { at: now, since: now - INTERVAL, cycle };
+            return Some(Verdict { deadlock: Some(deadlock) });
+        }
+        (now.since(self.since) >= self.stall).then_some(Verdict { deadlock: None })
+    }
+
+    /// A cycle of ports that wait for each other and have not moved since the last look.
+    fn find_cycle<P: Deref<Target = Partition>>(&mut self, partitions: &[P]) -> Option<Vec<PausedHop>> {
+        let mut frames = BTreeMap::new();
+        let mut stuck = BTreeMap::new();
+        for (index, partition) in partitions.iter().enumerate() {
+            for (at, port) in (0..).zip(&partition.egress) {
+                // What waits and may not leave.
+                if port.waiting & port.paused == 0 || port.is_host {
+                    continue;
+                }
+                let id = partition.extras[at as usize].id;
+                // Pause frames still leave through a paused port; they move nothing.
+                let sent = port.frames - partition.extras[at as usize].pause_frames;
+                frames.insert(id, sent);
+                if self.frames.get(&id) == Some(&sent) {
+                    stuck.insert((index, at), ());
+                }
+            }
+        }
+        self.frames = frames;
+        // Depth-first search; a place is left for good once nothing beyond it leads to a cycle.
+        let mut left: BTreeMap<Place, ()> = BTreeMap::new();
+        for &start in stuck.keys() {
+            let mut path: Vec<(Place, Vec<Place>)> = vec![(start, waits_for(start, partitions))];
+            while let Some((place, options)) = path.last_mut() {
+                let place = *place;
+                match options.pop() {
+                    Some(next) if !stuck.contains_key(&next) || left.contains_key(&next) => {}
+                    Some(next) => {
+                        if let Some(begin) = path.iter().position(|(on_path, _)| *on_path == next) {
+                            return Some(path[begin..].iter().map(|(place, _)| describe(*place, partitions)).collect());
+                        }
+                        path.push((next, waits_for(next, partitions)));
+                    }
+                    None => {
+                        left.insert(place, ());
+                        path.pop();
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The outputs that hold packets which came from the paused port `place`.
+fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> Vec<Place> {
+    let port = &partitions[index].egress[at as usize];
+    let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
+    let entry = &there.egress[peer as usize];
+    if entry.is_host {
+        return Vec::new();
+    }
+    let switch = &there.switches[entry.owner as usize];
+    let outputs = switch.first_port..switch.first_port + switch.ports;
+    let holds = |&out: &u32| {
+        (0..there.fabric.classes as u8).any(|class| {
+            let queue = &there.queues[there.queue_of(entry.owner, peer, out, class) as usize];
+            queue.packets(&there.pool).any(|slot| there.pool.get(slot).ingress == peer)
+        })
+    };
+    outputs.filter(holds).map(|out| (port.peer_partition as usize, out)).collect()
+}
+
+fn describe<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> PausedHop {
+    let partition = &partitions[index];
+    let port = &partition.egress[at as usize];
+    let name = |partition: &Partition, at: u32| {
+        let port = &partition.egress[at as usize];
+        let node = if port.is_host {
+            Node::Host(partition.hosts[port.owner as usize].id)
+        } else {
+            Node::Switch(partition.switches[port.owner as usize].id)
+        };
+        partition.fabric.graph.name(node).to_owned()
+    };
+    let classes = partition.fabric.classes as usize;
+    let lines = &partition.lines[at as usize * classes..(at as usize + 1) * classes];
+    PausedHop {
+        port: partition.extras[at as usize].id,
+        node: name(partition, at),
+        paused_by: name(&partitions[port.peer_partition as usize], port.peer),
+        waiting: Bytes::new(lines.iter().map(|line| line.bytes).sum()),
+    }
+}

@@ -1,0 +1,463 @@
+//! A part of the fabric that runs on its own for the length of a window.
+//!
+//! ```text
+//!           Schedule --event--> Partition --packet--> Port --arrival event--> Schedule
+//!                                   |                   \--parcel--> another partition's inbox
+//!                                   \--row--> Observer (after the window)
+//! ```
+//!
+//! A partition owns hosts and switches with all their ports. Entities are numbered within the
+//! partition in the order of their global numbers, so that ties between events fall the same way
+//! however the fabric is cut.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_nic::NicParams;
+use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
+use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
+use selvedge_wire::{Packet, Repr};
+
+use super::schedule::{Event, Schedule};
+use crate::config::{BufferConfig, EcnConfig};
+use crate::fault::PacketKind;
+use crate::net::forward::Forwarding;
+use crate::net::host::{Host, Notice};
+use crate::net::pool::{Pool, Slot};
+use crate::net::port::{Egress, Ingress, PortExtra, Size};
+use crate::net::queue::{Line, Queue};
+use crate::net::switch::Switch;
+use crate::topology::{Framing, Graph, Paths};
+use crate::workload::{FlowSpec, Workload};
+
+/// Kinds of events, in the order in which simultaneous ones are handled.
+pub(crate) mod kind {
+    /// A packet's last bit reaches a port. Payload: its slot.
+    pub(crate) const ARRIVAL: u32 = 0;
+    /// News for a host that travels outside the fabric (connection set-up). Payload: none.
+    pub(crate) const NOTICE: u32 = 1;
+    /// The application hands flows to NICs.
+    pub(crate) const FLOW_START: u32 = 2;
+    /// A port has finished sending and something waits.
+    pub(crate) const PORT_FREE: u32 = 3;
+    /// A host's NIC wants to act.
+    pub(crate) const HOST_WAKE: u32 = 4;
+    /// A pause has to be refreshed, or may have run out.
+    pub(crate) const PAUSE_TIMER: u32 = 5;
+}
+
+/// What all partitions share and nobody changes during a window.
+pub(crate) struct Fabric {
+    pub(crate) nic: NicParams,
+    pub(crate) buffer: BufferConfig,
+    /// Bit per class: lossless.
+    pub(crate) lossless: u8,
+    /// Headroom of each port of a shared buffer.
+    pub(crate) shared_headroom: u64,
+    pub(crate) xon_gap: u64,
+    pub(crate) quanta: u16,
+    pub(crate) ecn: EcnConfig,
+    pub(crate) gap: u64,
+    /// Frames of the usual sizes.
+    pub(crate) full_frame: u64,
+    pub(crate) ack_frame: u64,
+    /// Number of traffic classes in use; packets carry an index below it.
+    pub(crate) classes: u32,
+    /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
+    pub(crate) attachment: Vec<Attachment>,
+    /// Partition and local number of each host.
+    pub(crate) home: Vec<(u16, u32)>,
+    /// The smallest delay of any link: how far a partition may run ahead, and how long notices take.
+    pub(crate) lookahead: Duration,
+    /// Senders get no acknowledgements: receivers notify them outside the fabric.
+    pub(crate) unacknowledged: bool,
+    pub(crate) seed: u64,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) paths: Paths,
+    pub(crate) framing: Framing,
+}
+
+impl Fabric {
+    #[inline]
+    fn size_of(&self, frame: u64) -> Size {
+        if frame == self.full_frame {
+            Size::Full
+        } else if frame == self.ack_frame {
+            Size::Ack
+        } else {
+            Size::Odd
+        }
+    }
+}
+
+/// Where a host hangs.
+#[derive(Clone, Copy)]
+pub(crate) struct Attachment {
+    /// Index of its leaf switch among the leaves; `u32::MAX` where two hosts stand back to back.
+    pub(crate) leaf: u32,
+    /// The leaf's port towards it.
+    pub(crate) port: u16,
+}
+
+/// A packet on its way to another partition.
+pub(crate) struct Parcel {
+    pub(crate) at: Instant,
+    pub(crate) port: u32,
+    pub(crate) packet: Packet,
+}
+
+/// What a partition has for another one at the end of a window.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    pub(crate) parcels: Vec<Parcel>,
+    pub(crate) notices: Vec<(u32, Notice)>,
+}
+
+/// Packets by kind, as `[data, acknowledgement, pause]`.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) drops: [Drops; 3],
+    pub(crate) delivered: [u64; 3],
+    pub(crate) ecn_marks: u64,
+}
+
+/// The index of a packet's kind in a [`Tally`].
+#[inline]
+pub(crate) fn kind_of(packet: &Packet) -> usize {
+    match packet.repr {
+        Repr::Data(_) => 0,
+        Repr::Ack(_) => 1,
+        Repr::Pause(_) => 2,
+    }
+}
+
+/// A part of the fabric.
+pub(crate) struct Partition {
+    pub(crate) index: u16,
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) forwarding: Arc<Forwarding>,
+    pub(crate) schedule: Schedule,
+    pub(crate) now: Instant,
+    pub(crate) pool: Pool,
+    pub(crate) egress: Vec<Egress>,
+    pub(crate) ingress: Vec<Ingress>,
+    pub(crate) extras: Vec<PortExtra>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) switches: Vec<Switch>,
+    pub(crate) hosts: Vec<Host>,
+    /// By destination partition.
+    pub(crate) outboxes: Vec<Outbox>,
+    /// Where flows come from. Every partition has a copy and skips foreign sources.
+    pub(crate) workload: Workload,
+    /// The next flow that begins at a time of its own.
+    pub(crate) next_arrival: Option<FlowSpec>,
+    /// Flows that others have released and whose time has not come.
+    pub(crate) later: BTreeMap<(Instant, u16, u64), FlowSpec>,
+    /// As many flows have begun as shall: the end of one releases no others.
+    pub(crate) closing: bool,
+    pub(crate) rows: Vec<FlowRow>,
+    pub(crate) tally: Tally,
+    pub(crate) events: u64,
+    pub(crate) flows_started: u64,
+    /// Flows whose receiver has everything; counted where they end.
+    pub(crate) flows_finished: u64,
+    /// Flows whose sender knows that; counted where they begin.
+    pub(crate) flows_closed: u64,
+}
+
+impl Partition {
+    /// Handles every event earlier than `end`.
+    pub(crate) fn run_until(&mut self, end: Instant) {
+        let limit = end.as_ps();
+        loop {
+            let (pool, ingress, egress) = (&self.pool, &self.ingress, &self.egress);
+            let upcoming = |event: &Event| {
+                let at = event.entity() as usize;
+                if event.kind() == kind::ARRIVAL {
+                    pool.prefetch(event.payload);
+                    ingress.get(at).map(super::prefetch);
+                } else {
+                    egress.get(at).map(super::prefetch);
+                }
+            };
+            let Some(event) = self.schedule.pop_before(limit, upcoming) else { break };
+            self.now = Instant::from_ps(event.time);
+            self.events += 1;
+            let entity = event.entity();
+            match event.kind() {
+                kind::ARRIVAL => self.on_arrival(entity, event.payload),
+                kind::PORT_FREE => self.on_port_free(entity),
+                kind::HOST_WAKE => self.on_host_wake(entity),
+                kind::NOTICE => self.on_notice(entity),
+                kind::FLOW_START => self.on_flow_start(),
+                _ => self.on_pause_timer(entity),
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Instant, kind: u32, entity: u32, payload: u32) {
+        self.schedule.push(Event::new(at, kind, entity, payload));
+    }
+
+    /// A packet's last bit has reached port `at`.
+    #[inline]
+    fn on_arrival(&mut self, at: u32, slot: Slot) {
+        let port = &mut self.ingress[at as usize];
+        let packet = &self.pool.get(slot).packet;
+        port.digest = fold(port.digest, self.now, packet);
+        let (owner, is_host) = (port.owner, port.is_host);
+        if port.rare_arrivals && self.is_lost(at, slot) {
+            return;
+        }
+        if let Repr::Pause(pause) = self.pool.get(slot).packet.repr {
+            self.take_pause(at, slot, pause);
+        } else if is_host {
+            self.arrive_at_host(owner, at, slot);
+        } else {
+            self.arrive_at_switch(owner, at, slot);
+        }
+    }
+
+    /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
+    #[cold]
+    fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
+        let extra = &mut self.extras[at as usize];
+        let kind = match self.pool.get(slot).packet.repr {
+            Repr::Data(_) => PacketKind::Data,
+            Repr::Ack(_) => PacketKind::Ack,
+            Repr::Pause(_) => PacketKind::Pause,
+        };
+        let mut reason = extra.down.then_some(DropReason::LinkDown);
+        if let Some(loss) = &mut extra.loss
+            && loss.lost(kind)
+        {
+            reason = reason.or(Some(DropReason::LinkLoss));
+        }
+        if let Some(reason) = reason {
+            self.drop_packet(at, slot, reason);
+        }
+        reason.is_some()
+    }
+
+    /// Drops a packet that entered through port `at`.
+    #[cold]
+    pub(crate) fn drop_packet(&mut self, at: u32, slot: Slot, reason: DropReason) {
+        let packet = self.pool.take(slot);
+        self.extras[at as usize].drops += 1;
+        self.tally.drops[kind_of(&packet)].count(reason);
+        let port = &mut self.ingress[at as usize];
+        port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
+    }
+
+    /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
+    #[inline]
+    pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
+        let port = &mut self.egress[at as usize];
+        debug_assert!(port.busy_until <= self.now, "one packet at a time");
+        let frame = u64::from(self.pool.get(slot).packet.frame);
+        port.busy_until = self.now + port.serialisation(frame + self.fabric.gap, || self.extras[at as usize].rate);
+        port.frames += 1;
+        port.bytes += frame;
+        let arrival = port.busy_until + port.delay;
+        let peer = port.peer;
+        let size = self.fabric.size_of(frame);
+        if port.peer_partition == self.index {
+            let line = port.arrival_lines[size as usize];
+            self.schedule.push_line(line, Event::new(arrival, kind::ARRIVAL, peer, slot));
+        } else {
+            let outbox = &mut self.outboxes[port.peer_partition as usize];
+            outbox.parcels.push(Parcel { at: arrival, port: peer, packet: self.pool.take(slot) });
+        }
+        size
+    }
+
+    /// Comes back to port `at` when what it has just begun to send has left.
+    #[inline]
+    pub(crate) fn return_when_free(&mut self, at: u32, size: Size) {
+        let port = &mut self.egress[at as usize];
+        if !port.free_pending {
+            port.free_pending = true;
+            let event = Event::new(port.busy_until, kind::PORT_FREE, at, 0);
+            self.schedule.push_line(port.free_lines[size as usize], event);
+        }
+    }
+
+    /// Makes port `at` serve what waits: now if it is free, else when it will be.
+    #[inline]
+    pub(crate) fn kick(&mut self, at: u32) {
+        let port = &mut self.egress[at as usize];
+        if port.free_pending {
+            return;
+        }
+        if port.busy_until > self.now {
+            port.free_pending = true;
+            let free_at = port.busy_until;
+            self.schedule(free_at, kind::PORT_FREE, at, 0);
+        } else {
+            self.serve(at);
+        }
+    }
+
+    #[inline]
+    fn on_port_free(&mut self, at: u32) {
+        self.egress[at as usize].free_pending = false;
+        self.serve(at);
+    }
+
+    /// Sends the next packet of a free port, if there is one, and comes back when it is free again
+    /// if more waits.
+    fn serve(&mut self, at: u32) {
+        let port = &self.egress[at as usize];
+        if port.pause_due {
+            self.send_pause(at);
+        } else if port.is_host {
+            self.serve_host(port.owner, at);
+        } else {
+            self.serve_switch(at);
+        }
+    }
+
+    /// Takes in what other partitions sent during the window.
+    pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
+        for parcel in inbox.parcels.drain(..) {
+            let slot = self.pool.put(parcel.packet);
+            self.schedule(parcel.at, kind::ARRIVAL, parcel.port, slot);
+        }
+        for (host, notice) in inbox.notices.drain(..) {
+            self.take_notice(host, notice);
+        }
+    }
+
+    /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
+    pub(crate) fn lay_lines(&mut self) {
+        let mut ports_by_delay = BTreeMap::new();
+        let sizes = [(Size::Full, self.fabric.full_frame), (Size::Ack, self.fabric.ack_frame)];
+        let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
+            for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
+                for (size, frame) in sizes {
+                    let free = port.serialisation(frame + self.fabric.gap, || extra.rate);
+                    visit(port, size, free.as_ps(), (free + port.delay).as_ps());
+                }
+            }
+        };
+        each(&mut |_, _, free, arrival| {
+            *ports_by_delay.entry(free).or_insert(0u32) += 1;
+            *ports_by_delay.entry(arrival).or_insert(0u32) += 1;
+        });
+        let mut delays: Vec<_> = ports_by_delay.into_iter().map(|(delay, ports)| (u32::MAX - ports, delay)).collect();
+        delays.sort_unstable();
+        for (_, delay) in delays {
+            self.schedule.line_for(delay);
+        }
+        let schedule = &mut self.schedule;
+        each(&mut |port, size, free, arrival| {
+            port.free_lines[size as usize] = schedule.line_for(free);
+            port.arrival_lines[size as usize] = schedule.line_for(arrival);
+        });
+    }
+
+    /// Whether flows are still to begin by themselves.
+    pub(crate) fn expects_arrivals(&self) -> bool {
+        self.next_arrival.is_some() || !self.later.is_empty()
+    }
+
+    /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
+    pub(crate) fn set_down(&mut self, at: u32, down: bool) {
+        let extra = &mut self.extras[at as usize];
+        if extra.down == down {
+            return;
+        }
+        extra.down = down;
+        let has_loss = extra.loss.is_some();
+        self.ingress[at as usize].rare_arrivals = down || has_loss;
+        let port = &mut self.egress[at as usize];
+        if down {
+            if port.paused != 0 {
+                extra.paused_total += self.now.since(extra.paused_since);
+            }
+            port.paused = u8::MAX;
+            self.flush(at);
+        } else {
+            port.paused = 0;
+            // A pause that the other end was told of ended with the link.
+            self.ingress[at as usize].announced = 0;
+            self.note_pause_due(at);
+            self.kick(at);
+        }
+    }
+
+    /// Drops everything that waits for port `at`.
+    fn flush(&mut self, at: u32) {
+        while self.egress[at as usize].waiting != 0 {
+            let class = self.egress[at as usize].waiting.ilog2();
+            let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+            let slot = line.pop(&mut self.queues, &self.pool);
+            if line.is_empty() {
+                self.egress[at as usize].waiting &= !(1 << class);
+            }
+            let held = self.pool.get(slot);
+            let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
+            let switch = self.egress[at as usize].owner;
+            self.release(switch, ingress, frame);
+            self.drop_packet(ingress, slot, DropReason::LinkDown);
+        }
+    }
+
+    /// Adds this partition's share to the record of a run that ended at `now`.
+    pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
+        self.totals(now, &mut record.ports);
+        for ((port, entry), extra) in self.egress.iter().zip(&self.ingress).zip(&self.extras) {
+            record.packet_hops += port.frames;
+            record.pause_frames += extra.pause_frames;
+            record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
+            // Summed, so that the order of ports and partitions does not matter; mixed with the
+            // port's number, so that two ports do not trade places unseen.
+            record.fingerprint =
+                record.fingerprint.wrapping_add(mix64(entry.digest ^ mix64(u64::from(extra.id.0) + 1)));
+        }
+        for host in &self.hosts {
+            let stats = host.nic.stats();
+            record.data_sent += stats.data_sent;
+            record.retransmissions += stats.retransmissions;
+            record.spurious_retransmissions += stats.duplicates;
+            record.goodput += Bytes::new(stats.goodput);
+            record.timeouts += stats.timeouts;
+            record.nacks_sent += stats.nacks_sent;
+            record.acks_sent += stats.acks_sent;
+        }
+        record.data_delivered += self.tally.delivered[0];
+        record.acks_delivered += self.tally.delivered[1];
+        record.ecn_marks += self.tally.ecn_marks;
+        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
+        for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
+            total.add(mine);
+        }
+        for packet in self.pool.live() {
+            record.in_flight[kind_of(packet)] += 1;
+        }
+        record.events += self.events;
+        record.flows_started += self.flows_started;
+        record.flows_finished += self.flows_finished;
+    }
+
+    /// The local number of a host of this partition.
+    #[inline]
+    pub(crate) fn local_host(&self, host: HostId) -> Option<u32> {
+        let (partition, local) = self.fabric.home[host.index()];
+        (partition == self.index).then_some(local)
+    }
+}
+
+/// Adds an arrival to a port's rolling hash.
+#[inline]
+fn fold(digest: u64, now: Instant, packet: &Packet) -> u64 {
+    let what = match packet.repr {
+        Repr::Data(data) => u64::from(data.psn.get()),
+        Repr::Ack(ack) => u64::from(ack.expected.get()) | u64::from(ack.sack.get()) << 24 | 1 << 63,
+        Repr::Pause(pause) => u64::from(pause.quanta) | 1 << 62,
+    };
+    let flow = u64::from(packet.src.0) << 40 ^ u64::from(packet.qp.0) << 8;
+    (digest.rotate_left(17) ^ now.as_ps().wrapping_add(what)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ flow
+}

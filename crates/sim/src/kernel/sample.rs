@@ -1,0 +1,58 @@
+//! What the ports look like at one time.
+
+use selvedge_telemetry::{PortRow, PortTotals};
+use selvedge_units::{Bytes, Duration, Instant, Rate};
+
+use super::partition::Partition;
+use crate::net::port::{Egress, Sampled};
+
+impl Partition {
+    /// One row per port for the interval that ends at `now`.
+    pub(crate) fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
+        let classes = self.fabric.classes as usize;
+        for (at, extra) in self.extras.iter_mut().enumerate() {
+            let (port, entry) = (&self.egress[at], &self.ingress[at]);
+            let current = Sampled {
+                paused: extra.paused_time(port.paused != 0 && !extra.down, now),
+                busy: busy_time(port, extra.rate, self.fabric.gap, now),
+                drops: extra.drops,
+            };
+            let last = std::mem::replace(&mut extra.sampled, current);
+            let lines = &self.lines[at * classes..(at + 1) * classes];
+            rows.push(PortRow {
+                time: now,
+                port: extra.id,
+                egress_queue: Bytes::new(lines.iter().map(|line| line.bytes).sum()),
+                ingress_buffer: Bytes::new(entry.buffered + entry.in_headroom),
+                paused: current.paused.saturating_sub(last.paused),
+                busy: current.busy.saturating_sub(last.busy),
+                drops: (current.drops - last.drops) as u32,
+            });
+        }
+    }
+
+    /// Totals of the ports up to `now`.
+    pub(crate) fn totals(&self, now: Instant, totals: &mut Vec<PortTotals>) {
+        let classes = self.fabric.classes as usize;
+        for (at, extra) in self.extras.iter().enumerate() {
+            let (port, entry) = (&self.egress[at], &self.ingress[at]);
+            let lines = &self.lines[at * classes..(at + 1) * classes];
+            totals.push(PortTotals {
+                id: extra.id,
+                frames: port.frames,
+                bytes: Bytes::new(port.bytes),
+                paused: extra.paused_time(port.paused != 0 && !extra.down, now),
+                pauses_sent: extra.pauses_sent,
+                egress_peak: Bytes::new(lines.iter().map(|line| line.peak).sum()),
+                ingress_peak: Bytes::new(entry.peak),
+                drops: extra.drops,
+            });
+        }
+    }
+}
+
+/// How long a port has been transmitting up to `now`. The rounding of odd rates is not worth a counter
+/// per packet.
+fn busy_time(port: &Egress, rate: Rate, gap: u64, now: Instant) -> Duration {
+    port.serialisation(port.bytes + port.frames * gap, || rate).saturating_sub(port.busy_until.since(now))
+}

@@ -1,0 +1,302 @@
+//! Windows: how partitions run side by side and still agree on everything.
+//!
+//! Let L be the smallest delay of any link and T the earliest pending event of all partitions.
+//! Nothing that happens at or after T can reach another partition before T + L, so all partitions
+//! may run the window [T, T + L) without a word to each other. Then they exchange what they sent,
+//! and the next window begins. Windows depend on the fabric alone, not on how it is cut: with one
+//! partition they are the same, which makes everything that happens *between* windows (samples,
+//! failures, the end) the same too.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_units::{Duration, Instant};
+
+use super::build::{Built, Change, build};
+use super::deadlock::Watch;
+use super::partition::{Outbox, Partition};
+use crate::config::{SimConfig, Stop};
+use crate::error::{ConfigError, Library};
+
+/// How one run is spread over processors. Results do not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parallel {
+    /// Threads that work on it; at least 1.
+    pub threads: usize,
+    /// Parts that the fabric is cut into; at least 1. More than threads can pay through locality.
+    pub partitions: usize,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self { threads: 1, partitions: 1 }
+    }
+}
+
+/// Runs `config` to its end.
+///
+/// # Errors
+/// When the configuration cannot be built; nothing has run then.
+pub fn run(
+    config: &SimConfig,
+    library: &dyn Library,
+    parallel: Parallel,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord, ConfigError> {
+    let Built { partitions, places, changes, lookahead } = build(config, library, parallel.partitions.max(1))?;
+    let count = partitions.len();
+    let partitions: Vec<Mutex<Partition>> = partitions.into_iter().map(Mutex::new).collect();
+    let threads = parallel.threads.clamp(1, count);
+    let mut run = Run::new(config, &partitions, places, changes, lookahead, observer);
+
+    if threads == 1 {
+        while let Some(end) = run.between_windows() {
+            for partition in &partitions {
+                lock(partition).run_until(end);
+            }
+            exchange(&partitions);
+        }
+        return Ok(run.finish());
+    }
+
+    // Three phases per window, a barrier between them: run, exchange, and (thread 0 only) look.
+    let barrier = Barrier::new(threads);
+    let window_end = AtomicU64::new(0);
+    let done = AtomicBool::new(false);
+    // `mailboxes[to]` holds what everybody sent to partition `to`.
+    let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
+    let work = |thread: usize, run: Option<&mut Run<'_>>| {
+        let mine = || (thread..count).step_by(threads);
+        let mut run = run;
+        loop {
+            if let Some(run) = &mut run {
+                match run.between_windows() {
+                    Some(end) => window_end.store(end.as_ps(), Ordering::Relaxed),
+                    None => done.store(true, Ordering::Relaxed),
+                }
+            }
+            barrier.wait();
+            if done.load(Ordering::Relaxed) {
+                return;
+            }
+            let end = Instant::from_ps(window_end.load(Ordering::Relaxed));
+            for index in mine() {
+                let mut partition = lock(&partitions[index]);
+                partition.run_until(end);
+                for (to, outbox) in partition.outboxes.iter_mut().enumerate() {
+                    if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
+                        let mut mailbox = lock(&mailboxes[to]);
+                        mailbox.parcels.append(&mut outbox.parcels);
+                        mailbox.notices.append(&mut outbox.notices);
+                    }
+                }
+            }
+            barrier.wait();
+            for index in mine() {
+                lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]));
+            }
+            barrier.wait();
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let work = &work;
+            scope.spawn(move || work(thread, None));
+        }
+        work(0, Some(&mut run));
+    });
+    Ok(run.finish())
+}
+
+/// A lock that nobody else holds: partitions are handed from phase to phase by barriers.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Carries everything that was sent to where it belongs, on one thread.
+fn exchange(partitions: &[Mutex<Partition>]) {
+    if partitions.len() == 1 {
+        return;
+    }
+    for from in partitions {
+        for (to, partition) in partitions.iter().enumerate() {
+            let mut outbox = std::mem::take(&mut lock(from).outboxes[to]);
+            lock(partition).deliver(&mut outbox);
+            lock(from).outboxes[to] = outbox; // keeps its memory
+        }
+    }
+}
+
+/// What happens between windows, on one thread with the whole fabric in view.
+struct Run<'a> {
+    partitions: &'a [Mutex<Partition>],
+    /// Partition and local number of each port.
+    places: Vec<(u16, u32)>,
+    observer: &'a mut dyn Observer,
+    lookahead: Duration,
+    /// Failures and repairs to come, latest first.
+    changes: Vec<Change>,
+    sample: Option<Duration>,
+    next_sample: Instant,
+    stop_at: Instant,
+    stop_flows: u64,
+    /// End of the last window.
+    now: Instant,
+    watch: Watch,
+    flows: Vec<FlowRow>,
+    ports: Vec<PortRow>,
+    record: RunRecord,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        config: &SimConfig,
+        partitions: &'a [Mutex<Partition>],
+        places: Vec<(u16, u32)>,
+        changes: Vec<Change>,
+        lookahead: Duration,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            partitions,
+            places,
+            observer,
+            lookahead,
+            changes,
+            sample: config.sample,
+            next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
+            stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
+            stop_flows: config.stop.flows.unwrap_or(u64::MAX),
+            now: Instant::ZERO,
+            watch: Watch::new(Stop::STALL),
+            flows: Vec::new(),
+            ports: Vec::new(),
+            record: RunRecord::default(),
+        }
+    }
+
+    /// Decides how far the next window goes; `None` when the run is over.
+    fn between_windows(&mut self) -> Option<Instant> {
+        self.report_flows();
+        let (mut started, mut finished) = (0, 0);
+        for partition in self.partitions {
+            let partition = lock(partition);
+            started += partition.flows_started;
+            finished += partition.flows_finished;
+        }
+        if started >= self.stop_flows {
+            // Streams know their number; flows that follow others end here.
+            self.partitions.iter().for_each(|partition| lock(partition).closing = true);
+        }
+        if !self.observer.on_progress(self.now, finished) {
+            return None;
+        }
+        loop {
+            let next = self.partitions.iter().filter_map(|partition| lock(partition).schedule.next_time()).min();
+            let begin = match next {
+                Some(time) if !self.is_done() => Instant::from_ps(time),
+                _ => return None,
+            };
+            // What is due before anything else happens.
+            let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
+            let check_at = self.watch.next_check();
+            let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
+            if due > begin {
+                let end = begin.saturating_add(self.lookahead).min(due);
+                self.now = end;
+                return Some(end);
+            }
+            self.now = due;
+            if due == self.stop_at {
+                return None;
+            }
+            if due == change_at {
+                self.change_links();
+            }
+            if due == self.next_sample {
+                self.sample_ports();
+            }
+            if due == check_at {
+                let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
+                if let Some(verdict) = self.watch.check(self.now, &partitions) {
+                    self.record.deadlock = verdict.deadlock;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Whether every flow has ended at both ends and none will begin: what is still under way does
+    /// not matter.
+    fn is_done(&self) -> bool {
+        let (mut started, mut finished, mut closed) = (0, 0, 0);
+        for partition in self.partitions {
+            let partition = lock(partition);
+            if partition.expects_arrivals() {
+                return false;
+            }
+            started += partition.flows_started;
+            finished += partition.flows_finished;
+            closed += partition.flows_closed;
+        }
+        started == finished && started == closed
+    }
+
+    fn report_flows(&mut self) {
+        for partition in self.partitions {
+            self.flows.append(&mut lock(partition).rows);
+        }
+        if !self.flows.is_empty() {
+            self.flows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id, row.group));
+            self.observer.on_flows(&self.flows);
+            self.flows.clear();
+        }
+    }
+
+    fn sample_ports(&mut self) {
+        for partition in self.partitions {
+            lock(partition).sample(self.now, &mut self.ports);
+        }
+        self.ports.sort_unstable_by_key(|row| row.port);
+        self.observer.on_ports(&self.ports);
+        self.ports.clear();
+        self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));
+    }
+
+    fn change_links(&mut self) {
+        while let Some(change) = self.changes.pop_if(|change| change.at == self.now) {
+            for partition in self.partitions {
+                let mut partition = lock(partition);
+                partition.now = self.now;
+                if let Some(forwarding) = &change.forwarding {
+                    partition.forwarding = Arc::clone(forwarding);
+                }
+            }
+            for (port, down) in change.ports {
+                let (partition, at) = self.places[port.index()];
+                lock(&self.partitions[partition as usize]).set_down(at, down);
+            }
+        }
+        // A repaired port may have sent something at once.
+        exchange(self.partitions);
+    }
+
+    /// Reports what is left and adds everything up.
+    fn finish(mut self) -> RunRecord {
+        self.report_flows();
+        let mut record = std::mem::take(&mut self.record);
+        record.end = self.now;
+        for partition in self.partitions {
+            let partition = lock(partition);
+            self.flows.extend(partition.hosts.iter().flat_map(crate::net::host::Host::unfinished));
+            partition.add_to(self.now, &mut record);
+        }
+        self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
+        if !self.flows.is_empty() {
+            self.observer.on_flows(&self.flows);
+        }
+        record.ports.sort_unstable_by_key(|port| port.id);
+        record
+    }
+}

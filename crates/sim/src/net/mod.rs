@@ -1,0 +1,11 @@
+//! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
+
+pub(crate) mod buffer;
+pub(crate) mod forward;
+pub(crate) mod host;
+pub(crate) mod marking;
+pub(crate) mod pfc;
+pub(crate) mod pool;
+pub(crate) mod port;
+pub(crate) mod queue;
+pub(crate) mod switch;

@@ -1,0 +1,142 @@
+//! Priority flow control (802.1Qbb).
+//!
+//! An input that fills up pauses its peer: `Ingress::pausing` says which classes shall be paused,
+//! `Ingress::announced` which the peer has been told of. Where the two differ, the next thing the port
+//! sends is a pause frame, which takes its time on the wire like any other; a change of mind before
+//! it is sent costs nothing. A pause runs out by itself unless it is refreshed, so a lost resume
+//! frame does not stop a link for ever.
+
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
+
+use super::pool::Slot;
+use crate::kernel::partition::{Partition, kind};
+
+/// Bit times per quantum.
+const QUANTUM_BITS: u64 = 512;
+
+impl Partition {
+    /// Sends a pause or resume frame through port `at`, which is free.
+    #[cold]
+    pub(crate) fn send_pause(&mut self, at: u32) {
+        let quanta = self.fabric.quanta;
+        let pause_time = self.pause_time(at, quanta);
+        let port = &mut self.ingress[at as usize];
+        let begin = port.pausing & !port.announced;
+        let pause = if begin != 0 {
+            // All classes that shall be paused: a fresh X-OFF renews the older ones too.
+            port.announced |= port.pausing;
+            Pause { classes: port.pausing, quanta }
+        } else {
+            let end = port.announced & !port.pausing;
+            port.announced = port.pausing;
+            Pause { classes: end, quanta: 0 }
+        };
+        self.note_pause_due(at);
+        let extra = &mut self.extras[at as usize];
+        extra.pause_frames += 1;
+        if begin != 0 {
+            extra.pauses_sent += 1;
+            extra.refresh_at = self.now + pause_time / 2;
+            self.arm_pause_timer(at);
+        }
+        let slot = self.pool.put(Packet {
+            sent_at: self.now,
+            src: HostId(u32::MAX),
+            dst: HostId(u32::MAX),
+            qp: QpNumber(0),
+            slot: 0,
+            entropy: 0,
+            frame: Header::MINIMUM_FRAME.get() as u16,
+            class: 0,
+            ecn: Ecn::NotCapable,
+            repr: Repr::Pause(pause),
+        });
+        let size = self.transmit(at, slot);
+        self.return_when_free(at, size);
+    }
+
+    /// How long a pause of this many quanta lasts at port `at`.
+    fn pause_time(&self, at: u32, quanta: u16) -> Duration {
+        self.extras[at as usize].rate.time_for(Bytes::new(u64::from(quanta) * QUANTUM_BITS / 8))
+    }
+
+    /// Compares what the peer of port `at` shall know with what it has been told.
+    pub(crate) fn note_pause_due(&mut self, at: u32) {
+        let port = &self.ingress[at as usize];
+        self.egress[at as usize].pause_due = port.pausing != port.announced;
+    }
+
+    /// The peer of port `at` asks it to pause or to resume.
+    #[cold]
+    pub(crate) fn take_pause(&mut self, at: u32, slot: Slot, pause: Pause) {
+        self.pool.take(slot);
+        self.tally.delivered[2] += 1;
+        let expires = self.now + self.pause_time(at, pause.quanta);
+        let port = &mut self.egress[at as usize];
+        let extra = &mut self.extras[at as usize];
+        let before = port.paused;
+        if pause.quanta == 0 {
+            port.paused &= !pause.classes;
+        } else {
+            port.paused |= pause.classes;
+            extra.pause_expires = expires;
+        }
+        let after = port.paused;
+        self.note_pause(at, before, after);
+        if after != 0 {
+            self.arm_pause_timer(at);
+        }
+        if before & !after != 0 {
+            self.kick(at);
+        }
+    }
+
+    /// Keeps the books of paused time.
+    fn note_pause(&mut self, at: u32, before: u8, after: u8) {
+        let extra = &mut self.extras[at as usize];
+        if before == 0 && after != 0 {
+            extra.paused_since = self.now;
+        } else if before != 0 && after == 0 {
+            extra.paused_total += self.now.since(extra.paused_since);
+        }
+    }
+
+    /// Makes sure that a timer is pending for the earlier of refresh and expiry.
+    fn arm_pause_timer(&mut self, at: u32) {
+        let (port, entry) = (&self.egress[at as usize], &self.ingress[at as usize]);
+        let extra = &mut self.extras[at as usize];
+        let refresh = if entry.announced != 0 { extra.refresh_at } else { Instant::NEVER };
+        let expiry = if port.paused != 0 && !extra.down { extra.pause_expires } else { Instant::NEVER };
+        let due = refresh.min(expiry).max(self.now + Duration::from_ps(1));
+        if due < extra.timer_at {
+            extra.timer_at = due;
+            self.schedule(due, kind::PAUSE_TIMER, at, 0);
+        }
+    }
+
+    pub(crate) fn on_pause_timer(&mut self, at: u32) {
+        let port = &mut self.egress[at as usize];
+        let extra = &mut self.extras[at as usize];
+        if extra.timer_at != self.now {
+            return;
+        }
+        extra.timer_at = Instant::NEVER;
+        let before = port.paused;
+        if before != 0 && !extra.down && extra.pause_expires <= self.now {
+            port.paused = 0;
+            self.note_pause(at, before, 0);
+            self.kick(at);
+        }
+        let port = &mut self.ingress[at as usize];
+        if port.announced & port.pausing != 0 && self.extras[at as usize].refresh_at <= self.now {
+            // Say it again; a resume that has not been sent yet still will be.
+            port.announced &= !port.pausing;
+            self.note_pause_due(at);
+            self.kick(at);
+        }
+        if self.ingress[at as usize].announced != 0 || self.egress[at as usize].paused != 0 {
+            self.arm_pause_timer(at);
+        }
+    }
+}

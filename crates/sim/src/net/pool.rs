@@ -1,0 +1,90 @@
+//! Where packets live while they are in the fabric.
+//!
+//! A packet is written once when its host sends it and read at each hop; queues and events hold
+//! handles. Freed places are reused last in, first out, so that a busy fabric stays in the cache.
+
+use selvedge_wire::Packet;
+
+/// A packet's handle. Valid until the packet is taken out.
+pub(crate) type Slot = u32;
+
+/// No packet.
+pub(crate) const NONE: Slot = u32::MAX;
+
+/// A packet in the fabric, one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Held {
+    pub(crate) packet: Packet,
+    /// The packet behind it in its queue, or the next free place.
+    pub(crate) next: Slot,
+    /// The port through which it entered the switch that holds it.
+    pub(crate) ingress: u32,
+}
+
+const _: () = assert!(size_of::<Held>() == 64);
+
+/// All packets of one partition.
+pub(crate) struct Pool {
+    places: Vec<Held>,
+    free: Slot,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { places: Vec::new(), free: NONE }
+    }
+
+    /// Puts a packet in.
+    #[inline]
+    pub(crate) fn put(&mut self, packet: Packet) -> Slot {
+        let held = Held { packet, next: NONE, ingress: NONE };
+        if self.free == NONE {
+            self.places.push(held);
+            return (self.places.len() - 1) as Slot;
+        }
+        let slot = self.free;
+        let place = &mut self.places[slot as usize];
+        self.free = place.next;
+        *place = held;
+        slot
+    }
+
+    /// Takes a packet out.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: Slot) -> Packet {
+        let place = &mut self.places[slot as usize];
+        place.next = self.free;
+        self.free = slot;
+        place.packet
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: Slot) -> &Held {
+        &self.places[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Held {
+        &mut self.places[slot as usize]
+    }
+
+    /// Tells the processor that a packet will be needed soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(place) = self.places.get(slot as usize) {
+            crate::kernel::prefetch(place);
+        }
+    }
+
+    /// The packets that are in the fabric now, in no particular order.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Packet> {
+        let mut free = vec![false; self.places.len()];
+        let mut at = self.free;
+        while at != NONE {
+            free[at as usize] = true;
+            at = self.places[at as usize].next;
+        }
+        self.places.iter().zip(free).filter(|(_, free)| !free).map(|(held, _)| &held.packet)
+    }
+}

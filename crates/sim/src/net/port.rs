@@ -1,0 +1,193 @@
+//! One end of a link: what leaves through it, and what has entered through it.
+
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
+
+use crate::fault::LaneLoss;
+use crate::kernel::schedule::Line;
+
+/// What leaves through a port: one cache line.
+#[repr(align(64))]
+pub(crate) struct Egress {
+    /// When the last bit (and the gap after it) has left.
+    pub(crate) busy_until: Instant,
+    /// Propagation delay to the peer.
+    pub(crate) delay: Duration,
+    /// Frames sent.
+    pub(crate) frames: u64,
+    /// Bytes sent.
+    pub(crate) bytes: u64,
+    /// Picoseconds per byte; zero if that is no whole number.
+    ps_per_byte: u32,
+    /// The port at the other end, in its partition's numbering.
+    pub(crate) peer: u32,
+    /// The host or switch it belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
+    /// The partition of the port at the other end.
+    pub(crate) peer_partition: u16,
+    /// Bit per class: packets of it wait to leave.
+    pub(crate) waiting: u8,
+    /// Bit per class: the peer has paused it. All ones while the link is down.
+    pub(crate) paused: u8,
+    /// Whether a `PORT_FREE` event is pending.
+    pub(crate) free_pending: bool,
+    /// Whether the port belongs to a host.
+    pub(crate) is_host: bool,
+    /// Whether the peer has to be told of a pause or its end.
+    pub(crate) pause_due: bool,
+    /// Delay lines for frames of the usual sizes, by [`Size`]: until the port is free, and until the
+    /// frame arrives.
+    pub(crate) free_lines: [Line; 3],
+    pub(crate) arrival_lines: [Line; 3],
+}
+
+/// What has entered through a port: one cache line.
+#[repr(align(64))]
+pub(crate) struct Ingress {
+    /// Bytes that entered here and are still in the switch (without those in the headroom of a
+    /// shared buffer).
+    pub(crate) buffered: u64,
+    /// Bytes in the headroom of a shared buffer.
+    pub(crate) in_headroom: u64,
+    /// Fixed threshold: X-OFF above it. Shared buffers compute theirs.
+    pub(crate) xoff: u64,
+    /// Above this nothing is accepted.
+    pub(crate) limit: u64,
+    /// The most that was ever buffered.
+    pub(crate) peak: u64,
+    /// Rolling hash of everything that arrived.
+    pub(crate) digest: u64,
+    /// The host or switch it belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
+    /// Whether the port belongs to a host.
+    pub(crate) is_host: bool,
+    /// Whether arrivals need a closer look: a loss process, or the link is down.
+    pub(crate) rare_arrivals: bool,
+    /// Bit per class: the peer shall be paused.
+    pub(crate) pausing: u8,
+    /// Bit per class: the peer has been told so.
+    pub(crate) announced: u8,
+}
+
+const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 64);
+
+/// Sizes of frames that have delay lines of their own.
+#[derive(Clone, Copy)]
+pub(crate) enum Size {
+    /// A full data frame.
+    Full,
+    /// An acknowledgement.
+    Ack,
+    /// Any other.
+    Odd,
+}
+
+/// What few events need.
+pub(crate) struct PortExtra {
+    pub(crate) id: PortId,
+    pub(crate) rate: Rate,
+    /// What the link loses on the way here.
+    pub(crate) loss: Option<LaneLoss>,
+    pub(crate) down: bool,
+    /// ECN marking at this output.
+    pub(crate) marking: Rng,
+    /// When a pause that is not refreshed runs out.
+    pub(crate) pause_expires: Instant,
+    /// Since when it is paused; meaningless unless it is.
+    pub(crate) paused_since: Instant,
+    /// Paused time of pauses that have ended.
+    pub(crate) paused_total: Duration,
+    /// When the `PAUSE_TIMER` event that counts will come; earlier ones are stale.
+    pub(crate) timer_at: Instant,
+    /// When the peer has to be reminded of its pause.
+    pub(crate) refresh_at: Instant,
+    pub(crate) pauses_sent: u64,
+    pub(crate) pause_frames: u64,
+    pub(crate) drops: u64,
+    /// Values at the last sample.
+    pub(crate) sampled: Sampled,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sampled {
+    pub(crate) paused: Duration,
+    pub(crate) busy: Duration,
+    pub(crate) drops: u64,
+}
+
+impl Egress {
+    pub(crate) fn new(delay: Duration, is_host: bool, owner: u32, rate: Rate) -> Self {
+        Self {
+            busy_until: Instant::ZERO,
+            delay,
+            frames: 0,
+            bytes: 0,
+            ps_per_byte: rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
+            peer: u32::MAX,
+            owner,
+            peer_partition: 0,
+            waiting: 0,
+            paused: 0,
+            free_pending: false,
+            is_host,
+            pause_due: false,
+            free_lines: [Line::WHEEL; 3],
+            arrival_lines: [Line::WHEEL; 3],
+        }
+    }
+}
+
+impl Ingress {
+    pub(crate) fn new(is_host: bool, owner: u32) -> Self {
+        Self {
+            buffered: 0,
+            in_headroom: 0,
+            xoff: u64::MAX,
+            limit: u64::MAX,
+            peak: 0,
+            digest: 0,
+            owner,
+            is_host,
+            rare_arrivals: false,
+            pausing: 0,
+            announced: 0,
+        }
+    }
+}
+
+impl Egress {
+    /// How long `bytes` take on the wire; `rate` is the port's.
+    #[inline]
+    pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
+        if self.ps_per_byte != 0 {
+            Duration::from_ps(bytes * u64::from(self.ps_per_byte))
+        } else {
+            rate().time_for(Bytes::new(bytes))
+        }
+    }
+}
+
+impl PortExtra {
+    pub(crate) fn new(id: PortId, rate: Rate, marking: Rng) -> Self {
+        Self {
+            id,
+            rate,
+            loss: None,
+            down: false,
+            marking,
+            pause_expires: Instant::ZERO,
+            paused_since: Instant::ZERO,
+            paused_total: Duration::ZERO,
+            timer_at: Instant::NEVER,
+            refresh_at: Instant::NEVER,
+            pauses_sent: 0,
+            pause_frames: 0,
+            drops: 0,
+            sampled: Sampled::default(),
+        }
+    }
+
+    /// How long the port has been paused up to `now`.
+    pub(crate) fn paused_time(&self, paused: bool, now: Instant) -> Duration {
+        if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
+    }
+}

@@ -1,0 +1,95 @@
+//! Packets that wait for an output.
+//!
+//! Design notes.
+//! 1. *Queues* are linked through the packets themselves: a queue is a head and a tail. An
+//!    input-queued switch has one per (output, class, input): virtual output queues. A shared-buffer
+//!    switch has one per (output, class).
+//! 2. *Lines*: the queues of one (output, class) that hold something stand in a ring. Serving takes
+//!    one packet from the first queue and sends that queue to the back: round-robin over inputs (IRN
+//!    section 4.1) at constant cost, whatever the number of ports.
+
+use super::pool::{NONE, Pool, Slot};
+
+/// Packets of one class from one input (or from all) to one output.
+#[derive(Clone, Copy)]
+pub(crate) struct Queue {
+    head: Slot,
+    tail: Slot,
+    /// The queue behind it in its line's ring.
+    next: u32,
+}
+
+/// The queues of one class that wait for one output.
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    first: u32,
+    last: u32,
+    /// Bytes that wait.
+    pub(crate) bytes: u64,
+    /// The most that ever waited.
+    pub(crate) peak: u64,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE };
+
+    /// The packets in it, first to last.
+    pub(crate) fn packets<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = Slot> + use<'a> {
+        std::iter::successors(Some(self.head), |&slot| Some(pool.get(slot).next)).take_while(|&slot| slot != NONE)
+    }
+}
+
+impl Line {
+    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE, bytes: 0, peak: 0 };
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
+    /// Puts a packet at the end of `queue`.
+    #[inline]
+    pub(crate) fn push(&mut self, queues: &mut [Queue], queue: u32, pool: &mut Pool, slot: Slot, frame: u64) {
+        self.bytes += frame;
+        self.peak = self.peak.max(self.bytes);
+        pool.get_mut(slot).next = NONE;
+        let entry = &mut queues[queue as usize];
+        if entry.head == NONE {
+            *entry = Queue { head: slot, tail: slot, next: NONE };
+            self.append(queues, queue);
+        } else {
+            pool.get_mut(entry.tail).next = slot;
+            entry.tail = slot;
+        }
+    }
+
+    /// Takes the next packet in round-robin order. The line must not be empty.
+    #[inline]
+    pub(crate) fn pop(&mut self, queues: &mut [Queue], pool: &Pool) -> Slot {
+        let queue = self.first;
+        let entry = &mut queues[queue as usize];
+        let slot = entry.head;
+        let held = pool.get(slot);
+        self.bytes -= u64::from(held.packet.frame);
+        entry.head = held.next;
+        let emptied = held.next == NONE;
+        if self.last != queue {
+            self.first = core::mem::replace(&mut entry.next, NONE);
+            if !emptied {
+                self.append(queues, queue);
+            }
+        } else if emptied {
+            (self.first, self.last) = (NONE, NONE);
+        }
+        slot
+    }
+
+    fn append(&mut self, queues: &mut [Queue], queue: u32) {
+        if self.first == NONE {
+            self.first = queue;
+        } else {
+            queues[self.last as usize].next = queue;
+        }
+        self.last = queue;
+    }
+}

@@ -1,0 +1,124 @@
+//! Switches: where to, and in which queue to wait.
+
+use selvedge_telemetry::DropReason;
+use selvedge_units::{HostId, SwitchId};
+use selvedge_wire::Ecn;
+
+use super::marking::marks;
+use super::pool::Slot;
+use crate::kernel::partition::Partition;
+
+/// A switch. Its ports, lines and queues lie in its partition's tables.
+pub(crate) struct Switch {
+    /// Its global number, as `Routes` knows it.
+    pub(crate) id: SwitchId,
+    /// Its leaf number, if hosts hang on it.
+    pub(crate) leaf: u32,
+    pub(crate) first_port: u32,
+    pub(crate) ports: u32,
+    /// First of its queues.
+    pub(crate) first_queue: u32,
+    /// Inputs that have queues of their own: all ports with virtual output queues, else one.
+    pub(crate) inputs: u32,
+    /// What ECMP mixes into the hash, so that switches choose independently.
+    pub(crate) salt: u32,
+    /// Bytes in its shared buffer, without headroom.
+    pub(crate) shared_used: u64,
+    /// Bytes that all ports may share.
+    pub(crate) shared_total: u64,
+}
+
+/// No leaf number.
+pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
+
+/// A hash whose high bits choose among equal-cost paths (murmur3's finaliser).
+#[inline]
+fn ecmp_hash(entropy: u32, salt: u32) -> u32 {
+    let mut h = entropy ^ salt;
+    h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+    h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+    h ^ (h >> 16)
+}
+
+impl Partition {
+    /// The local number of the port through which `switch` forwards; `None` without a path.
+    #[inline]
+    fn route(&self, switch: u32, dst: HostId, entropy: u32) -> Option<u32> {
+        let switch = &self.switches[switch as usize];
+        let place = self.fabric.attachment[dst.index()];
+        let port = if place.leaf == switch.leaf {
+            u32::from(place.port)
+        } else {
+            self.forwarding.port(switch.id, place.leaf, || ecmp_hash(entropy, switch.salt))?
+        };
+        Some(switch.first_port + port)
+    }
+
+    /// A packet has entered `switch` through port `at`.
+    #[inline]
+    pub(crate) fn arrive_at_switch(&mut self, switch: u32, at: u32, slot: Slot) {
+        let packet = &self.pool.get(slot).packet;
+        let (dst, entropy, frame, class) = (packet.dst, packet.entropy, u64::from(packet.frame), packet.class);
+        let capable = packet.ecn == Ecn::Capable;
+        let Some(out) = self.route(switch, dst, entropy) else {
+            return self.drop_packet(at, slot, DropReason::NoRoute);
+        };
+        let port = &self.egress[out as usize];
+        // Nothing waits and nothing is in the way: straight through.
+        if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
+            self.transmit(out, slot);
+            return;
+        }
+        if let Err(reason) = self.admit(switch, at, out, frame, class) {
+            return self.drop_packet(at, slot, reason);
+        }
+        let queue = self.queue_of(switch, at, out, class);
+        let line = &mut self.lines[(out * self.fabric.classes + u32::from(class)) as usize];
+        if self.fabric.ecn.enabled && capable {
+            let waiting = line.bytes;
+            if marks(&self.fabric.ecn, waiting, &mut self.extras[out as usize].marking) {
+                self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
+                self.tally.ecn_marks += 1;
+            }
+        }
+        self.pool.get_mut(slot).ingress = at;
+        line.push(&mut self.queues, queue, &mut self.pool, slot, frame);
+        self.egress[out as usize].waiting |= 1 << class;
+        self.kick(out);
+    }
+
+    /// The queue of packets of `class` from port `at` to port `out`.
+    #[inline]
+    pub(crate) fn queue_of(&self, switch: u32, at: u32, out: u32, class: u8) -> u32 {
+        let switch = &self.switches[switch as usize];
+        let input = if switch.inputs == 1 { 0 } else { at - switch.first_port };
+        let output = (out - switch.first_port) * self.fabric.classes + u32::from(class);
+        switch.first_queue + output * switch.inputs + input
+    }
+
+    /// Sends the next packet of a free switch port: the highest class that may, then round-robin
+    /// over inputs.
+    #[inline]
+    pub(crate) fn serve_switch(&mut self, at: u32) {
+        let port = &mut self.egress[at as usize];
+        let ready = port.waiting & !port.paused;
+        if ready == 0 {
+            return;
+        }
+        let class = ready.ilog2();
+        let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+        let slot = line.pop(&mut self.queues, &self.pool);
+        if line.is_empty() {
+            port.waiting &= !(1 << class);
+        }
+        let more = port.waiting & !port.paused != 0;
+        let switch = port.owner;
+        let held = self.pool.get(slot);
+        let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
+        let size = self.transmit(at, slot);
+        self.release(switch, ingress, frame);
+        if more {
+            self.return_when_free(at, size);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Naive reference models: the definitions, written with sets, without a thought for speed.
+
+mod irn_sender;
+mod receiver;
+
+pub use irn_sender::IrnSender;
+pub use receiver::Receiver;

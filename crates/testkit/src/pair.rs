@@ -1,0 +1,182 @@
+//! A sender and a receiver with nothing but virtual time between them.
+
+use std::collections::BTreeMap;
+
+use selvedge_transport::congestion::{AnyCongestion, Congestion};
+use selvedge_transport::recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery};
+use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Scheme, Sender, Verdict};
+use selvedge_units::{Duration, Instant, Seq};
+use selvedge_wire::{Ack, Body, Data};
+
+use crate::impair::{Fate, Impairment};
+use crate::world::{Outcome, Placed, Transfer, World};
+
+/// The path between the two: the same both ways. As a [`World`], it makes a [`Pair`] per transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// How long a data packet takes to serialise. Acknowledgements take no time.
+    pub frame_time: Duration,
+}
+
+impl Default for Link {
+    /// 40 Gb/s with full frames, and the round trip of the paper's longest path: 24 us.
+    fn default() -> Self {
+        Self { delay: Duration::from_us(12), frame_time: Duration::from_ps(221_200) }
+    }
+}
+
+impl World for Link {
+    fn run(&self, transfer: Transfer) -> Outcome {
+        let sender = Sender::new(&transfer.config, transfer.first_psn);
+        let receiver = Receiver::new(&ReceiverConfig { recovery: transfer.config.recovery }, transfer.first_psn);
+        Pair::new(sender, receiver, *self, transfer).run()
+    }
+}
+
+/// A sender and a receiver in virtual time, one transfer between them.
+pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyAcceptance> {
+    sender: Sender<R, C>,
+    receiver: Receiver<A>,
+    link: Link,
+    transfer: Transfer,
+    now: Instant,
+    /// When the sender's end of the link is free again.
+    free_at: Instant,
+    data: Lane<(Data, Seq)>,
+    acks: Lane<Ack>,
+    placed: Placed,
+    duplicates: u64,
+}
+
+/// Packets on their way, by arrival, then by departure. Each carries when it was sent, or for an
+/// acknowledgement when its data packet was.
+struct Lane<T> {
+    flying: BTreeMap<(Instant, u64), (T, Instant)>,
+    departed: u64,
+    impairment: Impairment,
+}
+
+impl<T: Copy> Lane<T> {
+    fn new(impairment: Impairment) -> Self {
+        Self { flying: BTreeMap::new(), departed: 0, impairment }
+    }
+    fn send(&mut self, packet: T, body: &Body, sent_at: Instant, arrival: Instant) {
+        let (copies, arrival) = match self.impairment.fate(body) {
+            Fate::Deliver => (1, arrival),
+            Fate::Drop => (0, arrival),
+            Fate::Duplicate => (2, arrival),
+            Fate::Late(by) => (1, arrival + by),
+        };
+        for _ in 0..copies {
+            self.flying.insert((arrival, self.departed), (packet, sent_at));
+            self.departed += 1;
+        }
+    }
+    fn next_arrival(&self) -> Option<Instant> {
+        self.flying.first_key_value().map(|(&(at, _), _)| at)
+    }
+    fn arrive(&mut self, now: Instant) -> Option<(T, Instant)> {
+        self.flying.first_entry().filter(|first| first.key().0 <= now).map(|first| first.remove())
+    }
+}
+
+impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
+    /// After this many turns per packet a transfer counts as stuck; an impaired one takes fewer
+    /// than a hundred.
+    const PATIENCE: u64 = 10_000;
+
+    /// Two engines that have seen nothing, and all of the transfer's payload supplied.
+    pub fn new(mut sender: Sender<R, C>, receiver: Receiver<A>, link: Link, mut transfer: Transfer) -> Self {
+        sender.supply(transfer.packets());
+        Self {
+            sender,
+            receiver,
+            link,
+            now: Instant::ZERO,
+            free_at: Instant::ZERO,
+            data: Lane::new(std::mem::take(&mut transfer.forward)),
+            acks: Lane::new(std::mem::take(&mut transfer.backward)),
+            placed: Placed::for_transfer(&transfer),
+            duplicates: 0,
+            transfer,
+        }
+    }
+
+    /// Runs until both ends are done, nothing can happen any more, or patience ends.
+    pub fn run(mut self) -> Outcome {
+        let is_acknowledged = self.transfer.config.recovery.acknowledges();
+        for _ in 0..Self::PATIENCE * (self.transfer.packets() + 1) {
+            self.turn();
+            let sent = if is_acknowledged { self.sender.is_done() } else { self.sender.is_drained() };
+            if sent && self.placed.is_complete() {
+                return self.outcome(true);
+            }
+            match self.next_event() {
+                Some(at) => self.now = at,
+                None => break,
+            }
+        }
+        self.outcome(false)
+    }
+
+    /// When something happens next.
+    fn next_event(&self) -> Option<Instant> {
+        let wants_link = matches!(self.sender.next(self.now), Next::Send(_));
+        [
+            self.data.next_arrival(),
+            self.acks.next_arrival(),
+            self.sender.poll_timeout(),
+            wants_link.then_some(self.free_at),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map(|at| at.max(self.now))
+    }
+
+    /// Everything that is due now.
+    fn turn(&mut self) {
+        let mut cx = Cx::at(self.now);
+        while let Some(((data, seq), sent_at)) = self.data.arrive(self.now) {
+            let reply = self.receiver.on_data(&mut cx, &data, false);
+            match reply.verdict {
+                Verdict::Accepted(accepted) => {
+                    assert_eq!(accepted, seq, "the receiver takes a packet for another");
+                    self.placed.place(seq, self.transfer.piece_of(seq));
+                }
+                Verdict::Duplicate => self.duplicates += 1,
+                Verdict::Refused => {}
+                Verdict::Invalid => panic!("an honest sender's {seq:?} lies outside the receiver's window"),
+            }
+            if let Some(ack) = reply.ack {
+                self.acks.send(ack, &Body::Ack(ack), sent_at, self.now + self.link.delay);
+            }
+        }
+        while let Some((ack, sent_at)) = self.acks.arrive(self.now) {
+            self.sender.on_ack(&mut cx, &ack, sent_at);
+            assert!(self.sender.acked() <= self.receiver.expected(), "acknowledged before it arrived");
+        }
+        if self.sender.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.sender.handle_timeout(&mut cx);
+        }
+        while self.free_at <= self.now {
+            let frame = self.transfer.config.frame;
+            let Some(segment) = self.sender.poll_transmit(&mut cx, |_| frame) else { break };
+            self.free_at = self.now + self.link.frame_time;
+            let data = Data {
+                psn: segment.seq.to_psn(self.transfer.first_psn),
+                payload: self.transfer.piece_of(segment.seq).len() as u16,
+                last: segment.seq + 1 == self.sender.supplied(),
+                retransmission: segment.retransmission,
+            };
+            let arrival = self.free_at + self.link.delay;
+            self.data.send((data, segment.seq), &Body::Data(data), self.now, arrival);
+        }
+    }
+
+    fn outcome(self, finished: bool) -> Outcome {
+        Outcome { finished, placed: self.placed, duplicates: self.duplicates, stats: self.sender.stats() }
+    }
+}

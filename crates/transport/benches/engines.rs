@@ -1,0 +1,134 @@
+//! Nanoseconds per packet of each engine, in packets per second.
+//!
+//! `cargo bench -p selvedge-transport`. The yardstick for IRN's receive path is the paper's FPGA:
+//! 45.45 million packets/s (section 6.2).
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use selvedge_testkit::{Impairment, Transfer};
+use selvedge_transport::congestion::none::NoneConfig;
+use selvedge_transport::{
+    CongestionConfig, Cx, Fabric, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig,
+};
+use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Psn, Rate, Rng, Seq};
+use selvedge_wire::{Ack, AckKind, Data};
+
+fn main() {
+    divan::main();
+}
+
+const FLOWS: usize = 512;
+const PACKETS: u64 = 1 << 18;
+
+/// Every recovery with its default settings in the paper's default fabric.
+fn recovery(name: &str) -> RecoveryConfig {
+    let fabric = Fabric {
+        pfc: false,
+        line_rate: Rate::from_gbps(40),
+        bdp: Bytes::new(120_000),
+        frame: Bytes::new(1024 + 62),
+        congested_rtt: Duration::from_us(320),
+    };
+    let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
+    config.resolve(&fabric);
+    config
+}
+
+fn sender(name: &str) -> Sender {
+    let congestion = CongestionConfig::None(NoneConfig {});
+    let config = SenderConfig { recovery: recovery(name), congestion, frame: Transfer::FRAME };
+    let mut sender = Sender::new(&config, Psn::new(0));
+    sender.supply(PACKETS * 2);
+    sender
+}
+
+fn receiver(name: &str) -> Receiver {
+    Receiver::new(&ReceiverConfig { recovery: recovery(name) }, Psn::new(0))
+}
+
+fn data(seq: u64) -> Data {
+    Data { psn: Seq::new(seq).to_psn(Psn::new(0)), payload: 1024, last: false, retransmission: false }
+}
+
+/// `poll_transmit`, `on_ack`, `poll_timeout` per packet; 32 in flight; a random flow each time.
+#[divan::bench(args = RecoveryConfig::NAMES)]
+fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
+    bencher
+        .counter(ItemsCount::new(PACKETS))
+        .with_inputs(|| {
+            let mut senders = vec![sender(name); FLOWS];
+            let mut cx = Cx::at(Instant::ZERO);
+            for sender in &mut senders {
+                for _ in 0..32 {
+                    sender.poll_transmit(&mut cx, |_| Transfer::FRAME);
+                }
+            }
+            (senders, vec![0u32; FLOWS], Rng::stream(1, Domain::Impairment, 0))
+        })
+        .bench_local_refs(|(senders, acked, rng)| {
+            let mut now = Instant::ZERO;
+            for _ in 0..PACKETS {
+                let flow = rng.below(FLOWS as u64) as usize;
+                now += Duration::from_ns(216);
+                let mut cx = Cx::at(now);
+                acked[flow] += 1;
+                let expected = Psn::new(acked[flow]);
+                let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack: expected, msn: 0 };
+                senders[flow].on_ack(&mut cx, &ack, now);
+                black_box(senders[flow].poll_transmit(&mut cx, |_| Transfer::FRAME));
+                black_box(senders[flow].poll_timeout());
+            }
+        });
+}
+
+/// A whole flow with 1 % of its data lost, sender and receiver, in virtual time.
+#[divan::bench(args = RecoveryConfig::NAMES)]
+fn transfer_with_loss(bencher: Bencher<'_, '_>, name: &str) {
+    use selvedge_testkit::{Link, Odds, World};
+    const FLOW: u64 = 20_000;
+    let odds =
+        Odds { drop: Chance::ratio(1, 100), duplicate: Chance::NEVER, late: Chance::NEVER, late_by: Duration::ZERO };
+    bencher
+        .counter(ItemsCount::new(FLOW))
+        .with_inputs(|| {
+            let congestion = CongestionConfig::None(NoneConfig {});
+            let config = SenderConfig { recovery: recovery(name), congestion, frame: Transfer::FRAME };
+            Transfer { forward: Impairment::random(1, 0, odds), ..Transfer::of_packets(FLOW, config) }
+        })
+        .bench_values(|transfer| Link::default().run(transfer));
+}
+
+/// Every packet is the expected one.
+#[divan::bench(args = RecoveryConfig::NAMES)]
+fn receive_in_order(bencher: Bencher<'_, '_>, name: &str) {
+    let arrivals: Vec<Data> = (0..PACKETS).map(data).collect();
+    receive(bencher, name, &arrivals);
+}
+
+/// As in the paper's trace of a 40 Gb/s incast: runs of a hundred packets, of which the first was
+/// lost and arrives last; 59 % of all arrivals are out of order there, more here.
+#[divan::bench(args = RecoveryConfig::NAMES)]
+fn receive_out_of_order(bencher: Bencher<'_, '_>, name: &str) {
+    let run = |from: u64| (from + 1..from + 100).chain([from]);
+    let arrivals: Vec<Data> = (0..PACKETS / 100).flat_map(|index| run(index * 100)).map(data).collect();
+    receive(bencher, name, &arrivals);
+}
+
+/// Half of the packets in order, half not: every second run of ten lost its first packet.
+#[divan::bench(args = RecoveryConfig::NAMES)]
+fn receive_mixed(bencher: Bencher<'_, '_>, name: &str) {
+    let run = |from: u64| (from + 1..from + 10).chain([from]).chain(from + 10..from + 20);
+    let arrivals: Vec<Data> = (0..PACKETS / 20).flat_map(|index| run(index * 20)).map(data).collect();
+    receive(bencher, name, &arrivals);
+}
+
+fn receive(bencher: Bencher<'_, '_>, name: &str, arrivals: &[Data]) {
+    bencher.counter(ItemsCount::new(arrivals.len())).with_inputs(|| receiver(name)).bench_local_refs(|receiver| {
+        let mut cx = Cx::at(Instant::ZERO);
+        for data in arrivals {
+            black_box(receiver.on_data(&mut cx, data, false));
+        }
+    });
+}

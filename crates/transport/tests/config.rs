@@ -1,0 +1,71 @@
+//! Settings as scenario files spell them.
+#![cfg(feature = "config")]
+
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
+use selvedge_transport::recovery::irn::{IrnConfig, Mode};
+use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_units::{Bytes, Duration, Setting};
+use serde_json::{Value, from_value, json, to_value};
+
+fn read(value: Value) -> Result<RecoveryConfig, String> {
+    from_value(value).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_empty_table_is_the_default() {
+    assert_eq!(read(json!({ "irn": {} })), Ok(IrnConfig::default().into()));
+    assert_eq!(read(json!({ "go-back-n": {} })), Ok(GoBackNConfig::default().into()));
+    assert!(from_value::<CongestionConfig>(json!({ "none": {} })).is_ok());
+}
+
+#[test]
+fn every_key_is_read() {
+    let irn = json!({ "irn": {
+        "mode": "hls", "timeouts": "off", "rto-low": "50us", "rto-low-packets": 10, "rto-high": "1.28ms",
+        "bdp-cap": "off", "retransmit-delay": "2us", "extra-header": "16B", "nack-threshold": 1,
+    }});
+    let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("IRN, with every key") };
+    assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Duration::from_us(50), 10));
+    assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
+    let go_back_n = json!({ "go-back-n": {
+        "rto": "off", "acks": "none", "nack": { "interval": "4us" }, "bdp-cap": "off",
+    }});
+    let expected = GoBackNConfig {
+        rto: Setting::Off,
+        acks: Acks::None,
+        nack: Nacks::Interval(Duration::from_us(4)),
+        bdp_cap: Setting::Off,
+    };
+    assert_eq!(read(go_back_n), Ok(expected.into()));
+}
+
+#[test]
+fn what_is_misspelt_is_named() {
+    let error = read(json!({ "irn": { "rto-lo": "1us" } })).expect_err("no such key");
+    assert!(error.contains("rto-lo") && error.contains("rto-low-packets"), "{error}");
+    let error = read(json!({ "irm": {} })).expect_err("no such algorithm");
+    assert!(RecoveryConfig::NAMES.iter().all(|name| error.contains(name)), "{error}");
+}
+
+#[test]
+fn names_and_settings_survive_writing() {
+    assert_eq!(RecoveryConfig::all().map(|config| config.name()).collect::<Vec<_>>(), RecoveryConfig::NAMES);
+    for config in RecoveryConfig::all() {
+        let written = to_value(config).expect("writable");
+        assert!(written.get(config.name()).is_some(), "{written}");
+        assert_eq!(read(written), Ok(config));
+    }
+    for config in CongestionConfig::all() {
+        let written = to_value(config).expect("writable");
+        assert_eq!(from_value::<CongestionConfig>(written).expect("readable"), config);
+    }
+}
+
+#[test]
+fn the_schema_refuses_unknown_keys_and_knows_defaults() {
+    let schema = to_value(schemars::schema_for!(RecoveryConfig)).expect("a schema is JSON");
+    let irn = &schema["$defs"]["IrnConfig"];
+    assert_eq!(irn["additionalProperties"], json!(false));
+    assert_eq!(irn["properties"]["rto-low"]["default"], json!("100us"));
+    assert_eq!(schema["oneOf"].as_array().map(Vec::len), Some(RecoveryConfig::NAMES.len()));
+}

@@ -1,0 +1,157 @@
+//! Engines against naive models and hostile peers, under arbitrary operations.
+
+mod support;
+
+use proptest::prelude::*;
+use selvedge_testkit::model;
+use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
+use selvedge_transport::recovery::irn::{self, IrnConfig, Timeouts};
+use selvedge_transport::recovery::{Acceptance, Heard, Interest, Recovery};
+use selvedge_transport::{Cx, Verdict};
+use selvedge_units::{Instant, Seq, Setting};
+use selvedge_wire::AckKind;
+
+/// Something that happens to an IRN sender.
+#[derive(Clone, Debug)]
+enum Operation {
+    /// It sends up to this many packets; those whose bit is set are lost.
+    Send(u8, u64),
+    /// This one of the acknowledgements in flight arrives (modulo their number), and stays in
+    /// flight if true: duplication and reordering.
+    Hear(usize, bool),
+    /// One that the receiver never sent: `expected` and `sack` relative to the sender's.
+    Forged(AckKind, u64, u64),
+    /// Its timer fires.
+    Timeout,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let kind = prop_oneof![Just(AckKind::Ack), Just(AckKind::Nack)];
+    prop_oneof![
+        4 => (1u8..20, any::<u64>(), any::<u64>()).prop_map(|(n, a, b)| Operation::Send(n, a & b)),
+        8 => (any::<usize>(), any::<bool>()).prop_map(|(which, stays)| Operation::Hear(which, stays)),
+        1 => (kind, 0u64..4, 0u64..200).prop_map(|(kind, expected, sack)| Operation::Forged(kind, expected, sack)),
+        1 => Just(Operation::Timeout),
+    ]
+}
+
+fn irn(cap: u32, nack_threshold: u32) -> IrnConfig {
+    IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Value(cap), nack_threshold, ..IrnConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_irn_sender_does_what_the_definitions_say(
+        operations in prop::collection::vec(operation(), 1..120),
+        cap in 1u32..150,
+        threshold in 1u32..4,
+    ) {
+        let supplied = Seq::new(1 << 20);
+        let mut cx = Cx::at(Instant::ZERO);
+        let mut engine = irn::Send::new(&irn(cap, threshold));
+        let mut model = model::IrnSender::new(cap.into(), threshold);
+        let mut receiver = model::Receiver::irn(cap.into());
+        let mut acks: Vec<Heard> = Vec::new();
+        let hear = |heard: Heard, engine: &mut irn::Send, model: &mut model::IrnSender| {
+            let sack = (heard.kind == AckKind::Nack).then_some(heard.sack);
+            model.on_ack(heard.expected, sack);
+            engine.on_ack(&mut Cx::at(Instant::ZERO), heard);
+        };
+        for operation in operations {
+            match operation {
+                Operation::Send(packets, lost) => {
+                    for index in 0..packets {
+                        let offer = match engine.interest(cx.now, supplied, true) {
+                            Interest::None => None,
+                            Interest::New(seq) => Some((seq, false)),
+                            Interest::Lost(seq) => Some((seq, true)),
+                            Interest::Wait(until) => panic!("without a fetch delay, waits until {until:?}"),
+                        };
+                        assert_eq!(offer, model.offer(supplied));
+                        let Some((seq, _)) = offer else { break };
+                        engine.on_sent(&mut cx, seq);
+                        model.on_sent(seq);
+                        if lost >> index & 1 == 0 {
+                            let answer = receiver.on_data(seq);
+                            let expected = receiver.expected();
+                            acks.extend(answer.ack.map(|kind| Heard { kind, expected, sack: seq }));
+                        }
+                    }
+                }
+                Operation::Hear(_, _) if acks.is_empty() => {}
+                Operation::Hear(which, stays) => {
+                    let which = which % acks.len();
+                    let heard = if stays { acks[which] } else { acks.remove(which) };
+                    hear(heard, &mut engine, &mut model);
+                }
+                Operation::Forged(kind, expected, sack) => {
+                    let expected = (engine.acked() + expected).min(engine.sent());
+                    hear(Heard { kind, expected, sack: engine.acked() + sack }, &mut engine, &mut model);
+                }
+                Operation::Timeout => {
+                    if engine.sent() > engine.acked() {
+                        while !engine.on_timeout(&mut cx) {}
+                        model.on_timeout();
+                    }
+                }
+            }
+            assert_eq!((engine.acked(), engine.sent()), (model.acked, model.next));
+            assert!(engine.sent() - engine.acked() <= u64::from(cap));
+        }
+    }
+
+    #[test]
+    fn receivers_do_what_the_definitions_say(
+        // Mostly close to what is expected, sometimes far away.
+        packets in prop::collection::vec(prop_oneof![9 => 0u64..20, 1 => 0u64..400], 1..400),
+        window in 2u32..200,
+    ) {
+        let nacks_all = GoBackNConfig {
+            rto: Setting::Off,
+            acks: Acks::PerPacket,
+            nack: Nacks::EveryPacket,
+            bdp_cap: Setting::Off,
+        };
+        let mut irn = (irn::Recv::new(&irn(window, 1)), model::Receiver::irn(window.into()));
+        let mut go_back_n = (go_back_n::Recv::new(&nacks_all), model::Receiver::go_back_n());
+        let mut cx = Cx::at(Instant::ZERO);
+        for distance in packets {
+            let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
+            let seq = near(irn.0.expected());
+            assert_eq!(irn.0.on_data(&mut cx, seq), irn.1.on_data(seq));
+            assert_eq!(irn.0.expected(), irn.1.expected());
+            let seq = near(go_back_n.0.expected());
+            let answer = go_back_n.0.on_data(&mut cx, seq);
+            assert_eq!(answer, go_back_n.1.on_data(seq));
+            assert!(answer.verdict != Verdict::Invalid);
+        }
+    }
+
+    #[test]
+    fn a_sender_withstands_any_peer(script in prop::collection::vec(any::<u8>(), 0..400)) {
+        support::torment_sender(&script);
+    }
+
+    #[test]
+    fn a_receiver_withstands_any_peer(script in prop::collection::vec(any::<u8>(), 0..400)) {
+        support::torment_receiver(&script);
+    }
+}
+
+fn replay(target: &str, check: impl Fn(&[u8])) {
+    let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+    let mut replayed = 0;
+    for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
+        check(&std::fs::read(entry.expect("readable").path()).expect("readable"));
+        replayed += 1;
+    }
+    assert!(replayed > 0);
+}
+
+#[test]
+fn the_fuzz_corpora_pass() {
+    replay("sender", support::torment_sender);
+    replay("receiver", support::torment_receiver);
+}

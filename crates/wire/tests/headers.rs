@@ -1,0 +1,172 @@
+//! Parsing and emitting: inverse to each other, true to the standard, and never a panic.
+
+mod support;
+
+use proptest::prelude::*;
+use selvedge_units::{Instant, Psn, QpNumber};
+use selvedge_wire::{Ack, AckKind, Aeth, Body, Bth, Data, Datagram, Extension, ParseError, Syndrome};
+
+fn psn() -> impl Strategy<Value = Psn> {
+    (0..Psn::MODULUS).prop_map(Psn::new)
+}
+
+fn bth() -> impl Strategy<Value = Bth> {
+    let flags = any::<[bool; 5]>();
+    (any::<u8>(), flags, 0u8..4, any::<u16>(), 0u32..1 << 24, psn()).prop_map(
+        |(opcode, [solicited, migration, fecn, becn, ack_request], pad, partition, qp, psn)| Bth {
+            opcode,
+            solicited,
+            migration,
+            pad,
+            partition,
+            fecn,
+            becn,
+            destination: QpNumber(qp),
+            ack_request,
+            psn,
+        },
+    )
+}
+
+fn aeth() -> impl Strategy<Value = Aeth> {
+    let syndrome = (0u8..32).prop_flat_map(|value| {
+        prop_oneof![Just(Syndrome::Ack(value)), Just(Syndrome::NotReady(value)), Just(Syndrome::Nak(value))]
+    });
+    (syndrome, 0u32..1 << 24).prop_map(|(syndrome, msn)| Aeth { syndrome, msn })
+}
+
+fn extension() -> impl Strategy<Value = Extension> {
+    (any::<u64>(), any::<bool>(), psn()).prop_map(|(ps, retransmission, sack)| Extension {
+        sent_at: Instant::from_ps(ps),
+        retransmission,
+        sack,
+    })
+}
+
+/// A datagram with its payload.
+fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
+    let data = (psn(), any::<[bool; 2]>(), prop::collection::vec(any::<u8>(), 0..64)).prop_map(
+        |(psn, [last, retransmission], payload)| {
+            (Body::Data(Data { psn, payload: payload.len() as u16, last, retransmission }), payload)
+        },
+    );
+    let kind = prop_oneof![Just(AckKind::Ack), Just(AckKind::Nack)];
+    let ack = (kind, any::<bool>(), psn(), psn(), 0u32..1 << 24).prop_map(|(kind, ecn_echo, expected, sack, msn)| {
+        (Body::Ack(Ack { kind, ecn_echo, expected, sack, msn }), Vec::new())
+    });
+    (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack]).prop_map(|(qp, ps, (body, payload))| {
+        (Datagram { qp: QpNumber(qp), sent_at: Instant::from_ps(ps), body }, payload)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_bth_survives_the_wire(header in bth()) {
+        assert_eq!(Bth::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    #[test]
+    fn an_aeth_survives_the_wire(header in aeth()) {
+        assert_eq!(Aeth::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    #[test]
+    fn an_extension_survives_the_wire(header in extension()) {
+        assert_eq!(Extension::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    #[test]
+    fn a_datagram_survives_the_wire((datagram, payload) in datagram()) {
+        let mut buffer = [0; Datagram::LONGEST_HEADERS];
+        let bytes = [datagram.emit(&mut buffer), &payload].concat();
+        prop_assert_eq!(Datagram::parse(&bytes), Ok((datagram, &payload[..])));
+        // Every prefix of the headers is an error, not a panic.
+        let headers = bytes.len() - payload.len();
+        for length in 0..headers {
+            prop_assert!(Datagram::parse(&bytes[..length]).is_err());
+        }
+    }
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        support::check_headers(&bytes);
+    }
+}
+
+#[test]
+fn a_nak_looks_as_the_standard_has_it() {
+    let nack = Ack { kind: AckKind::Nack, ecn_echo: false, expected: Psn::new(0x123), sack: Psn::new(0x456), msn: 7 };
+    let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::from_ps(1), body: Body::Ack(nack) };
+    let mut buffer = [0; Datagram::LONGEST_HEADERS];
+    #[rustfmt::skip]
+    assert_eq!(datagram.emit(&mut buffer), [
+        0x11, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x01, 0x23, // BTH: acknowledge, expected PSN
+        0, 0, 0, 0, 0, 0, 0, 1, 0x00, 0x00, 0x04, 0x56, // extension: time stamp, SACK
+        0x60, 0x00, 0x00, 0x07, // AETH: NAK, PSN sequence error; MSN
+    ]);
+}
+
+#[test]
+fn what_is_not_in_use_is_an_error() {
+    let mut bytes = [0; 28];
+    assert_eq!(Datagram::parse(&bytes), Err(ParseError::Opcode(0)));
+    assert_eq!(Datagram::parse(&bytes[..11]), Err(ParseError::Truncated { found: 11, needed: 12 }));
+    bytes[1] = 0x03;
+    assert_eq!(Datagram::parse(&bytes), Err(ParseError::Version(3)));
+    bytes[..2].copy_from_slice(&[0x11, 0]);
+    bytes[24] = 0x20;
+    assert_eq!(Datagram::parse(&bytes), Err(ParseError::Syndrome(0x20)), "receiver not ready");
+    bytes[24] = 0x40;
+    assert_eq!(Datagram::parse(&bytes), Err(ParseError::Syndrome(0x40)), "reserved");
+    bytes[20] = 0x01;
+    assert_eq!(Datagram::parse(&bytes), Err(ParseError::Reserved));
+}
+
+#[test]
+fn the_fuzz_corpus_passes() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/wire_headers");
+    let mut replayed = 0;
+    for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
+        support::check_headers(&std::fs::read(entry.expect("readable").path()).expect("readable"));
+        replayed += 1;
+    }
+    assert!(replayed > 0);
+}
+
+/// Linux's soft RoCE, captured: every BTH parses, and comes out as it went in.
+#[test]
+fn headers_of_a_real_rnic_survive() {
+    let root = std::env::var("SELVEDGE_SHARED")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
+    for file in ["cm.pcap", "rxe1.pcap"] {
+        let path = format!("{root}/traces/rxe/{file}");
+        let Ok(capture) = std::fs::read(&path) else {
+            eprintln!("skipped: {path} cannot be read; set SELVEDGE_SHARED to the folder that holds it");
+            return;
+        };
+        let mut headers = 0;
+        for frame in frames(&capture) {
+            // Ethernet 14, IPv4 20, UDP 8; port 4791 is RoCEv2.
+            if frame.get(12..14) != Some(&[0x08, 0x00]) || frame.get(36..38) != Some(&4791u16.to_be_bytes()) {
+                continue;
+            }
+            let bytes = &frame[42..];
+            let (bth, _) = Bth::parse(bytes).expect("soft RoCE speaks version 0");
+            assert_eq!(bth.emit(), bytes[..Bth::LENGTH]);
+            support::check_headers(bytes);
+            headers += 1;
+        }
+        assert!(headers > 10, "{file}: only {headers} headers found");
+    }
+}
+
+/// The frames of a classic little-endian pcap file.
+fn frames(capture: &[u8]) -> impl Iterator<Item = &[u8]> {
+    assert_eq!(capture[..4], 0xa1b2_c3d4u32.to_le_bytes(), "a little-endian pcap file");
+    let mut rest = &capture[24..];
+    std::iter::from_fn(move || {
+        let (header, behind) = rest.split_at_checked(16)?;
+        let length = u32::from_le_bytes(header[8..12].try_into().expect("four bytes")) as usize;
+        let (frame, behind) = behind.split_at_checked(length)?;
+        rest = behind;
+        Some(frame)
+    })
+}
