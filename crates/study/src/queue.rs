@@ -51,10 +51,6 @@ impl Queue {
         cost.done += 1;
         cost.mean_s += (seconds - cost.mean_s) / f64::from(cost.done);
     }
-    /// How many wait.
-    pub(crate) fn len(&self) -> usize {
-        self.waiting.len()
-    }
 }
 
 #[cfg(test)]
@@ -74,6 +70,6 @@ mod tests {
         queue.learn(2, 3.0);
         let mut next = || queue.next().map(|point| (point.series, point.seed));
         assert_eq!([next(), next(), next()], [Some((2, 2)), Some((2, 3)), Some((0, 2))]);
-        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.waiting.len(), 1);
     }
 }
