@@ -5,6 +5,27 @@
 //!                     \--Parquet--> merge --> flows.parquet, ports.parquet             \--> expect.toml: claims
 //! ```
 //!
+//! A claim, held against a study:
+//!
+//! ```
+//! use selvedge_results::{Expectations, SeriesInfo, StudyInfo, check, summarise};
+//!
+//! let claims = r#"
+//!     [[expect]]
+//!     say    = "IRN completes flows faster without PFC"
+//!     metric = "fct_mean_us"
+//!     of     = "irn"
+//!     than   = "irn+pfc"
+//!     ratio  = { at-most = 1.0 }
+//! "#;
+//! let claims = Expectations::parse(claims, "expect.toml")?;
+//! // A study without points: nothing is shown, and the check says so.
+//! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo { name: name.into(), traits: Default::default() });
+//! let summary = summarise(&StudyInfo::default(), &series, &[]);
+//! assert!(check(&claims, &summary)[0].fails);
+//! # Ok::<(), selvedge_results::ExpectError>(())
+//! ```
+//!
 //! Works on rows from either world and never runs anything. Memory does not depend on the number of
 //! flows: rows go to disk, sums and quantiles stay.
 #![forbid(unsafe_code)]

@@ -38,14 +38,14 @@ pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
     }
 }
 
-/// "1.62x": a ratio with three digits.
+/// "1.62": a ratio with three digits.
 pub(crate) fn ratio(value: f64) -> String {
     digits(value, 3)
 }
 
-/// "2.71 - 3.12": an interval of ratios.
+/// "2.71–3.12": an interval of ratios.
 pub(crate) fn ratio_interval([low, high]: [f64; 2]) -> String {
-    format!("{} - {}", ratio(low), ratio(high))
+    format!("{}–{}", ratio(low), ratio(high))
 }
 
 /// With `wanted` significant digits, thousands separated; whole numbers keep all theirs.

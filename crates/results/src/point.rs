@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use selvedge_telemetry::{DropReason, Drops, RunRecord};
 use serde::{Deserialize, Serialize};
 
-use crate::{ResultsError, Tier};
+use crate::{ResultsError, Table, Tier};
 
 /// The files of one point, inside a folder of parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,14 @@ impl PointFiles {
     pub fn new(folder: &Path, series: usize, seed: u64) -> Self {
         let file = |what| folder.join(format!("{series:03}-seed-{seed}.{what}"));
         Self { flows: file("flows.parquet"), ports: file("ports.parquet"), summary: file("summary.json") }
+    }
+
+    /// The point, if an earlier run completed it: all three files are there, whole, and about this
+    /// series and seed. Otherwise it is to be run again.
+    pub fn completed(&self, series: &str, seed: u64) -> Option<PointSummary> {
+        let point = PointSummary::load(&self.summary).ok()?;
+        let whole = Table::Flows.is_complete(&self.flows) && Table::Ports.is_complete(&self.ports);
+        (whole && point.series == series && point.seed == seed).then_some(point)
     }
 }
 
@@ -65,7 +73,11 @@ impl PointSummary {
         let text = fs::read(path).map_err(|error| ResultsError::io(path, "read it", &error))?;
         serde_json::from_slice(&text).map_err(|error| {
             let what = format!("not the summary of a point by this version: {error}");
-            ResultsError::damaged(path, what, "delete it and run again with --resume: that point is simulated anew")
+            ResultsError::damaged(
+                path,
+                what,
+                "delete it and run again with --resume: only what is missing is simulated anew",
+            )
         })
     }
 }

@@ -109,7 +109,9 @@ impl Observer for PointRecorder {
                 let pushed = self.port_rows.push(row, interval);
                 self.keep_error(pushed);
             }
-            self.ports.add(rows, time, interval, &self.fabric);
+            if !interval.is_zero() {
+                self.ports.add(rows, time, interval, &self.fabric);
+            }
             self.last_sample = time;
         }
     }
@@ -143,11 +145,12 @@ impl Fabric {
     }
 
     fn host_utilisation(&self, record: &RunRecord) -> Option<f64> {
+        // In bits times picoseconds per second.
         let (mut sent, mut possible) = (0.0, 0.0);
         for totals in &record.ports {
             if let Some(info) = self.port(totals.id.index()).filter(|info| Tier::from(info.kind) == Tier::Host) {
-                sent += totals.bytes.get() as f64 * 8.0;
-                possible += info.rate.as_bps() as f64 * record.end.since(Instant::ZERO).as_secs_f64();
+                sent += totals.bytes.get() as f64 * 8.0 * 1e12;
+                possible += info.rate.as_bps() as f64 * record.end.as_ps() as f64;
             }
         }
         (possible > 0.0).then(|| sent / possible)

@@ -6,6 +6,7 @@ use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{COMPARED, METRICS};
+use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
 use crate::verdict::{Verdict, verdict};
 use crate::{Estimate, PointSummary};
@@ -281,8 +282,8 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             };
             if let Some(deadlock) = &point.run.deadlock {
                 warnings.push(format!(
-                    "{name}: seed {seed} ended in a PFC deadlock at {:.0} us ({} ports wait in a circle).",
-                    deadlock.at_us,
+                    "{name}: seed {seed} ended in a PFC deadlock at {} us ({} ports wait in a circle).",
+                    count(deadlock.at_us as u64),
                     deadlock.cycle.len()
                 ));
             } else if point.flows.fct_us.count == 0 {
@@ -294,24 +295,32 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         let (unfinished, measured) = (total(|point| point.flows.unfinished), total(|point| point.flows.measured));
         if unfinished > 0 {
             warnings.push(format!(
-                "{name}: {unfinished} of {measured} measured flows never finished; they are missing from its \
-                 completion times, which are therefore too good."
+                "{name}: {} of {} measured flows never finished; they are missing from its \
+                 completion times, which are therefore too good.",
+                count(unfinished),
+                count(measured)
             ));
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
         if lost_headroom > 0 {
             warnings.push(format!(
-                "{name}: {lost_headroom} data packets were dropped although PFC was on: the headroom is too small."
+                "{name}: {} data packets were dropped although PFC was on: the headroom is too small.",
+                count(lost_headroom)
             ));
         }
         let no_route = total(|point| point.run.data_drops.no_route);
         if no_route > 0 {
-            warnings.push(format!("{name}: {no_route} data packets had no route to their destination."));
+            warnings.push(format!("{name}: {} data packets had no route to their destination.", count(no_route)));
         }
         let lost_pauses = total(|point| point.run.pause_drops.total());
         if lost_pauses > 0 {
-            warnings.push(format!("{name}: {lost_pauses} pause frames were lost on the way."));
+            warnings.push(format!("{name}: {} pause frames were lost on the way.", count(lost_pauses)));
         }
     }
     warnings
+}
+
+/// With thousands separated.
+fn count(things: u64) -> String {
+    fixed(things as f64, 0)
 }

@@ -60,7 +60,10 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
             out.push('\n');
         }
         let names: Vec<_> = summary.series[shown.clone()].iter().map(|series| series.name.clone()).collect();
-        let seeds = format!("mean of {} seed{}, ± 95 %", summary.seeds.len(), plural(summary.seeds.len()));
+        let seeds = match summary.seeds.len() {
+            1 => "one seed: no interval".into(),
+            count => format!("mean of {count} seeds, ± 95 %"),
+        };
         let corner: String = seeds.chars().take(label_width).collect();
         line(out, &style.bold(&row(&corner, label_width, &names, &widths)));
         line(out, &style.dim(&"─".repeat(used)));
@@ -140,10 +143,6 @@ fn pad_right(text: &str, width: usize) -> String {
 
 fn chars(text: &str) -> usize {
     text.chars().count()
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 fn line(out: &mut String, text: &str) {

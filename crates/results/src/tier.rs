@@ -24,12 +24,12 @@ impl From<PortKind> for Tier {
     }
 }
 
-/// "host", "switch tier 0".
+/// "host", "tier 0".
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host => f.write_str("host"),
-            Self::Switch(tier) => write!(f, "switch tier {tier}"),
+            Self::Switch(tier) => write!(f, "tier {tier}"),
         }
     }
 }

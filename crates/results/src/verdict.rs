@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{COMPARED, Metric};
+use crate::number::fixed;
 use crate::{Estimate, SeriesSummary, Summary};
 
 /// The answer of a study.
@@ -82,7 +83,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
             None,
         ),
         (Some(lossy), Some(lossless)) => {
-            let (answer, sentence) = compare(&with, lossy, lossless, &label);
+            let (answer, sentence) = compare(&with, without.len() > 1, lossy, lossless, &label);
             (answer, sentence, Some(ratio(lossless, lossy, HEADLINE)))
         }
     };
@@ -100,9 +101,11 @@ fn best<'a>(series: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
     healthy.min_by(|a, b| fct(a).unwrap_or(f64::INFINITY).total_cmp(&fct(b).unwrap_or(f64::INFINITY)))
 }
 
-/// Both kinds complete their flows: which is better?
+/// Both kinds complete their flows: which is better? `choice_without` is whether there was more than
+/// one series without PFC to choose from.
 fn compare(
     with: &[&SeriesSummary],
+    choice_without: bool,
     lossy: &SeriesSummary,
     lossless: &SeriesSummary,
     label: &Labels,
@@ -116,8 +119,9 @@ fn compare(
         }
         Relation::Smaller(metric) => {
             let gain = gain(metric, &ratio(lossy, lossless, metric));
+            let choice = if choice_without { ", the best without it" } else { "" };
             let rest = stalled_rest(with, label);
-            (Answer::Yes, format!("Yes: {b} {gain} than {a}, the best without PFC{rest}."))
+            (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}."))
         }
         Relation::Open => {
             let ratio = ratio(lossless, lossy, HEADLINE);
@@ -134,10 +138,8 @@ fn compare(
             (Answer::Undecided, format!("Undecided: {why}."))
         }
         Relation::Contradictory { larger, smaller } => {
-            let part = |metric: &str| {
-                let title = Metric::find(metric).map_or(metric, |metric| metric.title);
-                format!("{title} {}", with_interval(&ratio(lossless, lossy, metric)))
-            };
+            let part =
+                |metric: &str| format!("{} {}", title_of(metric), with_interval(&ratio(lossless, lossy, metric)));
             let text = format!(
                 "It depends: {b} against {a} is worse in one measure ({}) and better in another ({}).",
                 part(larger),
@@ -161,11 +163,12 @@ fn favourable(
         series.traits.recovery == lossy.traits.recovery && series.traits.congestion == lossy.traits.congestion
     };
     let (own, others): (Vec<_>, Vec<_>) = with.iter().copied().partition(|series| same(series));
-    let rival = best(&others).unwrap_or(lossless);
-    let metric = match relation(rival, lossy) {
-        Relation::Larger(metric) => metric,
-        _ => metric,
-    };
+    // Only what the intervals show is said: a rival too noisy to be beaten is not named as beaten.
+    let beaten = best(&others).and_then(|rival| match relation(rival, lossy) {
+        Relation::Larger(metric) => Some((rival, metric)),
+        _ => None,
+    });
+    let (rival, metric) = beaten.unwrap_or((lossless, metric));
     let gain = gain(metric, &ratio(rival, lossy, metric));
     let mut text = format!("No: {} {gain} than {}", label.of(lossy), label.of(rival));
     if let Some(own) = best(&own).filter(|own| own.name != rival.name) {
@@ -173,6 +176,15 @@ fn favourable(
         text += &match relation(own, lossy) {
             Relation::Larger(HEADLINE) => {
                 format!(", and adding PFC to it makes it {}x slower ({})", number(&slower), interval(&slower))
+            }
+            Relation::Larger(metric) => {
+                let higher = ratio(own, lossy, metric);
+                format!(
+                    ", and adding PFC to it makes its {} {}x higher ({})",
+                    title_of(metric),
+                    number(&higher),
+                    interval(&higher)
+                )
             }
             Relation::Same => format!(", and adding PFC to it changes nothing (within 5 %, {})", interval(&slower)),
             _ => format!(", and adding PFC to it makes no clear difference ({})", with_interval(&slower)),
@@ -229,7 +241,8 @@ fn stall(series: &SeriesSummary) -> Option<String> {
     if measured == 0.0 {
         return Some("has no measured flows".into());
     }
-    (unfinished > measured * STALLED).then(|| format!("leaves {unfinished:.0} of {measured:.0} flows unfinished"))
+    (unfinished > measured * STALLED)
+        .then(|| format!("leaves {} of {} flows unfinished", fixed(unfinished, 0), fixed(measured, 0)))
 }
 
 fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {
@@ -301,13 +314,12 @@ fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &str) -> Estimate {
 }
 
 fn number(estimate: &Estimate) -> String {
-    estimate.mean.map_or("unknown".into(), ratio_digits)
+    estimate.mean.map_or("unknown".into(), |mean| format!("{mean:.*}", decimals(mean)))
 }
 
 fn interval(estimate: &Estimate) -> String {
-    estimate
-        .ci95
-        .map_or("no interval".into(), |[low, high]| format!("95 % CI {}-{}", ratio_digits(low), ratio_digits(high)))
+    let decimals = estimate.mean.map_or(2, decimals);
+    estimate.ci95.map_or("no interval".into(), |[low, high]| format!("95 % CI {low:.decimals$}-{high:.decimals$}"))
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -319,16 +331,19 @@ fn gain(metric: &str, ratio: &Estimate) -> String {
     if metric == HEADLINE {
         return format!("completes flows {}x faster ({})", number(ratio), interval(ratio));
     }
-    let title = Metric::find(metric).map_or(metric, |metric| metric.title);
-    format!("has the same average FCT and a {title} {}x lower ({})", number(ratio), interval(ratio))
+    format!("has the same average FCT and a {} {}x lower ({})", title_of(metric), number(ratio), interval(ratio))
 }
 
-/// Two decimals near 1, where they decide; one beyond 2, none beyond 100.
-fn ratio_digits(value: f64) -> String {
-    match value {
-        ..2.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+fn title_of(metric: &str) -> &str {
+    Metric::find(metric).map_or(metric, |metric| metric.title)
+}
+
+/// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.
+fn decimals(mean: f64) -> usize {
+    match mean {
+        ..2.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
     }
 }
 

@@ -22,15 +22,15 @@ impl Quantity {
     pub(super) fn label(self, value: f64) -> String {
         let scaled = |steps: &[(f64, &str)]| {
             let at = steps.iter().rposition(|&(size, _)| value >= size * 0.999_999).unwrap_or(0);
-            format!("{} {}", digits(tidy(value / steps[at].0), 3), steps[at].1)
+            format!("{} {}", short(value / steps[at].0, 3), steps[at].1)
         };
         match self {
             _ if value == 0.0 => "0".into(),
             Self::Time => scaled(&[(1e-3, "ns"), (1.0, "us"), (1e3, "ms"), (1e6, "s")]),
             Self::Size => scaled(&[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB")]),
-            Self::Plain => digits(tidy(value), 3),
-            Self::Share => format!("{} %", digits(tidy(value * 100.0), 3)),
-            Self::Tail => format!("{} %", digits(tidy(100.0 - value * 100.0), 5)),
+            Self::Plain => short(value, 3),
+            Self::Share => format!("{} %", short(value * 100.0, 3)),
+            Self::Tail => format!("{} %", short(100.0 - value * 100.0, 5)),
         }
     }
 
@@ -46,10 +46,10 @@ impl Quantity {
     }
 }
 
-/// Removes the dust of decimal fractions.
-fn tidy(value: f64) -> f64 {
-    let rounded = (value * 1e6).round() / 1e6;
-    if (rounded - rounded.round()).abs() < 1e-9 { rounded.round() } else { rounded }
+/// With at most that many digits, without zeros at the end of a fraction.
+fn short(value: f64, wanted: i32) -> String {
+    let text = digits(value, wanted);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// One axis: an interval of values on a linear or logarithmic scale.
@@ -95,12 +95,18 @@ impl Axis {
 
     /// Values that get a line and a label.
     pub(super) fn ticks(&self) -> Vec<f64> {
-        let inside = |value: &f64| *value >= self.low * (1.0 - 1e-9) && *value <= self.high * (1.0 + 1e-9);
         if self.log {
-            let decades = (self.high / self.low).log10();
-            let steps: &[f64] = if decades < 1.6 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-            let first = self.low.log10().floor() as i32;
-            let last = self.high.log10().ceil() as i32;
+            // An axis may run downwards, as that of tails does.
+            let (low, high) = (self.low.min(self.high), self.low.max(self.high));
+            let inside = |value: &f64| *value >= low * (1.0 - 1e-9) && *value <= high * (1.0 + 1e-9);
+            let decades = (high / low).log10();
+            let steps: &[f64] = match decades {
+                ..1.6 => &[1.0, 2.0, 5.0],
+                ..2.6 => &[1.0, 3.0],
+                _ => &[1.0],
+            };
+            let first = low.log10().floor() as i32;
+            let last = high.log10().ceil() as i32;
             let stride = ((decades / 8.0).ceil() as usize).max(1);
             let powers = (first..=last).step_by(stride).map(|power| 10_f64.powi(power));
             return powers.flat_map(|power| steps.iter().map(move |step| power * step)).filter(inside).collect();
@@ -112,11 +118,11 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that cuts `span` into about four.
+/// A step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into about four.
 fn nice_step(span: f64) -> f64 {
     let rough = span / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999).unwrap_or(10.0);
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999).unwrap_or(10.0);
     factor * power
 }
 
@@ -138,7 +144,10 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         assert_eq!(Axis::linear("", Quantity::Plain, 0.0, 37.0).ticks(), [0.0, 10.0, 20.0, 30.0, 40.0]);
-        assert_eq!(Axis::log("", Quantity::Time, 12.0, 3_000.0).ticks(), [10.0, 100.0, 1_000.0]);
+        assert_eq!(Axis::log("", Quantity::Time, 12.0, 1_900.0).ticks(), [10.0, 30.0, 100.0, 300.0, 1_000.0]);
+        assert_eq!(Axis::log("", Quantity::Time, 1.0, 10_000.0).ticks(), [1.0, 10.0, 100.0, 1_000.0, 10_000.0]);
+        let downwards = Axis::log("", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4);
+        assert_eq!(downwards.ticks().len(), 4);
         assert_eq!(Axis::log("", Quantity::Plain, 1.1, 7.0).ticks(), [1.0, 2.0, 5.0, 10.0]);
     }
 

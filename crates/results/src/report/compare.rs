@@ -10,7 +10,6 @@ use crate::number;
 use crate::{Metric, Ratio};
 
 const WIDTH: f64 = 1040.0;
-const LEFT: f64 = 170.0;
 const ROW: f64 = 26.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 26.0;
@@ -29,7 +28,10 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     }) else {
         return String::new();
     };
-    let panel = (WIDTH - LEFT) / COMPARED.len() as f64;
+    let label = |pair: &[Ratio]| format!("{} / {}", pair[0].of, pair[0].to);
+    let longest = pairs.iter().map(|pair| label(pair).chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * 7.2 + 16.0).clamp(100.0, 340.0);
+    let panel = (WIDTH - left) / COMPARED.len() as f64;
     let plot = panel - NUMBERS;
     let bottom = TOP + ROW * pairs.len() as f64;
     let mut out = format!(
@@ -38,7 +40,7 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     );
     for (column, name) in COMPARED.iter().enumerate() {
         let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
-        let x0 = LEFT + column as f64 * panel;
+        let x0 = left + column as f64 * panel;
         let place = |value: f64| x0 + axis.place(value) * plot;
         let title = Metric::find(name).map_or(*name, |metric| metric.title);
         let _ = write!(out, "<text class=\"title\" x=\"{x0}\" y=\"14\">{title}</text>");
@@ -61,7 +63,7 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         for (row, pair) in pairs.iter().enumerate() {
             let y = TOP + (row as f64 + 0.5) * ROW;
             if column == 0 {
-                let label = format!("{} / {}", pair[0].of, pair[0].to);
+                let label = label(pair);
                 let _ = write!(out, "<text class=\"name\" x=\"0\" y=\"{:.1}\">{}</text>", y + 4.0, escape(&label));
             }
             let Some(ratio) = pair.iter().find(|ratio| ratio.metric == *name) else { continue };

@@ -56,7 +56,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
 /// Slowdown by flow size: median and 99th percentile.
 pub(super) fn by_size(study: &Study<'_>) -> String {
     let mut charts = String::new();
-    let wanted: [(&str, fn(&Distribution) -> Option<f64>); 2] =
+    let wanted: [(&str, Quantile); 2] =
         [("Median", |slowdown| slowdown.p50), ("99th percentile", |slowdown| slowdown.p99)];
     let bands = wanted.map(|(_, of)| study.points.iter().map(|points| size_band(points, of)).collect::<Vec<_>>());
     let all = || bands.iter().flatten().flatten();
@@ -93,8 +93,11 @@ struct AtSize {
     high: f64,
 }
 
+/// One of a class's quantiles.
+type Quantile = fn(&Distribution) -> Option<f64>;
+
 /// One entry for each size class that any seed has: mean and range over seeds.
-fn size_band(points: &[&PointSummary], of: fn(&Distribution) -> Option<f64>) -> Vec<AtSize> {
+fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
     let mut classes: Vec<&SizeClass> = points.iter().flat_map(|point| &point.flows.by_size).collect();
     classes.sort_by_key(|class| class.up_to);
     classes

@@ -59,7 +59,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),
-            "verdict" => page += &escape(without_answer(summary)),
+            "verdict" => page += &soften_intervals(without_answer(summary)),
             "trouble" => page += &trouble::trouble(&study),
             "sections" => sections.iter().for_each(|section| page += section),
             _ => {}
@@ -108,6 +108,18 @@ fn answer(answer: Answer) -> &'static str {
         Answer::Undecided => "Undecided",
         Answer::NotAsked => "Not asked",
     }
+}
+
+/// The sentence as HTML, with intervals set smaller: a headline is read in words.
+fn soften_intervals(sentence: &str) -> String {
+    let mut html = String::new();
+    for (at, part) in escape(sentence).split("(95 % CI ").enumerate() {
+        match part.split_once(')').filter(|_| at > 0) {
+            Some((interval, rest)) => html += &format!("<small>(95 % CI {interval})</small>{rest}"),
+            None => html += part,
+        }
+    }
+    html
 }
 
 /// The sentence without the word that the headline shows already.

@@ -6,7 +6,7 @@ use super::Study;
 use super::axis::Quantity;
 use super::heat;
 use super::html::{escape, figure, section};
-use crate::number::{digits, fixed};
+use crate::number::fixed;
 use crate::{PausedPort, Pauses, PointSummary, Tier};
 
 /// Rows of the map and of the table.
@@ -42,20 +42,15 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     rows.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.paused_us.total_cmp(&a.paused_us)));
     let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
     let caption = format!(
-        "The {} ports of {} that were paused are shown: {} of {} ports were, for {} in all",
+        "The {} ports paused longest; {} of {} were paused at all, for {} together",
         rows.len(),
-        point.series,
         pauses.paused_ports,
         pauses.ports,
         Quantity::Time.label(point.run.paused_us)
-    )
-    .replace(
-        "that were paused are shown",
-        if pauses.paused_ports as usize > rows.len() { "paused longest" } else { "that were paused" },
     );
     format!(
         "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
-         {}<div class=\"pair\">{}{}</div></div>",
+         {}<div class=\"pair tables\">{}{}</div></div>",
         escape(&point.series),
         point.seed,
         figure(&caption, &map),
@@ -107,11 +102,11 @@ fn worst_ports(pauses: &Pauses, end_us: f64) -> String {
     for port in pauses.worst.iter().take(TABLE_ROWS) {
         let _ = write!(
             table,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{} %</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             escape(&port.node),
             escape(&port.peer),
             Quantity::Time.label(port.paused_us),
-            digits(port.paused_us / end_us.max(f64::MIN_POSITIVE) * 100.0, 2),
+            Quantity::Share.label(port.paused_us / end_us.max(f64::MIN_POSITIVE)),
             fixed(port.pauses as f64, 0),
             Quantity::Size.label(port.egress_peak as f64),
         );

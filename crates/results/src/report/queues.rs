@@ -6,6 +6,9 @@ use super::chart::{Chart, decimate};
 use super::html::{escape, figure, legend, section};
 use crate::{Tier, TierQueues};
 
+/// What is drawn, and where it is found.
+type Statistic = (&'static str, fn(&TierQueues) -> &Vec<f64>);
+
 /// Points per curve.
 const POINTS: usize = 256;
 
@@ -22,7 +25,7 @@ pub(super) fn over_time(study: &Study<'_>) -> String {
     tiers.dedup();
     let Some((_, first)) = runs.first().filter(|_| !tiers.is_empty()) else { return String::new() };
     let end_us = runs.iter().map(|(_, point)| point.run.end_us).fold(0.0, f64::max);
-    let statistics: [(&str, fn(&TierQueues) -> &Vec<f64>); 3] = [
+    let statistics: [Statistic; 3] = [
         ("deepest port", |queues| &queues.max),
         ("99th percentile of ports", |queues| &queues.p99),
         ("mean of ports", |queues| &queues.mean),
@@ -33,11 +36,12 @@ pub(super) fn over_time(study: &Study<'_>) -> String {
         _ => 340.0,
     };
     let mut rows = String::new();
-    for (title, of) in statistics {
+    for (position, (title, of)) in statistics.into_iter().enumerate() {
+        let time_title = if position + 1 == statistics.len() { "simulated time" } else { "" };
         let deepest = runs.iter().flat_map(|(_, point)| &point.queues.tiers).flat_map(of).copied().fold(0.0, f64::max);
         let mut charts = String::new();
         for &tier in &tiers {
-            let x = Axis::linear("simulated time", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
+            let x = Axis::linear(time_title, Quantity::Time, 0.0, end_us).exact(0.0, end_us);
             let y = Axis::linear("", Quantity::Size, 0.0, deepest);
             let mut chart = Chart::new(width, 190.0, x, y);
             for (at, point) in &runs {
@@ -52,7 +56,7 @@ pub(super) fn over_time(study: &Study<'_>) -> String {
         rows += &format!("<div class=\"row\" style=\"--columns:{}\">{charts}</div>", tiers.len().min(4));
     }
     let lead = format!(
-        "Bytes waiting at egress ports in the run with seed {}, by tier of the switch (tier 0 holds the hosts). A row shares its scale.",
+        "Bytes waiting at egress ports in the run with seed {}, by tier of their switch; hosts are attached to tier 0. A row shares its scale.",
         first.seed
     );
     section("queues", "Queue depth over time", &escape(&lead), &format!("{}{rows}", legend(study)))

@@ -82,13 +82,14 @@
 
   for (const svg of document.querySelectorAll(".heat")) {
     const [left, top, width, height, bin] = svg.dataset.cell.split(",").map(Number);
+    const shades = svg.dataset.shades.split(",");
     const rows = svg.dataset.rows.split(";").map((row) => row.split("|"));
     svg.addEventListener("pointermove", (event) => {
       const at = place(svg, event);
       const column = Math.floor((at.x - left) / width), row = rows[Math.floor((at.y - top) / height)];
       const level = row && row[1][column];
       if (level === undefined || column < 0) { hide(); return; }
-      const share = level === "0" ? "not paused" : `paused up to ${Math.round(level / 9 * 100)} %`;
+      const share = level === "0" ? "hardly paused" : `paused ${shades[level - 1]} or more`;
       show(event, row[0].replace("⇠", "paused by"), [[`${print.time(column * bin)} to ${print.time((column + 1) * bin)}`, share]]);
     });
     svg.addEventListener("pointerleave", hide);

@@ -29,6 +29,8 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
         );
     }
     head += "</tr></thead>";
+    // Narrower columns would overlap; the page scrolls the table instead.
+    let width = 200 + 110 * study.summary.series.len();
     let seeds = study.summary.seeds.len();
     let lead = if seeds == 1 {
         "One seed: no intervals.".to_string()
@@ -40,8 +42,8 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
         "Results",
         &lead,
         &format!(
-            "<div class=\"scroll\"><table class=\"metrics\">{head}<tbody>{main}</tbody></table></div>\
-             <details><summary>All metrics</summary><div class=\"scroll\"><table class=\"metrics\">{head}<tbody>{more}</tbody></table></div></details>"
+            "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\">{head}<tbody>{main}</tbody></table></div>\
+             <details><summary>More metrics</summary><div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\">{head}<tbody>{more}</tbody></table></div></details>"
         ),
     )
 }
@@ -83,7 +85,10 @@ pub(super) fn drops(study: &Study<'_>) -> String {
     for &at in &reasons {
         let _ = write!(table, "<th class=\"n\">{}</th>", series[0].drops.by_reason()[at].0);
     }
-    table += "<th class=\"n\">all</th><th class=\"n\">of data packets sent</th></tr></thead><tbody>";
+    if reasons.len() > 1 {
+        table += "<th class=\"n\">all</th>";
+    }
+    table += "<th class=\"n\">of data packets sent</th></tr></thead><tbody>";
     for (index, one) in series.iter().enumerate() {
         let sent: u64 = study.points[index].iter().map(|point| point.run.data_sent).sum();
         let _ = write!(
@@ -95,12 +100,11 @@ pub(super) fn drops(study: &Study<'_>) -> String {
             let _ = write!(table, "<td class=\"n\">{}</td>", fixed(one.drops.by_reason()[at].1 as f64, 0));
         }
         let total = one.drops.total() as f64;
-        let _ = write!(
-            table,
-            "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            fixed(total, 0),
-            Quantity::Share.label(total / (sent as f64).max(1.0))
-        );
+        if reasons.len() > 1 {
+            let _ = write!(table, "<td class=\"n\">{}</td>", fixed(total, 0));
+        }
+        let share = Quantity::Share.label(total / (sent as f64).max(1.0));
+        let _ = write!(table, "<td class=\"n\">{share}</td></tr>");
     }
     section("drops", "Drops by reason", "Data packets, summed over seeds.", &(table + "</tbody></table></div>"))
 }

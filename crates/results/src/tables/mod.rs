@@ -22,5 +22,5 @@ pub(crate) use ports::PortWriter;
 
 /// Rows per row group.
 const ROW_GROUP: usize = 1 << 16;
-/// What to do about a part file that cannot be read.
-const REMEDY: &str = "delete this point's files and run again with --resume: only that point is simulated anew";
+/// What to do about a file that cannot be read.
+const REMEDY: &str = "delete it and run again with --resume: only what is missing is simulated anew";

@@ -8,7 +8,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::schema::Table;
@@ -120,6 +120,10 @@ impl<Row> Group<'_, Row> {
 fn properties() -> WriterProperties {
     WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        // Indexes of pages are kept in memory until the file is closed, and nobody reads them here:
+        // without them a long run costs a few hundred bytes per row group and column.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
         .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into())
         .build()
 }

@@ -30,9 +30,15 @@ impl Table {
         Arc::new(parse_message_type(text).expect("the schemas below are well-formed"))
     }
 
+    /// Whether `path` is a whole file of this table.
+    pub(crate) fn is_complete(self, path: &Path) -> bool {
+        self.open(path).is_ok()
+    }
+
     /// Opens a file and makes sure that it is complete and holds this table.
     pub(super) fn open(self, path: &Path) -> Result<SerializedFileReader<File>, ResultsError> {
-        let file = File::open(path).map_err(|error| ResultsError::io(path, "open it", &error))?;
+        let file = File::open(path)
+            .map_err(|error| ResultsError::damaged(path, format!("cannot open it: {error}"), REMEDY))?;
         let reader = SerializedFileReader::new(file).map_err(|error| {
             let what = format!("truncated or damaged, not a complete Parquet file ({error})");
             ResultsError::damaged(path, what, REMEDY)
