@@ -180,8 +180,8 @@ fn the_default_case_resolves_to_the_papers_numbers() {
         assert_eq!(network.bdp(), Bytes::from_kb(120));
         let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else { panic!("input-queued") };
         assert_eq!(buffer.per_port, Setting::Value(Bytes::from_kb(240)));
-        // 20 KB of link, two frames of 1106 B, a pause frame of 84 B.
-        assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 2 * 1_106 + 84)));
+        // 20 KB of link, three frames of 1106 B, a pause frame of 84 B.
+        assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 3 * 1_106 + 84)));
         assert_eq!(series.scenario.switch.pfc.xon_gap, Setting::Value(Bytes::new(2 * 1_106)));
         assert_eq!(series.flows, Some(12_500));
     }
