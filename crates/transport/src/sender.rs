@@ -220,3 +220,112 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 }
 
 const _: () = assert!(size_of::<Sender>() <= 256, "a sender fits four cache lines");
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use selvedge_telemetry::Probe;
+    use selvedge_units::{Duration, Rate, Setting};
+    use selvedge_wire::AckKind;
+
+    use super::*;
+    use crate::recovery::irn::{self, IrnConfig, Timeouts};
+
+    const FRAME: Bytes = Bytes::new(1_000);
+
+    /// A congestion control that only listens.
+    #[derive(Default)]
+    struct Recorder(Vec<Signal>);
+
+    impl Congestion for Recorder {
+        fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
+            self.0.push(signal);
+        }
+        fn window(&self) -> Bytes {
+            Bytes::MAX
+        }
+        fn rate(&self) -> Rate {
+            Rate::MAX
+        }
+        fn deadline(&self) -> Instant {
+            Instant::NEVER
+        }
+        fn on_timeout(&mut self, _: &mut Cx<'_>) {}
+    }
+
+    /// Keeps what it is told.
+    struct Listener(Vec<(Instant, Trace)>);
+
+    impl Probe for Listener {
+        fn on_trace(&mut self, at: Instant, event: &Trace) {
+            self.0.push((at, *event));
+        }
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_us(us)
+    }
+
+    fn irn() -> irn::Send {
+        irn::Send::new(&IrnConfig {
+            timeouts: Timeouts::On,
+            rto_high: Setting::Value(Duration::from_us(320)),
+            bdp_cap: Setting::Value(10),
+            ..IrnConfig::default()
+        })
+    }
+
+    fn ack(kind: AckKind, expected: u32, sack: u32, ecn_echo: bool) -> Ack {
+        Ack { kind, ecn_echo, expected: Psn::new(expected), sack: Psn::new(sack), msn: 0 }
+    }
+
+    #[test]
+    fn congestion_control_hears_what_happens() {
+        let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
+        sender.supply(5);
+        while sender.poll_transmit(&mut Cx::at(at(0)), |_| FRAME).is_some() {}
+        sender.on_ack(&mut Cx::at(at(24)), &ack(AckKind::Ack, 1, 0, true), at(0));
+        sender.on_ack(&mut Cx::at(at(25)), &ack(AckKind::Nack, 1, 3, false), at(1));
+        // Nothing new, and no second loss of the same episode.
+        sender.on_ack(&mut Cx::at(at(26)), &ack(AckKind::Nack, 1, 3, false), at(1));
+        // 3 is counted already.
+        sender.on_ack(&mut Cx::at(at(27)), &ack(AckKind::Ack, 4, 1, false), at(1));
+        sender.handle_timeout(&mut Cx::at(at(127)));
+        let acked = |frames, us| Signal::Acked { bytes: FRAME * frames, rtt: Duration::from_us(us) };
+        let expected =
+            [acked(1, 24), Signal::EcnEcho, acked(1, 24), Signal::Lost, acked(0, 25), acked(2, 26), Signal::TimedOut];
+        assert_eq!(sender.congestion.0, expected);
+    }
+
+    #[test]
+    fn a_probe_is_told_what_happens() {
+        let mut listener = Listener(Vec::new());
+        let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
+        sender.supply(5);
+        let mut cx = Cx { now: at(0), probe: Some(&mut listener) };
+        while sender.poll_transmit(&mut cx, |_| FRAME).is_some() {}
+        cx.now = at(24);
+        sender.on_ack(&mut cx, &ack(AckKind::Nack, 1, 2, false), at(0));
+        while sender.poll_transmit(&mut cx, |_| FRAME).is_some() {}
+        sender.on_ack(&mut cx, &ack(AckKind::Ack, 99, 0, false), at(0));
+        cx.now = at(124);
+        sender.handle_timeout(&mut cx);
+        cx.now = at(344);
+        sender.handle_timeout(&mut cx);
+        sender.on_ack(&mut cx, &ack(AckKind::Ack, 5, 0, false), at(0));
+        let acked = Seq::new(1);
+        assert_eq!(
+            listener.0,
+            [
+                (at(24), Trace::RecoveryEntered { acked, by_timeout: false }),
+                (at(24), Trace::Retransmitted { seq: acked }),
+                (at(24), Trace::AckIgnored { sent: Seq::new(5) }),
+                (at(124), Trace::TimeoutExtended { until: at(344) }),
+                (at(344), Trace::TimedOut { acked }),
+                (at(344), Trace::RecoveryEntered { acked, by_timeout: true }),
+                (at(344), Trace::RecoveryLeft { acked: Seq::new(5) }),
+            ]
+        );
+    }
+}

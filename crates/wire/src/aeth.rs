@@ -1,4 +1,5 @@
-//! The acknowledgement extended transport header (InfiniBand architecture, volume 1, 9.3.5).
+//! The acknowledgement extended transport header (InfiniBand architecture, volume 1,
+//! chapter 9).
 //!
 //! | bytes | bits | field                                                                     |
 //! |-------|------|---------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-//! The base transport header (InfiniBand architecture, volume 1, section 9.2).
+//! The base transport header (InfiniBand architecture, volume 1, chapter 9).
 //!
 //! | bytes | bits    | field                                                   |
 //! |-------|---------|---------------------------------------------------------|

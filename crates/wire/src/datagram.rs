@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The BTH's PSN is the packet's own on data. On a NACK it is the expected PSN and on an ACK the one
-//! before it, the last that arrived in order (InfiniBand architecture, volume 1, 9.7.5). There is no
+//! before it, the last that arrived in order (InfiniBand architecture, volume 1, chapter 9). There is no
 //! ICRC: the UDP checksum covers the datagram, and nothing on the way rewrites it.
 
 use selvedge_units::{Instant, Psn, QpNumber};

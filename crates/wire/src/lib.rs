@@ -7,11 +7,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod aeth;
-mod bth;
-mod datagram;
+pub mod aeth;
+pub mod bth;
+pub mod datagram;
 mod error;
-mod extension;
+pub mod extension;
 mod packet;
 
 pub use aeth::{Aeth, Syndrome};

@@ -1,0 +1,127 @@
+//! The run loops: an engine, a clock, a network, and memory to send from or to place into.
+//!
+//! The engine decides; the driver moves bytes and waits. It takes one turn per datagram: what has
+//! arrived, what is due, what may be sent, then waits until the engine's deadline or the next
+//! datagram.
+
+use std::io;
+use std::time::Duration;
+
+use selvedge_transport::{Cx, Next, Receiver, Sender, Verdict};
+use selvedge_units::{Bytes, Psn, QpNumber, Seq};
+use selvedge_wire::{Body, Data, Datagram, Header};
+
+use crate::clock::Clock;
+use crate::udp::Datagrams;
+
+/// Longer than any UDP datagram.
+const LONGEST: usize = 1 << 16;
+/// How long to wait at most before looking whether the caller wants to stop.
+const HEARTBEAT: Duration = Duration::from_millis(10);
+
+/// What to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// The bytes.
+    pub payload: &'a [u8],
+    /// How many of them a packet carries; the last may carry less. At most 65,000.
+    pub piece: usize,
+    /// The queue pair.
+    pub qp: QpNumber,
+    /// The first packet's PSN.
+    pub first_psn: Psn,
+}
+
+/// Where to place what arrives.
+pub struct Incoming<'a> {
+    /// The queue pair.
+    pub qp: QpNumber,
+    /// Called with each packet that is accepted: its place, and its bytes.
+    pub place: &'a mut dyn FnMut(Seq, &[u8]),
+}
+
+/// Sends everything, and returns when it is acknowledged or `stop` says so. `sender` has been
+/// supplied with all of it.
+pub fn send(
+    network: &mut impl Datagrams,
+    clock: &Clock,
+    sender: &mut Sender,
+    outgoing: &Outgoing<'_>,
+    stop: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
+    let mut buffer = vec![0; LONGEST];
+    let mut headers = [0; Datagram::LONGEST_HEADERS];
+    while !sender.is_done() && !stop() {
+        let mut cx = Cx::at(clock.now());
+        if sender.poll_timeout().is_some_and(|at| at <= cx.now) {
+            sender.handle_timeout(&mut cx);
+        }
+        let frame_of = |seq| Header::ROCE + Bytes::new(outgoing.piece_of(seq).len() as u64) + Header::GAP;
+        if let Some(segment) = sender.poll_transmit(&mut cx, frame_of) {
+            let payload = outgoing.piece_of(segment.seq);
+            let data = Data {
+                psn: segment.seq.to_psn(outgoing.first_psn),
+                payload: payload.len() as u16,
+                last: segment.seq + 1 == sender.supplied(),
+                retransmission: segment.retransmission,
+            };
+            let datagram = Datagram { qp: outgoing.qp, sent_at: cx.now, body: Body::Data(data) };
+            network.send(&[datagram.emit(&mut headers), payload].concat())?;
+        }
+        // Between two packets of a burst: whatever is there already.
+        let patience = match sender.next(cx.now) {
+            Next::Send(_) => Duration::ZERO,
+            Next::Wait(_) | Next::Idle => sender.poll_timeout().map_or(HEARTBEAT, |at| clock.until(at).min(HEARTBEAT)),
+        };
+        let Some(length) = network.recv(&mut buffer, patience)? else { continue };
+        // What does not parse, or is not for us, is noise.
+        if let Ok((Datagram { qp, sent_at, body: Body::Ack(ack) }, _)) = Datagram::parse(&buffer[..length])
+            && qp == outgoing.qp
+        {
+            sender.on_ack(&mut Cx::at(clock.now()), &ack, sent_at);
+        }
+    }
+    Ok(())
+}
+
+/// Takes what arrives and answers it until `stop` says so. A receiver cannot know that its last
+/// acknowledgement has arrived, so when to stop is the caller's decision. Returns how many
+/// packets had arrived before.
+pub fn receive(
+    network: &mut impl Datagrams,
+    clock: &Clock,
+    receiver: &mut Receiver,
+    incoming: &mut Incoming<'_>,
+    stop: &mut dyn FnMut() -> bool,
+) -> io::Result<u64> {
+    let mut buffer = vec![0; LONGEST];
+    let mut headers = [0; Datagram::LONGEST_HEADERS];
+    let mut duplicates = 0;
+    while !stop() {
+        let Some(length) = network.recv(&mut buffer, HEARTBEAT)? else { continue };
+        let Ok((Datagram { qp, sent_at, body: Body::Data(data) }, payload)) = Datagram::parse(&buffer[..length]) else {
+            continue;
+        };
+        if qp != incoming.qp {
+            continue;
+        }
+        let reply = receiver.on_data(&mut Cx::at(clock.now()), &data, false);
+        match reply.verdict {
+            Verdict::Accepted(seq) => (incoming.place)(seq, payload),
+            Verdict::Duplicate => duplicates += 1,
+            Verdict::Refused | Verdict::Invalid => {}
+        }
+        if let Some(ack) = reply.ack {
+            let datagram = Datagram { qp, sent_at, body: Body::Ack(ack) };
+            network.send(datagram.emit(&mut headers))?;
+        }
+    }
+    Ok(duplicates)
+}
+
+impl Outgoing<'_> {
+    fn piece_of(&self, seq: Seq) -> &[u8] {
+        let from = seq.index() as usize * self.piece;
+        &self.payload[from..self.payload.len().min(from + self.piece)]
+    }
+}

@@ -1,0 +1,8 @@
+//! A sender whose peer says anything at any time.
+#![no_main]
+
+#[allow(dead_code, reason = "the receiver has its own target")]
+#[path = "../../crates/transport/tests/support/mod.rs"]
+mod support;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| support::torment_sender(bytes));
