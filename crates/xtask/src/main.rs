@@ -26,6 +26,8 @@ struct Xtask {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Install the programs that the other chores need, or say how to
+    Setup,
     /// Run all tests; at the end, list what was skipped and why
     Test(test::Options),
     /// Check what the compiler does not: direction of dependencies, purity, documents
@@ -40,6 +42,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Xtask::parse().task {
+        Task::Setup => tools::setup(),
         Task::Test(options) => test::test(&options),
         Task::Tidy => tidy::tidy(),
         Task::Schema(options) => schema::schema(&options),

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::command::{cargo, text_of};
-use crate::tools::C_COMPILER;
+use crate::tools::require_c_compiler;
 use crate::workspace::root;
 use transcript::{Shown, Transcript};
 
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn test(options: &Options) -> Result<()> {
-    C_COMPILER.require()?;
+    require_c_compiler()?;
     let shared = shared();
     if !shared.is_dir() {
         eprintln!(
