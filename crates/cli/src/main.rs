@@ -1,1 +1,46 @@
-fn main() {}
+//! The command line: assembly only.
+//!
+//! Every command turns its arguments into values, calls the crate that does the work, and prints
+//! what comes back. Standard output carries results, standard error everything else. Exit status: 0
+//! well, 1 a claim fails or a study could not be finished, 2 wrong input, 130 interrupted.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod inspect;
+mod output;
+mod progress;
+mod replay;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Command, Selvedge};
+use output::{Failure, print};
+
+fn main() -> ExitCode {
+    let outcome = match Selvedge::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Topology(args) => inspect::topology(&args),
+        Command::Workload(args) => inspect::workload(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Selvedge::command(), "selvedge", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { status, message }) => {
+            if !message.is_empty() {
+                output::say(&format!("error: {message}"));
+            }
+            ExitCode::from(status)
+        }
+    }
+}

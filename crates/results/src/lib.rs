@@ -1,1 +1,66 @@
-//! results
+//! From rows to an answer.
+//!
+//! ```text
+//! run --rows--> PointRecorder --finish--> PointSummary --summarise--> Summary --> verdict, table, report.html
+//!                     \--Parquet--> merge --> flows.parquet, ports.parquet             \--> expect.toml: claims
+//! ```
+//!
+//! A claim, held against a study:
+//!
+//! ```
+//! use selvedge_results::{Expectations, SeriesInfo, StudyInfo, check, summarise};
+//!
+//! let claims = r#"
+//!     [[expect]]
+//!     say    = "IRN completes flows faster without PFC"
+//!     metric = "fct_mean_us"
+//!     of     = "irn"
+//!     than   = "irn+pfc"
+//!     ratio  = { at-most = 1.0 }
+//! "#;
+//! let claims = Expectations::parse(claims, "expect.toml")?;
+//! // A study without points: nothing is shown, and the check says so.
+//! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo { name: name.into(), traits: Default::default() });
+//! let summary = summarise(&StudyInfo::default(), &series, &[]);
+//! assert!(check(&claims, &summary)[0].fails);
+//! # Ok::<(), selvedge_results::ExpectError>(())
+//! ```
+//!
+//! Works on rows from either world and never runs anything. Memory does not depend on the number of
+//! flows: rows go to disk, sums and quantiles stay.
+#![forbid(unsafe_code)]
+
+mod error;
+mod expect;
+mod interval;
+mod metric;
+mod number;
+mod point;
+mod quantile;
+mod record;
+mod report;
+mod summary;
+mod table;
+mod tables;
+mod tier;
+mod timeline;
+mod verdict;
+
+pub use error::ResultsError;
+pub use expect::{Claim, ClaimVerdict, ExpectError, Expectations, Outcome, check, render_claims};
+pub use interval::{Estimate, student_t_975};
+pub use metric::{METRICS, Metric, Unit};
+pub use point::{
+    DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, PausedPort, Pauses, PointFiles, PointSummary,
+    QueueTimes, RunTotals, SizeClass, TierPauses, TierQueues, WORST_PORTS, cdf_levels, tail_levels,
+};
+pub use quantile::Quantiles;
+pub use record::PointRecorder;
+pub use report::{ReportInput, render_report};
+pub use summary::{
+    PointRun, Ratio, RunSummary, SeedDeadlock, SeriesInfo, SeriesSummary, SeriesTraits, StudyInfo, Summary, summarise,
+};
+pub use table::render_table;
+pub use tables::{Flows, StoredFlow, Table, merge, read_flows};
+pub use tier::Tier;
+pub use verdict::{Answer, Verdict, verdict};

@@ -1,1 +1,40 @@
-//! scenario
+//! What a person writes: scenario files.
+//!
+//! [`Scenario`] composes the configuration types of the crates below into one file format, from
+//! which [`schema`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series
+//! and seeds expanded, every "auto" resolved, every error said with its place and its remedy.
+//!
+//! The only crate that knows file syntax.
+#![forbid(unsafe_code)]
+
+mod check;
+mod describe;
+mod digest;
+mod document;
+mod draft;
+mod edit;
+mod error;
+mod facts;
+mod library;
+mod network;
+mod origin;
+mod path;
+mod plan;
+mod preset;
+mod resolve;
+mod scenario;
+mod schema;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod written;
+
+pub use error::{Place, ScenarioError};
+pub use facts::{FlowFacts, LinkFacts, PathFacts, SourceFacts, TopologyFacts, WorkloadFacts};
+pub use library::FileLibrary;
+pub use network::Network;
+pub use origin::BUILT_IN;
+pub use plan::{Changes, Plan, PlannedSeries, Point};
+pub use preset::preset_help;
+pub use scenario::{Scenario, Seeds, Series};
+pub use schema::schema;

@@ -20,7 +20,9 @@ impl Observer for O {
 }
 struct L;
 impl Library for L {
-    fn drops(&self, _: &str) -> Result<Vec<u64>, ConfigError> { unimplemented!() }
+    fn drops(&self, _: &str) -> Result<Vec<u64>, ConfigError> {
+        unimplemented!()
+    }
     fn cdf(&self, _: &str) -> Result<Cdf, ConfigError> {
         unimplemented!()
     }

@@ -81,6 +81,10 @@ impl Bitmap {
         }
         cleared
     }
+    /// Whether any bit from `from` to before `to` is set.
+    pub(crate) fn any(&self, from: Seq, to: Seq) -> bool {
+        (from.index()..to.index()).any(|index| self.contains(Seq::new(index)))
+    }
     /// The first packet from `from` to before `end` whose bit is clear.
     pub(crate) fn first_clear(&self, from: Seq, end: Seq) -> Option<Seq> {
         if self.words.is_empty() {

@@ -106,7 +106,8 @@ impl fmt::Display for ReceiverLine {
 /// - all state begins at zero, also `findNewHole`, which the testbench leaves uninitialised;
 /// - `rate_factor` is 1, so that it never extends a timeout;
 /// - `txFree` knows of no flow end. When it offers a packet behind the flow's last, the testbench
-///   takes back the increment of `nextSNtoSend` and reports `0 0`; everything else it did stands.
+///   decrements `nextSNtoSend` (also if that packet was a retransmission) and reports `0 0`;
+///   everything else it did stands.
 #[derive(Clone, Debug)]
 pub struct IrnSenderReplay {
     flow_packets: u64,
@@ -176,8 +177,12 @@ impl IrnSenderReplay {
         let hls = self.queue_pairs.entry(qp).or_insert_with(|| Hls::new(Self::CAP, Self::LOW_PACKETS));
         let outcome = match event {
             SenderEvent::TxFree => {
-                let limit = Seq::new(self.flow_packets);
-                SenderOutcome::TxFree(hls.tx_free(limit).filter(|&seq| seq < limit))
+                let offered = hls.tx_free(Seq::new(u64::MAX));
+                let is_beyond = offered.is_some_and(|seq| seq.index() >= self.flow_packets);
+                if is_beyond {
+                    hls.retract();
+                }
+                SenderOutcome::TxFree(offered.filter(|_| !is_beyond))
             }
             SenderEvent::ReceiveAck { expected, sack, nack } => {
                 hls.receive_ack(Seq::new(expected.into()), Seq::new(sack.into()), nack);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use proptest::prelude::*;
 use selvedge_transport::replay::{IrnReceiverReplay, IrnSenderReplay, SenderEvent};
 
 /// Where material that is not ours lies; `None`, with a word to the reader, where it does not.
@@ -100,4 +101,144 @@ fn the_hand_derived_sender_trace_comes_out_identical() {
         compared += 1;
     }
     assert!(compared > 50, "the trace was read: {compared} lines");
+}
+
+/// The sender's modules once more, on the hardware's own terms: a word of 128 bits, shifted.
+#[derive(Default)]
+struct Shifted {
+    next: i64,
+    acked: i64,
+    retransmit: i64,
+    recover: i64,
+    pending: bool,
+    in_recovery: bool,
+    search: bool,
+    sacks: u128,
+}
+
+/// `word` shifted right; left if `by` is negative.
+fn right(word: u128, by: i64) -> u128 {
+    let by_bits = u32::try_from(by.unsigned_abs()).unwrap_or(u32::MAX);
+    let shifted = if by >= 0 { word.checked_shr(by_bits) } else { word.checked_shl(by_bits) };
+    shifted.unwrap_or(0)
+}
+
+impl Shifted {
+    fn on_event(&mut self, event: SenderEvent) -> String {
+        let answer = match event {
+            SenderEvent::TxFree => self.tx_free(),
+            SenderEvent::ReceiveAck { expected, sack, nack } => {
+                self.receive_ack(expected.into(), sack.into(), nack);
+                "1".to_owned()
+            }
+            SenderEvent::Timeout { quick } => {
+                let extend = quick && self.next - self.acked > 3;
+                if !extend {
+                    self.mark();
+                }
+                format!("2 {}", u8::from(extend))
+            }
+        };
+        let flags = [self.pending, self.in_recovery, self.search].map(u8::from);
+        let [pending, in_recovery, search] = flags;
+        let Self { next, acked, retransmit, recover, .. } = self;
+        format!("{answer} {next} {acked} {retransmit} {recover} {pending} {in_recovery} {search}")
+    }
+    fn mark(&mut self) {
+        (self.retransmit, self.pending, self.search) = (self.acked, true, false);
+    }
+    fn tx_free(&mut self) -> String {
+        let mut offered = None;
+        if self.pending && self.retransmit >= self.acked {
+            offered = Some(self.retransmit);
+            self.in_recovery |= self.retransmit == self.acked;
+            self.recover = (self.next - 1) & 0xff_ffff;
+            self.search = true;
+        } else if self.next - self.acked < 111 {
+            offered = Some(self.next);
+            self.next += 1;
+        }
+        self.pending = false;
+        if std::mem::take(&mut self.search) {
+            let from = self.acked.max(self.retransmit + 1);
+            let above = right(self.sacks, from - self.acked);
+            let run = above.trailing_ones();
+            // A hole has a SACK above it.
+            if right(above, run.into()) != 0 {
+                (self.retransmit, self.pending) = (from + i64::from(run), true);
+            }
+        }
+        match offered {
+            Some(seq) if seq < 2807 => format!("0 1 {seq}"),
+            beyond => {
+                self.next -= i64::from(beyond.is_some());
+                "0 0 0".to_owned()
+            }
+        }
+    }
+    fn receive_ack(&mut self, expected: i64, sack: i64, nack: bool) {
+        self.next = self.next.max(expected);
+        let advances = expected > self.acked;
+        if advances {
+            self.sacks = right(self.sacks, expected - self.acked);
+            self.acked = expected;
+        }
+        if nack {
+            self.sacks |= right(1, self.acked - sack);
+            if self.in_recovery && self.pending && self.retransmit == sack {
+                (self.search, self.pending) = (true, false);
+            } else if self.in_recovery && !self.pending && right(self.sacks, sack - self.acked + 1) == 0 {
+                self.search = true;
+            }
+        }
+        if expected > self.recover {
+            (self.in_recovery, self.search, self.pending) = (false, false, false);
+        }
+        let partial = self.retransmit < self.acked || self.retransmit == self.acked && self.pending;
+        if advances && self.in_recovery && partial || !advances && !self.in_recovery && nack && self.acked < self.next {
+            self.mark();
+        }
+    }
+}
+
+/// Events around a flow's 2807 packets; `expected` and `sack` mostly close to one another.
+fn sender_event() -> impl Strategy<Value = SenderEvent> {
+    let ack = (0u32..300, 0u32..160, any::<bool>()).prop_map(|(expected, above, nack)| SenderEvent::ReceiveAck {
+        expected,
+        sack: (expected + above).saturating_sub(30),
+        nack,
+    });
+    let beyond = (2700u32..2900, 2700u32..2900, any::<bool>())
+        .prop_map(|(expected, sack, nack)| SenderEvent::ReceiveAck { expected, sack, nack });
+    prop_oneof![
+        10 => Just(SenderEvent::TxFree),
+        10 => ack,
+        1 => beyond,
+        1 => any::<bool>().prop_map(|quick| SenderEvent::Timeout { quick }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_sender_does_what_shifted_words_would(events in prop::collection::vec(sender_event(), 1..300)) {
+        let (mut replay, mut shifted) = (IrnSenderReplay::new(2807), Shifted::default());
+        for event in events {
+            assert_eq!(replay.on_event(0, event).to_string(), shifted.on_event(event), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn no_trace_makes_a_replay_panic(
+        acks in prop::collection::vec(any::<(u32, u32, bool, u32, u8)>(), 1..100),
+    ) {
+        let (mut sender, mut receiver) = (IrnSenderReplay::new(10), IrnReceiverReplay::new());
+        for (expected, sack, nack, psn, opcode) in acks {
+            sender.on_event(0, SenderEvent::ReceiveAck { expected, sack, nack });
+            sender.on_event(0, SenderEvent::TxFree);
+            sender.on_event(0, SenderEvent::Timeout { quick: nack });
+            receiver.on_arrival(0, opcode, psn);
+        }
+    }
 }

@@ -10,6 +10,7 @@ use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Sett
 
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::schedule::Schedule;
+use super::table::Table;
 use crate::config::{BufferConfig, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
@@ -170,16 +171,20 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             index: index as u16,
             fabric: Arc::clone(&fabric),
             forwarding: Arc::clone(&forwarding),
+            gap: config.nic.gap.get(),
+            full_frame: (config.nic.mtu + config.nic.data_header(&config.transport)).get(),
+            ack_frame: config.nic.ack_frame.get(),
+            classes: fabric.classes,
             schedule: schedule_for(&graph, config, cut.count),
             now: Instant::ZERO,
             pool: Pool::new(),
-            egress: Vec::new(),
-            ingress: Vec::new(),
-            extras: Vec::new(),
-            lines: Vec::new(),
-            queues: Vec::new(),
-            switches: Vec::new(),
-            hosts: Vec::new(),
+            egress: Table::new(),
+            ingress: Table::new(),
+            extras: Table::new(),
+            lines: Table::new(),
+            queues: Table::new(),
+            switches: Table::new(),
+            hosts: Table::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
             next_arrival: None,
@@ -202,8 +207,8 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
         let [a, b] = link_ports[lane.link as usize];
         let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
-        partition.extras[at as usize].loss = Some(loss.clone());
-        partition.ingress[at as usize].rare_arrivals = true;
+        partition.extras[at].loss = Some(loss.clone());
+        partition.ingress[at].rare_arrivals = true;
     }
     for partition in &mut partitions {
         partition.lay_lines();
@@ -263,9 +268,6 @@ fn fabric(
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
         ecn: config.switch.ecn,
-        gap: config.nic.gap.get(),
-        full_frame: frame_limit.get(),
-        ack_frame: config.nic.ack_frame.get(),
         classes: classes.count,
         attachment: hosts
             .map(|host| Attachment {
@@ -354,7 +356,7 @@ fn populate(
             let link = &graph.links[port.link as usize];
             let global = PortId(numbering.first[id.index()] + offset);
             let at = add_port(partition, global, link, false, owner);
-            set_thresholds(&mut partition.ingress[at as usize], link, config);
+            set_thresholds(&mut partition.ingress[at], link, config);
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(_) => ports.len() as u32,
@@ -376,7 +378,7 @@ fn populate(
             ports: ports.len() as u32,
             first_queue,
             inputs,
-            salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) as u32,
+            salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             shared_used: 0,
             shared_total,
         });
@@ -400,7 +402,7 @@ fn connect(partitions: &mut [Partition], link_ports: &[[PortId; 2]], places: &[(
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
-            let port = &mut partitions[partition as usize].egress[at as usize];
+            let port = &mut partitions[partition as usize].egress[at];
             (port.peer_partition, port.peer) = (peer_partition, peer);
         }
     }

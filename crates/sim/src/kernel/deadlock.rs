@@ -48,7 +48,7 @@ impl Watch {
 
     pub(crate) fn check<P: Deref<Target = Partition>>(&mut self, now: Instant, partitions: &[P]) -> Option<Verdict> {
         self.next = now + INTERVAL;
-        let goodput = partitions.iter().flat_map(|p| &p.hosts).map(|host| host.nic.stats().goodput).sum();
+        let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
         if goodput != self.goodput || !waiting {
@@ -67,14 +67,14 @@ impl Watch {
         let mut frames = BTreeMap::new();
         let mut stuck = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
-            for (at, port) in (0..).zip(&partition.egress) {
+            for (at, port) in (0..).zip(partition.egress.iter()) {
                 // What waits and may not leave.
                 if port.waiting & port.paused == 0 || port.is_host {
                     continue;
                 }
-                let id = partition.extras[at as usize].id;
+                let id = partition.extras[at].id;
                 // Pause frames still leave through a paused port; they move nothing.
-                let sent = port.frames - partition.extras[at as usize].pause_frames;
+                let sent = port.frames - partition.extras[at].pause_frames;
                 frames.insert(id, sent);
                 if self.frames.get(&id) == Some(&sent) {
                     stuck.insert((index, at), ());
@@ -109,17 +109,17 @@ impl Watch {
 
 /// The outputs that hold packets which came from the paused port `place`.
 fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> Vec<Place> {
-    let port = &partitions[index].egress[at as usize];
+    let port = &partitions[index].egress[at];
     let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
-    let entry = &there.egress[peer as usize];
+    let entry = &there.egress[peer];
     if entry.is_host {
         return Vec::new();
     }
-    let switch = &there.switches[entry.owner as usize];
+    let switch = &there.switches[entry.owner];
     let outputs = switch.first_port..switch.first_port + switch.ports;
     let holds = |&out: &u32| {
         (0..there.fabric.classes as u8).any(|class| {
-            let queue = &there.queues[there.queue_of(entry.owner, peer, out, class) as usize];
+            let queue = &there.queues[there.queue_of(entry.owner, peer, out, class)];
             queue.packets(&there.pool).any(|slot| there.pool.get(slot).ingress == peer)
         })
     };
@@ -128,22 +128,20 @@ fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P])
 
 fn describe<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> PausedHop {
     let partition = &partitions[index];
-    let port = &partition.egress[at as usize];
+    let port = &partition.egress[at];
     let name = |partition: &Partition, at: u32| {
-        let port = &partition.egress[at as usize];
+        let port = &partition.egress[at];
         let node = if port.is_host {
-            Node::Host(partition.hosts[port.owner as usize].id)
+            Node::Host(partition.hosts[port.owner].id)
         } else {
-            Node::Switch(partition.switches[port.owner as usize].id)
+            Node::Switch(partition.switches[port.owner].id)
         };
         partition.fabric.graph.name(node).to_owned()
     };
-    let classes = partition.fabric.classes as usize;
-    let lines = &partition.lines[at as usize * classes..(at as usize + 1) * classes];
     PausedHop {
-        port: partition.extras[at as usize].id,
+        port: partition.extras[at].id,
         node: name(partition, at),
         paused_by: name(&partitions[port.peer_partition as usize], port.peer),
-        waiting: Bytes::new(lines.iter().map(|line| line.bytes).sum()),
+        waiting: Bytes::new(partition.lines_of(at).iter().map(|line| line.bytes).sum()),
     }
 }

@@ -5,20 +5,22 @@ mod deadlock;
 pub(crate) mod partition;
 mod sample;
 pub(crate) mod schedule;
+pub(crate) mod table;
 mod window;
 
 pub use build::port_infos;
 pub use window::{Parallel, run};
 
-/// Tells the processor that `value` will be needed soon.
+/// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]
-pub(crate) fn prefetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(table: &[T], index: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect but on the cache, and the pointer comes from a reference.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
+        // SAFETY: a prefetch only touches the cache and does nothing for an address that is not
+        // mapped; `wrapping_add` makes no promise about where the pointer points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(index as usize).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = (table, index);
 }

@@ -19,6 +19,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
 use super::schedule::{Event, Schedule};
+use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
 use crate::fault::PacketKind;
 use crate::net::forward::Forwarding;
@@ -57,10 +58,6 @@ pub(crate) struct Fabric {
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
     pub(crate) ecn: EcnConfig,
-    pub(crate) gap: u64,
-    /// Frames of the usual sizes.
-    pub(crate) full_frame: u64,
-    pub(crate) ack_frame: u64,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
@@ -75,19 +72,6 @@ pub(crate) struct Fabric {
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
     pub(crate) framing: Framing,
-}
-
-impl Fabric {
-    #[inline]
-    fn size_of(&self, frame: u64) -> Size {
-        if frame == self.full_frame {
-            Size::Full
-        } else if frame == self.ack_frame {
-            Size::Ack
-        } else {
-            Size::Odd
-        }
-    }
 }
 
 /// Where a host hangs.
@@ -136,16 +120,22 @@ pub(crate) struct Partition {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) forwarding: Arc<Forwarding>,
+    /// What every frame takes on the wire beside itself, and the frames of the usual sizes.
+    pub(crate) gap: u64,
+    pub(crate) full_frame: u64,
+    pub(crate) ack_frame: u64,
+    /// See [`Fabric::classes`].
+    pub(crate) classes: u32,
     pub(crate) schedule: Schedule,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
-    pub(crate) egress: Vec<Egress>,
-    pub(crate) ingress: Vec<Ingress>,
-    pub(crate) extras: Vec<PortExtra>,
-    pub(crate) lines: Vec<Line>,
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) switches: Vec<Switch>,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) egress: Table<Egress>,
+    pub(crate) ingress: Table<Ingress>,
+    pub(crate) extras: Table<PortExtra>,
+    pub(crate) lines: Table<Line>,
+    pub(crate) queues: Table<Queue>,
+    pub(crate) switches: Table<Switch>,
+    pub(crate) hosts: Table<Host>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
@@ -173,20 +163,17 @@ impl Partition {
         loop {
             let (pool, ingress, egress) = (&self.pool, &self.ingress, &self.egress);
             let upcoming = |event: &Event| {
-                let at = event.entity() as usize;
-                if event.kind() == kind::ARRIVAL {
-                    pool.prefetch(event.payload);
-                    ingress.get(at).map(super::prefetch);
-                } else {
-                    egress.get(at).map(super::prefetch);
-                }
+                // Without asking what it is: two of three are needed, and asking costs more.
+                super::prefetch(pool.places(), event.payload());
+                super::prefetch(ingress, event.entity());
+                super::prefetch(egress, event.entity());
             };
             let Some(event) = self.schedule.pop_before(limit, upcoming) else { break };
-            self.now = Instant::from_ps(event.time);
+            self.now = Instant::from_ps(event.time());
             self.events += 1;
             let entity = event.entity();
             match event.kind() {
-                kind::ARRIVAL => self.on_arrival(entity, event.payload),
+                kind::ARRIVAL => self.on_arrival(entity, event.payload()),
                 kind::PORT_FREE => self.on_port_free(entity),
                 kind::HOST_WAKE => self.on_host_wake(entity),
                 kind::NOTICE => self.on_notice(entity),
@@ -204,7 +191,7 @@ impl Partition {
     /// A packet's last bit has reached port `at`.
     #[inline]
     fn on_arrival(&mut self, at: u32, slot: Slot) {
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         let packet = &self.pool.get(slot).packet;
         port.digest = fold(port.digest, self.now, packet);
         let (owner, is_host) = (port.owner, port.is_host);
@@ -223,7 +210,7 @@ impl Partition {
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         let kind = match self.pool.get(slot).packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
@@ -245,38 +232,56 @@ impl Partition {
     #[cold]
     pub(crate) fn drop_packet(&mut self, at: u32, slot: Slot, reason: DropReason) {
         let packet = self.pool.take(slot);
-        self.extras[at as usize].drops += 1;
+        self.extras[at].drops += 1;
         self.tally.drops[kind_of(&packet)].count(reason);
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
     }
 
     /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
-        let port = &mut self.egress[at as usize];
-        debug_assert!(port.busy_until <= self.now, "one packet at a time");
         let frame = u64::from(self.pool.get(slot).packet.frame);
-        port.busy_until = self.now + port.serialisation(frame + self.fabric.gap, || self.extras[at as usize].rate);
+        let size = self.size_of(frame);
+        let port = &mut self.egress[at];
+        debug_assert!(port.busy_until <= self.now, "one packet at a time");
+        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
         let peer = port.peer;
-        let size = self.fabric.size_of(frame);
         if port.peer_partition == self.index {
             let line = port.arrival_lines[size as usize];
             self.schedule.push_line(line, Event::new(arrival, kind::ARRIVAL, peer, slot));
         } else {
-            let outbox = &mut self.outboxes[port.peer_partition as usize];
-            outbox.parcels.push(Parcel { at: arrival, port: peer, packet: self.pool.take(slot) });
+            let partition = port.peer_partition;
+            self.send_away(partition, arrival, peer, slot);
         }
         size
+    }
+
+    #[inline]
+    fn size_of(&self, frame: u64) -> Size {
+        if frame == self.full_frame {
+            Size::Full
+        } else if frame == self.ack_frame {
+            Size::Ack
+        } else {
+            Size::Odd
+        }
+    }
+
+    /// Leaves a packet for another partition.
+    #[inline(never)]
+    fn send_away(&mut self, partition: u16, at: Instant, port: u32, slot: Slot) {
+        let packet = self.pool.take(slot);
+        self.outboxes[partition as usize].parcels.push(Parcel { at, port, packet });
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
     #[inline]
     pub(crate) fn return_when_free(&mut self, at: u32, size: Size) {
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         if !port.free_pending {
             port.free_pending = true;
             let event = Event::new(port.busy_until, kind::PORT_FREE, at, 0);
@@ -287,7 +292,7 @@ impl Partition {
     /// Makes port `at` serve what waits: now if it is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         if port.free_pending {
             return;
         }
@@ -302,14 +307,14 @@ impl Partition {
 
     #[inline]
     fn on_port_free(&mut self, at: u32) {
-        self.egress[at as usize].free_pending = false;
+        self.egress[at].free_pending = false;
         self.serve(at);
     }
 
     /// Sends the next packet of a free port, if there is one, and comes back when it is free again
     /// if more waits.
     fn serve(&mut self, at: u32) {
-        let port = &self.egress[at as usize];
+        let port = &self.egress[at];
         if port.pause_due {
             self.send_pause(at);
         } else if port.is_host {
@@ -333,11 +338,11 @@ impl Partition {
     /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
     pub(crate) fn lay_lines(&mut self) {
         let mut ports_by_delay = BTreeMap::new();
-        let sizes = [(Size::Full, self.fabric.full_frame), (Size::Ack, self.fabric.ack_frame)];
+        let sizes = [(Size::Full, self.full_frame), (Size::Ack, self.ack_frame)];
         let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
-            for (port, extra) in self.egress.iter_mut().zip(&self.extras) {
+            for (port, extra) in self.egress.iter_mut().zip(self.extras.iter()) {
                 for (size, frame) in sizes {
-                    let free = port.serialisation(frame + self.fabric.gap, || extra.rate);
+                    let free = port.serialisation(frame + self.gap, || extra.rate);
                     visit(port, size, free.as_ps(), (free + port.delay).as_ps());
                 }
             }
@@ -365,14 +370,14 @@ impl Partition {
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
     pub(crate) fn set_down(&mut self, at: u32, down: bool) {
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         if extra.down == down {
             return;
         }
         extra.down = down;
         let has_loss = extra.loss.is_some();
-        self.ingress[at as usize].rare_arrivals = down || has_loss;
-        let port = &mut self.egress[at as usize];
+        self.ingress[at].rare_arrivals = down || has_loss;
+        let port = &mut self.egress[at];
         if down {
             if port.paused != 0 {
                 extra.paused_total += self.now.since(extra.paused_since);
@@ -382,7 +387,7 @@ impl Partition {
         } else {
             port.paused = 0;
             // A pause that the other end was told of ended with the link.
-            self.ingress[at as usize].announced = 0;
+            self.ingress[at].announced = 0;
             self.note_pause_due(at);
             self.kick(at);
         }
@@ -390,16 +395,16 @@ impl Partition {
 
     /// Drops everything that waits for port `at`.
     fn flush(&mut self, at: u32) {
-        while self.egress[at as usize].waiting != 0 {
-            let class = self.egress[at as usize].waiting.ilog2();
-            let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+        while self.egress[at].waiting != 0 {
+            let class = self.egress[at].waiting.ilog2();
+            let line = &mut self.lines[at * self.classes + class];
             let slot = line.pop(&mut self.queues, &self.pool);
             if line.is_empty() {
-                self.egress[at as usize].waiting &= !(1 << class);
+                self.egress[at].waiting &= !(1 << class);
             }
             let held = self.pool.get(slot);
             let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-            let switch = self.egress[at as usize].owner;
+            let switch = self.egress[at].owner;
             self.release(switch, ingress, frame);
             self.drop_packet(ingress, slot, DropReason::LinkDown);
         }
@@ -408,7 +413,7 @@ impl Partition {
     /// Adds this partition's share to the record of a run that ended at `now`.
     pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
         self.totals(now, &mut record.ports);
-        for ((port, entry), extra) in self.egress.iter().zip(&self.ingress).zip(&self.extras) {
+        for ((port, entry), extra) in self.egress.iter().zip(self.ingress.iter()).zip(self.extras.iter()) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;
             record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
@@ -417,7 +422,7 @@ impl Partition {
             record.fingerprint =
                 record.fingerprint.wrapping_add(mix64(entry.digest ^ mix64(u64::from(extra.id.0) + 1)));
         }
-        for host in &self.hosts {
+        for host in self.hosts.iter() {
             let stats = host.nic.stats();
             record.data_sent += stats.data_sent;
             record.retransmissions += stats.retransmissions;
@@ -442,6 +447,12 @@ impl Partition {
         record.flows_finished += self.flows_finished;
     }
 
+    /// The lines of port `at`, one per class.
+    pub(crate) fn lines_of(&self, at: u32) -> &[Line] {
+        let classes = self.classes as usize;
+        &self.lines.iter().as_slice()[at as usize * classes..][..classes]
+    }
+
     /// The local number of a host of this partition.
     #[inline]
     pub(crate) fn local_host(&self, host: HostId) -> Option<u32> {
@@ -450,14 +461,11 @@ impl Partition {
     }
 }
 
-/// Adds an arrival to a port's rolling hash.
+/// Adds an arrival to a port's rolling hash: when, and which packet. A host sends one packet at a time,
+/// so its number and the time of sending name a data packet, and with the receiver's number the
+/// acknowledgement that returns that time.
 #[inline]
 fn fold(digest: u64, now: Instant, packet: &Packet) -> u64 {
-    let what = match packet.repr {
-        Repr::Data(data) => u64::from(data.psn.get()),
-        Repr::Ack(ack) => u64::from(ack.expected.get()) | u64::from(ack.sack.get()) << 24 | 1 << 63,
-        Repr::Pause(pause) => u64::from(pause.quanta) | 1 << 62,
-    };
-    let flow = u64::from(packet.src.0) << 40 ^ u64::from(packet.qp.0) << 8;
-    (digest.rotate_left(17) ^ now.as_ps().wrapping_add(what)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ flow
+    let which = packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40;
+    (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(which)
 }

@@ -9,16 +9,16 @@ use crate::net::port::{Egress, Sampled};
 impl Partition {
     /// One row per port for the interval that ends at `now`.
     pub(crate) fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
-        let classes = self.fabric.classes as usize;
-        for (at, extra) in self.extras.iter_mut().enumerate() {
+        for at in 0..self.extras.len() as u32 {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
+            let extra = &self.extras[at];
             let current = Sampled {
                 paused: extra.paused_time(port.paused != 0 && !extra.down, now),
-                busy: busy_time(port, extra.rate, self.fabric.gap, now),
+                busy: busy_time(port, extra.rate, self.gap, now),
                 drops: extra.drops,
             };
-            let last = std::mem::replace(&mut extra.sampled, current);
-            let lines = &self.lines[at * classes..(at + 1) * classes];
+            let last = extra.sampled;
+            let lines = self.lines_of(at);
             rows.push(PortRow {
                 time: now,
                 port: extra.id,
@@ -28,15 +28,16 @@ impl Partition {
                 busy: current.busy.saturating_sub(last.busy),
                 drops: (current.drops - last.drops) as u32,
             });
+            self.extras[at].sampled = current;
         }
     }
 
     /// Totals of the ports up to `now`.
     pub(crate) fn totals(&self, now: Instant, totals: &mut Vec<PortTotals>) {
-        let classes = self.fabric.classes as usize;
-        for (at, extra) in self.extras.iter().enumerate() {
+        for at in 0..self.extras.len() as u32 {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
-            let lines = &self.lines[at * classes..(at + 1) * classes];
+            let extra = &self.extras[at];
+            let lines = self.lines_of(at);
             totals.push(PortTotals {
                 id: extra.id,
                 frames: port.frames,

@@ -1,11 +1,10 @@
 //! What happens next: delay lines, and a timing wheel for the rest.
 //!
 //! Design notes.
-//! 1. *Order.* Events are handled in the order of `(time, kind, entity)`; events that are scheduled
-//!    for the present come after those already pending for it. Nothing depends on when an event was
-//!    scheduled otherwise, so every node sees the same order for any number of partitions and
-//!    threads. Two events with the same three are the same event: handlers treat the second as a
-//!    repetition.
+//! 1. *Order.* Events are handled in the order of `(time, kind, entity)`. Nothing depends on when an
+//!    event was scheduled. An event may schedule others for the present, but only for its own node;
+//!    so every node sees the same order for any number of partitions and threads. Two events with the
+//!    same three are the same event: handlers treat the second as a repetition.
 //! 2. *Delay lines.* Most events lie a fixed time ahead: a full frame's serialisation, the same plus a
 //!    link's delay, an acknowledgement's. What takes equally long comes out in the order in which it
 //!    went in, so each such time has a plain queue, and finding the next event is a glance at the
@@ -20,37 +19,45 @@ use std::collections::BinaryHeap;
 
 use selvedge_units::Instant;
 
-/// One thing to happen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Event {
-    /// When.
-    pub(crate) time: u64,
-    /// What and to whom: `kind << 28 | entity`.
-    pub(crate) key: u32,
-    /// A handle for the handler; not part of the order.
-    pub(crate) payload: u32,
-}
+/// One thing to happen: time, kind, entity and payload, most significant first, so that events
+/// compare as the numbers they are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Event(u128);
+
+const KIND_SHIFT: u32 = 60;
+const ENTITY_SHIFT: u32 = 32;
 
 impl Event {
     /// The largest entity number.
     pub(crate) const MAX_ENTITY: u32 = (1 << 28) - 1;
+    /// Later than every event.
+    const NEVER: Self = Self(u128::MAX);
 
     #[inline]
     pub(crate) fn new(at: Instant, kind: u32, entity: u32, payload: u32) -> Self {
         debug_assert!(entity <= Self::MAX_ENTITY);
-        Self { time: at.as_ps(), key: kind << 28 | entity, payload }
+        let what = u64::from(kind) << KIND_SHIFT | u64::from(entity) << ENTITY_SHIFT | u64::from(payload);
+        Self(u128::from(at.as_ps()) << 64 | u128::from(what))
     }
+    /// When.
+    #[inline]
+    pub(crate) fn time(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+    /// What.
     #[inline]
     pub(crate) fn kind(self) -> u32 {
-        self.key >> 28
+        (self.0 as u64 >> KIND_SHIFT) as u32
     }
+    /// To whom.
     #[inline]
     pub(crate) fn entity(self) -> u32 {
-        self.key & Self::MAX_ENTITY
+        (self.0 as u64 >> ENTITY_SHIFT) as u32 & Self::MAX_ENTITY
     }
+    /// A handle for the handler.
     #[inline]
-    fn order(self) -> (u64, u32) {
-        (self.time, self.key)
+    pub(crate) fn payload(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -67,39 +74,30 @@ impl Line {
 pub(crate) struct Schedule {
     /// The first event of each line and of the wheel, earliest first.
     heads: [Head; LINES],
-    /// Lines in use, the wheel included.
-    used: usize,
     lines: [DelayLine; LINES],
-    /// Delay of each line.
-    delays: [u64; LINES],
-    /// Events of the present that wait for their turn: those from `next_tie` on.
-    ties: Vec<Event>,
-    next_tie: usize,
+    /// Delay of each line in use; the first is the wheel's and means nothing.
+    delays: Vec<u64>,
     wheel: Wheel,
 }
 
-/// When the first event of a line comes; [`NEVER`] if there is none.
+/// The first event of a line; [`Event::NEVER`] if there is none.
 #[derive(Clone, Copy)]
 struct Head {
-    time: u64,
+    event: Event,
     line: usize,
 }
 
 /// The most lines: the wheel and fifteen delays.
 const LINES: usize = 16;
-const NEVER: u64 = u64::MAX;
 
 impl Schedule {
     /// A schedule without delay lines; its wheel has `count` (a power of two, at least 4096) buckets
     /// of `2^shift` picoseconds.
     pub(crate) fn new(shift: u32, count: usize) -> Self {
         Self {
-            heads: std::array::from_fn(|line| Head { time: NEVER, line }),
-            used: 1,
-            lines: std::array::from_fn(|_| DelayLine::default()),
-            delays: [0; LINES],
-            ties: Vec::new(),
-            next_tie: 0,
+            heads: std::array::from_fn(|line| Head { event: Event::NEVER, line }),
+            lines: std::array::from_fn(|_| DelayLine::new()),
+            delays: vec![0],
             wheel: Wheel::new(shift, count),
         }
     }
@@ -117,21 +115,21 @@ impl Schedule {
 
     /// The line for events `delay` picoseconds ahead; the wheel if there are too many lines.
     pub(crate) fn line_for(&mut self, delay: u64) -> Line {
-        if let Some(line) = (1..self.used).find(|&line| self.delays[line] == delay) {
+        if let Some(line) = (1..self.delays.len()).find(|&line| self.delays[line] == delay) {
             return Line(line as u8);
         }
-        if self.used == LINES {
+        if self.delays.len() == LINES {
             return Line::WHEEL;
         }
-        self.delays[self.used] = delay;
-        self.used += 1;
-        Line((self.used - 1) as u8)
+        self.delays.push(delay);
+        Line((self.delays.len() - 1) as u8)
     }
 
     /// Adds an event, not earlier than the last one popped.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn push(&mut self, event: Event) {
-        self.push_line(Line::WHEEL, event);
+        self.wheel.push(event);
+        self.move_up(0, event);
     }
 
     /// Adds an event that lies the line's delay ahead of the last one popped.
@@ -139,117 +137,56 @@ impl Schedule {
     pub(crate) fn push_line(&mut self, line: Line, event: Event) {
         let at = line.0 as usize & (LINES - 1);
         if at == 0 {
-            self.push_wheel(event);
+            self.push(event);
         } else if self.lines[at].push(event) {
-            self.move_up(at, event.time);
+            self.move_up(at, event);
         }
     }
 
+    /// `event` is now the first of its line, unless another one is.
     #[inline(never)]
-    fn push_wheel(&mut self, event: Event) {
-        self.wheel.push(event);
-        self.move_up(0, event.time);
-    }
-
-    /// A line's first event comes at `time`, if that is earlier than it was.
-    fn move_up(&mut self, line: usize, time: u64) {
+    fn move_up(&mut self, line: usize, event: Event) {
         let Some(mut at) = self.heads.iter().position(|head| head.line == line) else { return };
-        if time >= self.heads[at].time {
+        if event >= self.heads[at].event {
             return;
         }
-        while at > 0 && self.heads[at - 1].time > time {
+        while at > 0 && self.heads[at - 1].event > event {
             self.heads[at] = self.heads[at - 1];
             at -= 1;
         }
-        self.heads[at] = Head { time, line };
-    }
-
-    /// The first line's next event comes at `time`: puts it where it belongs.
-    #[inline]
-    fn move_first_down(&mut self, line: usize, time: u64) {
-        let mut at = 0;
-        while at + 1 < LINES && self.heads[at + 1].time < time {
-            self.heads[at] = self.heads[at + 1];
-            at += 1;
-        }
-        self.heads[at] = Head { time, line };
+        self.heads[at] = Head { event, line };
     }
 
     /// The time of the next event; `None` if there is none.
     pub(crate) fn next_time(&self) -> Option<u64> {
-        let time = self.ties.get(self.next_tie).map_or(self.heads[0].time, |event| event.time);
-        (time != NEVER).then_some(time)
+        let event = self.heads[0].event;
+        (event != Event::NEVER).then(|| event.time())
     }
 
     /// Takes the next event, if it is earlier than `limit`. `upcoming` is shown an event that comes
     /// soon, for prefetching.
-    #[inline]
-    pub(crate) fn pop_before(&mut self, limit: u64, upcoming: impl Fn(&Event)) -> Option<Event> {
-        if let Some(event) = self.ties.get(self.next_tie) {
-            self.next_tie += 1;
-            return Some(*event);
-        }
-        let time = self.heads[0].time;
-        if time >= limit {
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, limit: u64, upcoming: impl FnOnce(&Event)) -> Option<Event> {
+        let Head { event, line } = self.heads[0];
+        if event.time() >= limit {
             return None;
         }
-        let event = self.take_first(&upcoming);
-        if self.heads[0].time == time {
-            return Some(self.first_of_ties(event, upcoming));
-        }
-        Some(event)
-    }
-
-    /// Takes the event at the first head.
-    #[inline]
-    fn take_first(&mut self, upcoming: &impl Fn(&Event)) -> Event {
-        let line = self.heads[0].line & (LINES - 1);
-        let (event, next) = if line == 0 {
-            (self.wheel.pop(), self.wheel.head_time())
+        let line = line & (LINES - 1);
+        let next = if line == 0 {
+            self.wheel.pop_and_look()
         } else {
-            let lane = &mut self.lines[line];
-            let event = lane.pop();
-            upcoming(lane.ahead());
-            (event, lane.head_time())
+            let queue = &mut self.lines[line];
+            upcoming(queue.ahead());
+            queue.pop_and_look()
         };
-        self.move_first_down(line, next);
-        event
-    }
-
-    /// Collects every event of the same time, and returns the first.
-    #[inline(never)]
-    fn first_of_ties(&mut self, first: Event, upcoming: impl Fn(&Event)) -> Event {
-        self.ties.clear();
-        self.ties.push(first);
-        let mut sorted = true;
-        let mut last = first.key;
-        while self.heads[0].time == first.time {
-            let event = self.take_first(&upcoming);
-            sorted &= last <= event.key;
-            last = event.key;
-            self.ties.push(event);
+        // Where the line's next event belongs among the heads.
+        let mut at = 0;
+        while at + 1 < LINES && self.heads[at + 1].event < next {
+            self.heads[at] = self.heads[at + 1];
+            at += 1;
         }
-        if !sorted {
-            sort_ties(&mut self.ties);
-        }
-        self.next_tie = 1;
-        self.ties[0]
-    }
-}
-
-/// Sorts by key: a few events by insertion, which is what they are nearly always.
-fn sort_ties(ties: &mut [Event]) {
-    if ties.len() > 20 {
-        return ties.sort_unstable_by_key(|event| event.key);
-    }
-    for end in 1..ties.len() {
-        let event = ties[end];
-        let mut at = end;
-        while at > 0 && ties[at - 1].key > event.key {
-            ties[at] = ties[at - 1];
-            at -= 1;
-        }
-        ties[at] = event;
+        self.heads[at] = Head { event: next, line };
+        Some(event)
     }
 }
 
@@ -261,48 +198,64 @@ struct DelayLine {
     tail: usize,
 }
 
-/// How many places before an event's turn it is shown to the prefetcher.
+/// How many places before its turn an event is shown to the prefetcher.
 const AHEAD: usize = 6;
-const NOTHING: Event = Event { time: NEVER, key: 0, payload: u32::MAX };
-
-impl Default for DelayLine {
-    fn default() -> Self {
-        Self { ring: vec![NOTHING; 16].into(), head: 0, tail: 0 }
-    }
-}
 
 impl DelayLine {
-    /// Returns whether it is the only one.
+    fn new() -> Self {
+        // A valid event, so that the prefetcher may look at any place.
+        Self { ring: vec![Event(0); 16].into(), head: 0, tail: 0 }
+    }
+
+    /// Returns whether it is the first now.
     #[inline]
     fn push(&mut self, event: Event) -> bool {
         let mask = self.ring.len() - 1;
-        debug_assert!(
-            self.head == self.tail || self.ring[self.tail.wrapping_sub(1) & mask].time <= event.time,
-            "what goes in later comes out later"
-        );
         let was_empty = self.tail == self.head;
+        let before = self.ring[self.tail.wrapping_sub(1) & mask];
         self.ring[self.tail & mask] = event;
         self.tail = (self.tail + 1) & mask;
+        // The place before an only event still holds one that has been taken, which is earlier.
+        if event < before {
+            return self.sort_last();
+        }
         if self.tail == self.head {
             self.grow();
         }
         was_empty
     }
 
-    #[inline]
-    fn pop(&mut self) -> Event {
+    /// Moves the last event to where it belongs among those of its time.
+    #[inline(never)]
+    fn sort_last(&mut self) -> bool {
+        if self.tail == self.head {
+            self.grow();
+        }
         let mask = self.ring.len() - 1;
-        let event = self.ring[self.head & mask];
+        let mut at = self.tail.wrapping_sub(1) & mask;
+        let event = self.ring[at];
+        while at != self.head {
+            let before = at.wrapping_sub(1) & mask;
+            if self.ring[before] <= event {
+                break;
+            }
+            debug_assert_eq!(self.ring[before].time(), event.time(), "what goes in later comes out later");
+            self.ring[at] = self.ring[before];
+            at = before;
+        }
+        self.ring[at] = event;
+        at == self.head
+    }
+
+    /// Takes the first event, and looks at the one after it.
+    #[inline(always)]
+    fn pop_and_look(&mut self) -> Event {
+        let mask = self.ring.len() - 1;
         self.head = (self.head + 1) & mask;
-        event
+        if self.head == self.tail { Event::NEVER } else { self.ring[self.head & mask] }
     }
 
-    #[inline]
-    fn head_time(&self) -> u64 {
-        if self.head == self.tail { NEVER } else { self.ring[self.head & (self.ring.len() - 1)].time }
-    }
-
-    #[inline]
+    #[inline(always)]
     fn ahead(&self) -> &Event {
         &self.ring[(self.head + AHEAD) & (self.ring.len() - 1)]
     }
@@ -310,7 +263,7 @@ impl DelayLine {
     #[cold]
     fn grow(&mut self) {
         let len = self.ring.len();
-        let mut larger = vec![NOTHING; len * 2];
+        let mut larger = vec![Event(0); len * 2];
         for (n, place) in larger.iter_mut().enumerate().take(len) {
             *place = self.ring[(self.head + n) & (len - 1)];
         }
@@ -340,7 +293,7 @@ struct Wheel {
     filled_words: Box<[u64]>,
     nodes: Vec<Node>,
     free: u32,
-    far: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    far: BinaryHeap<Reverse<Event>>,
     shift: u32,
 }
 
@@ -361,16 +314,16 @@ impl Wheel {
     }
 
     fn push(&mut self, event: Event) {
-        let bucket = event.time >> self.shift;
+        let bucket = event.time() >> self.shift;
         let ahead = bucket.wrapping_sub(self.open_bucket);
         if ahead.wrapping_sub(1) < self.heads.len() as u64 - 1 {
             self.link(bucket, event);
         } else if bucket <= self.open_bucket {
             // The open bucket, sorted already.
-            let at = self.open.partition_point(|other| other.order() > event.order());
+            let at = self.open.partition_point(|other| *other > event);
             self.open.insert(at, event);
         } else {
-            self.far.push(Reverse((event.time, event.key, event.payload)));
+            self.far.push(Reverse(event));
         }
     }
 
@@ -394,36 +347,42 @@ impl Wheel {
         }
     }
 
-    /// The time of the first event. Opens nothing: a bucket that is opened too early would have to be
-    /// kept sorted while earlier events are still being added.
-    fn head_time(&self) -> u64 {
+    /// The first event. Opens nothing: a bucket that is opened too early would have to be kept sorted
+    /// while earlier events are still being added.
+    fn look(&self) -> Event {
         if let Some(event) = self.open.last() {
-            return event.time;
+            return *event;
         }
-        let far = self.far.peek().map_or(NEVER, |Reverse((time, ..))| *time);
+        let far = self.far.peek().map_or(Event::NEVER, |Reverse(event)| *event);
         let Some(bucket) = self.next_filled() else { return far };
         let mut first = far;
         let mut index = self.heads[bucket as usize & (self.heads.len() - 1)];
         while index != NONE {
             let node = &self.nodes[index as usize];
-            first = first.min(node.event.time);
+            first = first.min(node.event);
             index = node.next;
         }
         first
     }
 
-    /// Takes the first event; there must be one.
-    fn pop(&mut self) -> Event {
+    /// Takes the first event, and looks at the one after it.
+    #[inline(never)]
+    fn pop_and_look(&mut self) -> Event {
+        self.pop();
+        self.look()
+    }
+
+    fn pop(&mut self) {
         if self.open.is_empty() {
             self.advance();
         }
-        self.open.pop().expect("the head told of an event")
+        self.open.pop();
     }
 
     /// Opens the next bucket that holds something.
     fn advance(&mut self) {
         let near = self.next_filled();
-        let far = self.far.peek().map(|Reverse((time, ..))| time >> self.shift);
+        let far = self.far.peek().map(|Reverse(event)| event.time() >> self.shift);
         let Some(bucket) = [near, far].into_iter().flatten().min() else { return };
         self.open_bucket = bucket;
         let at = bucket as usize & (self.heads.len() - 1);
@@ -442,17 +401,16 @@ impl Wheel {
             }
         }
         // Far events whose buckets have come into the horizon.
-        while let Some(&Reverse((time, key, payload))) = self.far.peek() {
-            let bucket = time >> self.shift;
+        while let Some(&Reverse(event)) = self.far.peek() {
+            let bucket = event.time() >> self.shift;
             if bucket - self.open_bucket >= self.heads.len() as u64 {
                 break;
             }
             self.far.pop();
-            let event = Event { time, key, payload };
             if bucket == self.open_bucket { self.open.push(event) } else { self.link(bucket, event) }
         }
         if self.open.len() > 1 {
-            self.open.sort_unstable_by_key(|event| Reverse(event.order()));
+            self.open.sort_unstable_by_key(|&event| Reverse(event));
         }
     }
 
@@ -489,61 +447,50 @@ mod tests {
     use super::*;
     use selvedge_units::{Domain, Rng};
 
-    /// The definition: pending events in order; what is pushed for the present waits until the ties
-    /// that were pending before have been taken.
-    #[derive(Default)]
-    struct Model {
-        pending: Vec<Event>,
-        ties: Vec<Event>,
-    }
-
-    impl Model {
-        fn pop_before(&mut self, limit: u64) -> Option<Event> {
-            if self.ties.is_empty() {
-                let first = self.pending.iter().map(|event| event.time).min().filter(|&time| time < limit)?;
-                self.ties = self.pending.extract_if(.., |event| event.time == first).collect();
-                self.ties.sort_by_key(|event| Reverse(event.key));
-            }
-            self.ties.pop()
-        }
-    }
-
-    /// Events at arbitrary times, some of them on lines, come out as the model says.
+    /// Events at arbitrary times, some of them on lines, come out in order.
     #[test]
-    fn pops_in_the_order_of_its_definition() {
+    fn pops_in_the_order_of_a_heap() {
         for (seed, reach) in [(1, 10), (2, 5_000), (3, 4_000_000), (4, 900_000_000), (5, 1 << 40)] {
             let mut rng = Rng::stream(seed, Domain::Impairment, 0);
             let mut schedule = Schedule::new(8, 4096);
             let delays = [reach / 7 + 1, reach / 3 + 2, reach + 3];
             let lines = delays.map(|delay| schedule.line_for(delay));
-            let mut model = Model::default();
+            let mut model = BinaryHeap::new();
             let mut now = 0;
-            let mut key = 0;
             for round in 0..20_000 {
                 for _ in 0..if round < 15_000 { rng.below(3) } else { 0 } {
-                    // Keys in no order, but each only once.
-                    key += 1;
-                    let key = (key as u32).reverse_bits();
                     let (line, time) = match rng.below(4) {
                         0 => (Line::WHEEL, now + if rng.below(4) == 0 { 0 } else { rng.below(reach) }),
                         n => (lines[n as usize - 1], now + delays[n as usize - 1]),
                     };
-                    let event = Event { time, key, payload: round };
-                    model.pending.push(event);
+                    let (kind, entity) = (rng.below(6) as u32, rng.below(1 << 28) as u32);
+                    let event = Event::new(Instant::from_ps(time), kind, entity, round);
+                    model.push(Reverse(event));
                     schedule.push_line(line, event);
                 }
-                let first = model.ties.iter().chain(&model.pending).map(|event| event.time).min();
-                assert_eq!(schedule.next_time(), first);
+                let first = model.peek().map(|Reverse(event)| *event);
+                assert_eq!(schedule.next_time(), first.map(Event::time));
                 let limit = now + rng.below(reach * 2);
-                let expected = model.pop_before(limit);
+                let expected = first.filter(|event| event.time() < limit);
                 assert_eq!(schedule.pop_before(limit, |_| {}), expected, "seed {seed}, round {round}");
-                now = expected.map_or(now, |event| event.time);
+                if let Some(event) = expected {
+                    now = event.time();
+                    model.pop();
+                }
             }
-            while let Some(expected) = model.pop_before(NEVER) {
-                assert_eq!(schedule.pop_before(NEVER, |_| {}), Some(expected));
+            while let Some(Reverse(expected)) = model.pop() {
+                assert_eq!(schedule.pop_before(u64::MAX, |_| {}), Some(expected));
             }
             assert_eq!(schedule.next_time(), None);
         }
+    }
+
+    #[test]
+    fn an_event_is_made_of_its_parts() {
+        let event = Event::new(Instant::from_ps(u64::MAX - 1), 5, Event::MAX_ENTITY, u32::MAX);
+        let parts = (event.time(), event.kind(), event.entity(), event.payload());
+        assert_eq!(parts, (u64::MAX - 1, 5, Event::MAX_ENTITY, u32::MAX));
+        assert!(event < Event::NEVER);
     }
 
     #[test]

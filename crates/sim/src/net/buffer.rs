@@ -17,10 +17,10 @@ impl Partition {
                 self.admit_shared(&shared, switch, at, out, frame, class, lossless)?
             }
         }
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         port.peak = port.peak.max(port.buffered + port.in_headroom);
         if lossless && port.pausing & (1 << class) == 0 && self.is_full(switch, at) {
-            self.ingress[at as usize].pausing |= 1 << class;
+            self.ingress[at].pausing |= 1 << class;
             self.note_pause_due(at);
             self.kick(at);
         }
@@ -30,7 +30,7 @@ impl Partition {
     /// Each input has a buffer of its own. Lossless classes may use all of it, the last part as
     /// headroom; lossy ones leave the headroom alone.
     fn admit_input_queued(&mut self, at: u32, frame: u64, lossless: bool) -> Result<(), DropReason> {
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         let limit = if lossless { port.limit } else { port.limit.min(port.xoff) };
         if port.buffered + frame > limit {
             return Err(if lossless { DropReason::HeadroomFull } else { DropReason::BufferFull });
@@ -52,11 +52,11 @@ impl Partition {
         class: u8,
         lossless: bool,
     ) -> Result<(), DropReason> {
-        let state = &mut self.switches[switch as usize];
+        let state = &mut self.switches[switch];
         let free = state.shared_total.saturating_sub(state.shared_used);
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         if !lossless {
-            let waiting = self.lines[(out * self.fabric.classes + u32::from(class)) as usize].bytes;
+            let waiting = self.lines[out * self.classes + u32::from(class)].bytes;
             if frame > free || (waiting + frame) as f64 > shared.egress_alpha * free as f64 {
                 return Err(DropReason::BufferFull);
             }
@@ -74,7 +74,7 @@ impl Partition {
 
     /// Whether the peer of port `at` has to be paused.
     fn is_full(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ingress[at as usize];
+        let port = &self.ingress[at];
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered > port.xoff,
             BufferConfig::SharedBuffer(shared) => {
@@ -85,7 +85,7 @@ impl Partition {
 
     /// Whether the peer of port `at` may go on.
     fn has_room(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ingress[at as usize];
+        let port = &self.ingress[at];
         let gap = self.fabric.xon_gap;
         match self.fabric.buffer {
             BufferConfig::InputQueued(_) => port.buffered <= port.xoff.saturating_sub(gap),
@@ -97,24 +97,24 @@ impl Partition {
 
     /// What a lossless input may hold of a shared buffer now.
     fn threshold(&self, shared: &SharedBuffer, switch: u32) -> u64 {
-        let state = &self.switches[switch as usize];
+        let state = &self.switches[switch];
         (shared.ingress_alpha * state.shared_total.saturating_sub(state.shared_used) as f64) as u64
     }
 
     /// Frees what a packet that entered through port `at` has held.
     #[inline]
     pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64) {
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         if let BufferConfig::SharedBuffer(_) = self.fabric.buffer {
             let from_headroom = port.in_headroom.min(frame);
             port.in_headroom -= from_headroom;
             port.buffered -= frame - from_headroom;
-            self.switches[switch as usize].shared_used -= frame - from_headroom;
+            self.switches[switch].shared_used -= frame - from_headroom;
         } else {
             port.buffered -= frame;
         }
-        if self.ingress[at as usize].pausing != 0 && self.has_room(switch, at) {
-            self.ingress[at as usize].pausing = 0;
+        if self.ingress[at].pausing != 0 && self.has_room(switch, at) {
+            self.ingress[at].pausing = 0;
             self.note_pause_due(at);
             self.kick(at);
         }

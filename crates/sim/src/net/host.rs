@@ -90,7 +90,7 @@ impl Partition {
     #[inline]
     pub(crate) fn arrive_at_host(&mut self, host: u32, at: u32, slot: Slot) {
         let packet = self.pool.take(slot);
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         let mut cx = Cx::at(self.now);
         let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, &packet);
         match handled {
@@ -101,7 +101,7 @@ impl Partition {
             }
             Handled::Unknown => {
                 self.tally.drops[kind_of(&packet)].count(DropReason::UnknownQp);
-                self.extras[at as usize].drops += 1;
+                self.extras[at].drops += 1;
             }
         }
         self.after_nic(host);
@@ -111,14 +111,14 @@ impl Partition {
     #[inline]
     pub(crate) fn after_nic(&mut self, host: u32) {
         self.sync_wake(host);
-        let state = &self.hosts[host as usize];
+        let state = &self.hosts[host];
         if state.nic.is_ready() {
             self.kick(state.port);
         }
     }
 
     pub(crate) fn on_host_wake(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         if state.wake_at > self.now {
             return;
         }
@@ -130,8 +130,8 @@ impl Partition {
     /// Sends the next packet of a host whose link is free.
     #[inline]
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
-        let paused = self.egress[at as usize].paused;
-        let state = &mut self.hosts[host as usize];
+        let paused = self.egress[at].paused;
+        let state = &mut self.hosts[host];
         let packet = state.nic.poll_transmit(&mut Cx::at(self.now), &self.fabric.nic, paused);
         // Nothing may go now. If that is for a pause, its end brings us back.
         if let Some(packet) = packet {
@@ -148,7 +148,7 @@ impl Partition {
     /// Makes sure that the NIC is woken when it wants to be.
     #[inline]
     fn sync_wake(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         if let Some(at) = state.nic.poll_timeout()
             && at < state.wake_at
         {
@@ -190,7 +190,7 @@ impl Partition {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let ideal = self.fabric.paths.ideal_fct(spec.src, spec.dst, spec.size, self.fabric.framing);
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
         let message = Outgoing { dst: spec.dst, size: spec.size, entropy, context };
         let (qp, _) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
@@ -216,7 +216,7 @@ impl Partition {
 
     /// Sends `news` from a host of this partition to any host.
     fn tell(&mut self, from: u32, to: HostId, news: News) {
-        let state = &mut self.hosts[from as usize];
+        let state = &mut self.hosts[from];
         let notice = Notice { at: self.now + self.fabric.lookahead, from: state.id, number: state.notices_sent, news };
         state.notices_sent += 1;
         let (partition, local) = self.fabric.home[to.index()];
@@ -229,13 +229,13 @@ impl Partition {
 
     pub(crate) fn take_notice(&mut self, host: u32, notice: Notice) {
         let at = notice.at;
-        self.hosts[host as usize].inbox.push(Reverse(notice));
+        self.hosts[host].inbox.push(Reverse(notice));
         self.schedule(at, kind::NOTICE, host, 0);
     }
 
     /// Reads the oldest notice of a host; there is one event for each.
     pub(crate) fn on_notice(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         let Some(Reverse(notice)) = state.inbox.pop() else { return };
         debug_assert_eq!(notice.at, self.now);
         match notice.news {
@@ -261,7 +261,7 @@ impl Partition {
         match completion {
             Completion::Sent { qp, context } => self.on_sent(host, qp, context),
             Completion::Received { src, qp, context, duplicates } => {
-                let flow = self.hosts[host as usize].receiving.get_mut(context);
+                let flow = self.hosts[host].receiving.get_mut(context);
                 flow.row.finish = Some(self.now);
                 flow.row.spurious = duplicates;
                 let (row, on_received) = (flow.row, flow.on_received);
@@ -277,7 +277,7 @@ impl Partition {
 
     /// A sender has everything acknowledged.
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
-        let spec = self.hosts[host as usize].sending.take(context);
+        let spec = self.hosts[host].sending.take(context);
         self.flows_closed += 1;
         self.tell(host, spec.dst, News::Close { qp });
         self.activate(spec.on_sent);

@@ -21,7 +21,7 @@ impl Partition {
     pub(crate) fn send_pause(&mut self, at: u32) {
         let quanta = self.fabric.quanta;
         let pause_time = self.pause_time(at, quanta);
-        let port = &mut self.ingress[at as usize];
+        let port = &mut self.ingress[at];
         let begin = port.pausing & !port.announced;
         let pause = if begin != 0 {
             // All classes that shall be paused: a fresh X-OFF renews the older ones too.
@@ -33,7 +33,7 @@ impl Partition {
             Pause { classes: end, quanta: 0 }
         };
         self.note_pause_due(at);
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         extra.pause_frames += 1;
         if begin != 0 {
             extra.pauses_sent += 1;
@@ -58,13 +58,13 @@ impl Partition {
 
     /// How long a pause of this many quanta lasts at port `at`.
     fn pause_time(&self, at: u32, quanta: u16) -> Duration {
-        self.extras[at as usize].rate.time_for(Bytes::new(u64::from(quanta) * QUANTUM_BITS / 8))
+        self.extras[at].rate.time_for(Bytes::new(u64::from(quanta) * QUANTUM_BITS / 8))
     }
 
     /// Compares what the peer of port `at` shall know with what it has been told.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
-        let port = &self.ingress[at as usize];
-        self.egress[at as usize].pause_due = port.pausing != port.announced;
+        let port = &self.ingress[at];
+        self.egress[at].pause_due = port.pausing != port.announced;
     }
 
     /// The peer of port `at` asks it to pause or to resume.
@@ -73,8 +73,8 @@ impl Partition {
         self.pool.take(slot);
         self.tally.delivered[2] += 1;
         let expires = self.now + self.pause_time(at, pause.quanta);
-        let port = &mut self.egress[at as usize];
-        let extra = &mut self.extras[at as usize];
+        let port = &mut self.egress[at];
+        let extra = &mut self.extras[at];
         let before = port.paused;
         if pause.quanta == 0 {
             port.paused &= !pause.classes;
@@ -94,7 +94,7 @@ impl Partition {
 
     /// Keeps the books of paused time.
     fn note_pause(&mut self, at: u32, before: u8, after: u8) {
-        let extra = &mut self.extras[at as usize];
+        let extra = &mut self.extras[at];
         if before == 0 && after != 0 {
             extra.paused_since = self.now;
         } else if before != 0 && after == 0 {
@@ -104,8 +104,8 @@ impl Partition {
 
     /// Makes sure that a timer is pending for the earlier of refresh and expiry.
     fn arm_pause_timer(&mut self, at: u32) {
-        let (port, entry) = (&self.egress[at as usize], &self.ingress[at as usize]);
-        let extra = &mut self.extras[at as usize];
+        let (port, entry) = (&self.egress[at], &self.ingress[at]);
+        let extra = &mut self.extras[at];
         let refresh = if entry.announced != 0 { extra.refresh_at } else { Instant::NEVER };
         let expiry = if port.paused != 0 && !extra.down { extra.pause_expires } else { Instant::NEVER };
         let due = refresh.min(expiry).max(self.now + Duration::from_ps(1));
@@ -116,8 +116,8 @@ impl Partition {
     }
 
     pub(crate) fn on_pause_timer(&mut self, at: u32) {
-        let port = &mut self.egress[at as usize];
-        let extra = &mut self.extras[at as usize];
+        let port = &mut self.egress[at];
+        let extra = &mut self.extras[at];
         if extra.timer_at != self.now {
             return;
         }
@@ -128,14 +128,14 @@ impl Partition {
             self.note_pause(at, before, 0);
             self.kick(at);
         }
-        let port = &mut self.ingress[at as usize];
-        if port.announced & port.pausing != 0 && self.extras[at as usize].refresh_at <= self.now {
+        let port = &mut self.ingress[at];
+        if port.announced & port.pausing != 0 && self.extras[at].refresh_at <= self.now {
             // Say it again; a resume that has not been sent yet still will be.
             port.announced &= !port.pausing;
             self.note_pause_due(at);
             self.kick(at);
         }
-        if self.ingress[at as usize].announced != 0 || self.egress[at as usize].paused != 0 {
+        if self.ingress[at].announced != 0 || self.egress[at].paused != 0 {
             self.arm_pause_timer(at);
         }
     }

@@ -5,6 +5,8 @@
 
 use selvedge_wire::Packet;
 
+use crate::kernel::table::Table;
+
 /// A packet's handle. Valid until the packet is taken out.
 pub(crate) type Slot = u32;
 
@@ -26,13 +28,13 @@ const _: () = assert!(size_of::<Held>() == 64);
 
 /// All packets of one partition.
 pub(crate) struct Pool {
-    places: Vec<Held>,
+    places: Table<Held>,
     free: Slot,
 }
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { places: Vec::new(), free: NONE }
+        Self { places: Table::new(), free: NONE }
     }
 
     /// Puts a packet in.
@@ -44,7 +46,7 @@ impl Pool {
             return (self.places.len() - 1) as Slot;
         }
         let slot = self.free;
-        let place = &mut self.places[slot as usize];
+        let place = &mut self.places[slot];
         self.free = place.next;
         *place = held;
         slot
@@ -53,7 +55,7 @@ impl Pool {
     /// Takes a packet out.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> Packet {
-        let place = &mut self.places[slot as usize];
+        let place = &mut self.places[slot];
         place.next = self.free;
         self.free = slot;
         place.packet
@@ -61,20 +63,18 @@ impl Pool {
 
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> &Held {
-        &self.places[slot as usize]
+        &self.places[slot]
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Held {
-        &mut self.places[slot as usize]
+        &mut self.places[slot]
     }
 
-    /// Tells the processor that a packet will be needed soon.
+    /// All places, for prefetching.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: Slot) {
-        if let Some(place) = self.places.get(slot as usize) {
-            crate::kernel::prefetch(place);
-        }
+    pub(crate) fn places(&self) -> &[Held] {
+        &self.places
     }
 
     /// The packets that are in the fabric now, in no particular order.
@@ -83,7 +83,7 @@ impl Pool {
         let mut at = self.free;
         while at != NONE {
             free[at as usize] = true;
-            at = self.places[at as usize].next;
+            at = self.places[at].next;
         }
         self.places.iter().zip(free).filter(|(_, free)| !free).map(|(held, _)| &held.packet)
     }

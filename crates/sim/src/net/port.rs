@@ -161,7 +161,7 @@ impl Egress {
         if self.ps_per_byte != 0 {
             Duration::from_ps(bytes * u64::from(self.ps_per_byte))
         } else {
-            rate().time_for(Bytes::new(bytes))
+            slow_serialisation(bytes, rate())
         }
     }
 }
@@ -190,4 +190,10 @@ impl PortExtra {
     pub(crate) fn paused_time(&self, paused: bool, now: Instant) -> Duration {
         if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
     }
+}
+
+/// How long `bytes` take at a rate that is no whole number of picoseconds per byte.
+#[cold]
+fn slow_serialisation(bytes: u64, rate: Rate) -> Duration {
+    rate.time_for(Bytes::new(bytes))
 }

@@ -9,6 +9,7 @@
 //!    section 4.1) at constant cost, whatever the number of ports.
 
 use super::pool::{NONE, Pool, Slot};
+use crate::kernel::table::Table;
 
 /// Packets of one class from one input (or from all) to one output.
 #[derive(Clone, Copy)]
@@ -49,11 +50,11 @@ impl Line {
 
     /// Puts a packet at the end of `queue`.
     #[inline]
-    pub(crate) fn push(&mut self, queues: &mut [Queue], queue: u32, pool: &mut Pool, slot: Slot, frame: u64) {
+    pub(crate) fn push(&mut self, queues: &mut Table<Queue>, queue: u32, pool: &mut Pool, slot: Slot, frame: u64) {
         self.bytes += frame;
         self.peak = self.peak.max(self.bytes);
         pool.get_mut(slot).next = NONE;
-        let entry = &mut queues[queue as usize];
+        let entry = &mut queues[queue];
         if entry.head == NONE {
             *entry = Queue { head: slot, tail: slot, next: NONE };
             self.append(queues, queue);
@@ -65,9 +66,9 @@ impl Line {
 
     /// Takes the next packet in round-robin order. The line must not be empty.
     #[inline]
-    pub(crate) fn pop(&mut self, queues: &mut [Queue], pool: &Pool) -> Slot {
+    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, pool: &Pool) -> Slot {
         let queue = self.first;
-        let entry = &mut queues[queue as usize];
+        let entry = &mut queues[queue];
         let slot = entry.head;
         let held = pool.get(slot);
         self.bytes -= u64::from(held.packet.frame);
@@ -84,11 +85,11 @@ impl Line {
         slot
     }
 
-    fn append(&mut self, queues: &mut [Queue], queue: u32) {
+    fn append(&mut self, queues: &mut Table<Queue>, queue: u32) {
         if self.first == NONE {
             self.first = queue;
         } else {
-            queues[self.last as usize].next = queue;
+            queues[self.last].next = queue;
         }
         self.last = queue;
     }

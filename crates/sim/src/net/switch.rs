@@ -20,8 +20,8 @@ pub(crate) struct Switch {
     pub(crate) first_queue: u32,
     /// Inputs that have queues of their own: all ports with virtual output queues, else one.
     pub(crate) inputs: u32,
-    /// What ECMP mixes into the hash, so that switches choose independently.
-    pub(crate) salt: u32,
+    /// What ECMP multiplies with: odd, and different at every switch.
+    pub(crate) salt: u64,
     /// Bytes in its shared buffer, without headroom.
     pub(crate) shared_used: u64,
     /// Bytes that all ports may share.
@@ -31,20 +31,18 @@ pub(crate) struct Switch {
 /// No leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
 
-/// A hash whose high bits choose among equal-cost paths (murmur3's finaliser).
+/// A hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
+/// (multiply-shift, Dietzfelbinger et al.), so that switches choose independently.
 #[inline]
-fn ecmp_hash(entropy: u32, salt: u32) -> u32 {
-    let mut h = entropy ^ salt;
-    h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
-    h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
-    h ^ (h >> 16)
+fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
+    (u64::from(entropy).wrapping_mul(salt) >> 32) as u32
 }
 
 impl Partition {
     /// The local number of the port through which `switch` forwards; `None` without a path.
     #[inline]
     fn route(&self, switch: u32, dst: HostId, entropy: u32) -> Option<u32> {
-        let switch = &self.switches[switch as usize];
+        let switch = &self.switches[switch];
         let place = self.fabric.attachment[dst.index()];
         let port = if place.leaf == switch.leaf {
             u32::from(place.port)
@@ -63,7 +61,7 @@ impl Partition {
         let Some(out) = self.route(switch, dst, entropy) else {
             return self.drop_packet(at, slot, DropReason::NoRoute);
         };
-        let port = &self.egress[out as usize];
+        let port = &self.egress[out];
         // Nothing waits and nothing is in the way: straight through.
         if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
             self.transmit(out, slot);
@@ -73,26 +71,26 @@ impl Partition {
             return self.drop_packet(at, slot, reason);
         }
         let queue = self.queue_of(switch, at, out, class);
-        let line = &mut self.lines[(out * self.fabric.classes + u32::from(class)) as usize];
+        let line = &mut self.lines[out * self.classes + u32::from(class)];
         if self.fabric.ecn.enabled && capable {
             let waiting = line.bytes;
-            if marks(&self.fabric.ecn, waiting, &mut self.extras[out as usize].marking) {
+            if marks(&self.fabric.ecn, waiting, &mut self.extras[out].marking) {
                 self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
                 self.tally.ecn_marks += 1;
             }
         }
         self.pool.get_mut(slot).ingress = at;
         line.push(&mut self.queues, queue, &mut self.pool, slot, frame);
-        self.egress[out as usize].waiting |= 1 << class;
+        self.egress[out].waiting |= 1 << class;
         self.kick(out);
     }
 
     /// The queue of packets of `class` from port `at` to port `out`.
     #[inline]
     pub(crate) fn queue_of(&self, switch: u32, at: u32, out: u32, class: u8) -> u32 {
-        let switch = &self.switches[switch as usize];
+        let switch = &self.switches[switch];
         let input = if switch.inputs == 1 { 0 } else { at - switch.first_port };
-        let output = (out - switch.first_port) * self.fabric.classes + u32::from(class);
+        let output = (out - switch.first_port) * self.classes + u32::from(class);
         switch.first_queue + output * switch.inputs + input
     }
 
@@ -100,13 +98,13 @@ impl Partition {
     /// over inputs.
     #[inline]
     pub(crate) fn serve_switch(&mut self, at: u32) {
-        let port = &mut self.egress[at as usize];
+        let port = &mut self.egress[at];
         let ready = port.waiting & !port.paused;
         if ready == 0 {
             return;
         }
         let class = ready.ilog2();
-        let line = &mut self.lines[(at * self.fabric.classes + class) as usize];
+        let line = &mut self.lines[at * self.classes + class];
         let slot = line.pop(&mut self.queues, &self.pool);
         if line.is_empty() {
             port.waiting &= !(1 << class);

@@ -14,7 +14,7 @@
 
 use core::fmt;
 
-use selvedge_units::Seq;
+use selvedge_units::{Psn, Seq};
 
 use crate::bitmap::Bitmap;
 
@@ -74,14 +74,15 @@ impl Hls {
         Self { window: cap.next_power_of_two().max(BITMAP), cap, low_packets, ..Self::default() }
     }
 
-    /// The link is free for this queue pair, whose flow has `limit` packets. Returns what to send.
+    /// The link is free for this queue pair. Returns what to send: a lost packet, or a new one
+    /// before `limit`. (The hardware knows no limit, and no flow end.)
     pub fn tx_free(&mut self, limit: Seq) -> Option<Seq> {
         let sent = if self.has_pending() {
             if self.retransmit == self.acked {
                 self.in_recovery = true;
             }
-            // A timeout before anything was sent would make this -1 in hardware.
-            self.recover = Seq::new(self.next.index().saturating_sub(1));
+            // In 24 bits, should a timeout strike before anything was sent.
+            self.recover = Seq::new(self.next.index().checked_sub(1).unwrap_or(u64::from(Psn::MODULUS) - 1));
             self.do_retransmit = false;
             self.find_new_hole = true;
             Some(self.retransmit)
@@ -115,7 +116,7 @@ impl Hls {
                 if self.do_retransmit && sack == self.retransmit {
                     self.do_retransmit = false;
                     self.find_new_hole = true;
-                } else if !self.do_retransmit && sack + 1 >= self.sacks_end {
+                } else if !self.do_retransmit && self.is_highest(sack) {
                     self.find_new_hole = true;
                 }
             }
@@ -130,6 +131,7 @@ impl Hls {
             if self.retransmit < self.acked || (self.retransmit == self.acked && self.do_retransmit) {
                 self.retransmit = self.acked;
                 self.do_retransmit = true;
+                self.find_new_hole = false;
             }
         } else if !new_ack && !self.in_recovery && nack && self.next > self.acked {
             self.retransmit = self.acked;
@@ -151,6 +153,12 @@ impl Hls {
         // The SACK bitmap is kept, so later holes follow in turn.
         self.find_new_hole = false;
         false
+    }
+
+    /// Takes back the increment of `nextSNtoSend`, as the authors' testbench does after a call of
+    /// [`Hls::tx_free`] that offered a packet beyond the flow's end.
+    pub fn retract(&mut self) {
+        self.next = Seq::new(self.next.index().saturating_sub(1));
     }
 
     /// The context.
@@ -186,7 +194,8 @@ impl Hls {
         self.next < limit && self.in_flight() < self.cap
     }
     pub(super) fn in_flight(&self) -> u64 {
-        self.next - self.acked
+        // After `retract`, less than nothing may be; the hardware's difference is signed.
+        self.next.checked_since(self.acked).unwrap_or(0)
     }
     pub(super) fn acked(&self) -> Seq {
         self.acked
@@ -198,6 +207,18 @@ impl Hls {
     /// The first hole behind the last retransmission that has a SACK above it.
     fn search(&self) -> Option<Seq> {
         self.sacks.first_clear((self.retransmit + 1).max(self.acked), self.sacks_end)
+    }
+
+    /// Whether no bit above that of `sack` is set.
+    fn is_highest(&self, sack: Seq) -> bool {
+        match self.acked.checked_since(sack + 1) {
+            None | Some(0) => self.sacks_end <= sack + 1,
+            // The hardware shifts the bitmap by a negative amount, which moves its upper end out.
+            Some(behind) => {
+                let kept = self.window.saturating_sub(behind);
+                !self.sacks.any(self.acked, self.sacks_end.min(self.acked + kept))
+            }
+        }
     }
 
     fn set_bit(&mut self, sack: Seq) {

@@ -4,13 +4,13 @@
 //! the cumulative acknowledgement and that packet's own number. The sender sends again only what
 //! was lost, and never has more than a bandwidth-delay product in flight (BDP-FC).
 //!
-//! Two readings of the sender exist: [`paper`], the text of section 3, and [`hls`], the authors'
+//! Two readings of the sender exist: `paper.rs`, the text of section 3, and [`hls`], the authors'
 //! hardware code. Both sit behind the same timer and the same settings.
 
 mod completions;
 mod config;
 pub mod hls;
-pub mod paper;
+mod paper;
 mod recv;
 mod send;
 mod timer;

@@ -22,7 +22,7 @@ use crate::role::Cx;
 /// State of the sender: what the paper's NIC holds per queue pair (section 6.1), with sequence
 /// numbers that do not wrap.
 #[derive(Clone, Debug)]
-pub struct Paper {
+pub(super) struct Paper {
     acked: Seq,
     /// The next new packet.
     next: Seq,

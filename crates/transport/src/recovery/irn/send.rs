@@ -92,6 +92,7 @@ impl Recovery for Send {
     fn in_flight(&self) -> u64 {
         match &self.machine {
             Machine::Paper(paper) => self.outstanding() - paper.sacked(),
+            // The hardware does not count its SACKs.
             Machine::Hls(hls) => hls.in_flight(),
         }
     }

@@ -277,6 +277,12 @@ mod paper {
     }
 
     #[test]
+    fn a_wake_so_late_that_both_timeouts_have_passed_does_not_extend() {
+        sender(with(IRN), 5, &[(0, Sends("0 1 2 3 4")), (400, Wake), (400, Sends("0r")), (400, Waits(500))]);
+        sender(with(HLS), 5, &[(0, Sends("0 1 2 3 4")), (400, Wake), (400, Sends("0r")), (400, Waits(500))]);
+    }
+
+    #[test]
     fn without_timeouts_nothing_wakes_it() {
         let config = IrnConfig { timeouts: Timeouts::Off, ..IRN };
         sender(with(config), 5, &[(0, Sends("0 1 2 3 4")), (0, Rests), (9_999, Wake), (9_999, Sends(""))]);

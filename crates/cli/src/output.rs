@@ -1,0 +1,81 @@
+//! Standard output, standard error, and how commands fail.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+use selvedge_scenario::ScenarioError;
+use selvedge_study::StudyError;
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Exit status.
+    pub(crate) status: u8,
+    /// What to say; empty: it was said already.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// The input is wrong.
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self { status: 2, message: message.into() }
+    }
+    /// The input is right but the outcome is not.
+    pub(crate) fn outcome(message: impl Into<String>) -> Self {
+        Self { status: 1, message: message.into() }
+    }
+    /// Somebody pressed Ctrl-C.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { status: 130, message: message.into() }
+    }
+    /// A file cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::input(format!("{}: cannot be read: {error}", path.display()))
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self::input(error.to_string())
+    }
+}
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        if error.is_input() { Self::input(error.to_string()) } else { Self::outcome(error.to_string()) }
+    }
+}
+
+/// Writes to standard output. Somebody who stops reading is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The outcome of writing to standard output.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::outcome(format!("cannot write to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes a line to standard error, where failures cannot be reported anyway.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Pretty JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("our values have text keys only")
+}
+
+/// Whether standard output shows colours (see no-color.org).
+pub(crate) fn has_color() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Columns of the terminal.
+pub(crate) fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+}

@@ -1,0 +1,75 @@
+//! How a study goes, on standard error; and Ctrl-C.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use selvedge_results::PointSummary;
+use selvedge_scenario::{Plan, Point};
+use selvedge_study::Watch;
+
+use crate::output::say;
+
+/// A progress bar with the time left; hidden when standard error is not a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl Progress {
+    /// A bar at its beginning.
+    pub(crate) fn new(quiet: bool) -> Self {
+        catch_interrupts();
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left  {msg}");
+        bar.set_style(style.expect("a valid template").progress_chars("=> "));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Self { bar, quiet }
+    }
+    /// Removes the bar.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn on_progress(&self, part: f64) {
+        let position = (part * STEPS as f64) as u64;
+        // Threads report out of turn; the bar only moves forward.
+        if position > self.bar.position() {
+            self.bar.set_position(position);
+        }
+    }
+    fn on_point(&self, plan: &Plan, point: Point, summary: &PointSummary) {
+        let name = &plan.series[point.series].name;
+        self.bar.set_message(format!("{name}, seed {} done in {:.1} s", point.seed, summary.run.wall_s));
+    }
+    fn on_notice(&self, text: &str) {
+        if !self.quiet {
+            self.bar.suspend(|| say(&format!("note: {text}")));
+        }
+    }
+    fn interrupted(&self) -> bool {
+        INTERRUPTED.load(Ordering::Relaxed)
+    }
+}
+
+/// From now on the first Ctrl-C (or SIGTERM) asks studies to stop; the second ends the process.
+fn catch_interrupts() {
+    static CAUGHT: OnceLock<()> = OnceLock::new();
+    CAUGHT.get_or_init(|| {
+        let handler = || {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        };
+        if let Err(error) = ctrlc::set_handler(handler) {
+            say(&format!("note: Ctrl-C will not stop cleanly: {error}"));
+        }
+    });
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+const STEPS: u64 = 10_000;

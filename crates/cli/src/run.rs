@@ -1,0 +1,166 @@
+//! `selvedge run`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use selvedge_results::{Summary, render_table};
+use selvedge_scenario::{Changes, Plan};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
+
+use crate::args::{Input, Manner, RunArgs};
+use crate::output::{Failure, has_color, print, say, width};
+use crate::progress::Progress;
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let (plan, folder) = match &args.resume {
+        Some(path) => resumed(path)?,
+        None => begun(args)?,
+    };
+    let summary = conduct(&plan, &folder, &args.manner)?;
+    if args.manner.json {
+        return print(&summary.to_json());
+    }
+    print(&render_table(&summary, width(), has_color()))?;
+    if !args.manner.quiet {
+        say(&format!("\nreport: {}", folder.target().join("report.html").display()));
+    }
+    Ok(())
+}
+
+/// Runs `plan` into `folder` with a progress bar.
+pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> Result<Summary, Failure> {
+    let threads = threads(manner);
+    if !manner.quiet {
+        let (series, seeds) = (plan.series.len(), plan.seeds.len());
+        say(&format!("{}: {}", plan.title, plan.in_one_line()));
+        say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
+        plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+    let began = now();
+    let progress = Progress::new(manner.quiet);
+    let study = Study {
+        plan,
+        folder,
+        threads,
+        simulate: &selvedge_sim::run,
+        watch: &progress,
+        elapsed: &move || began.elapsed().as_secs_f64(),
+        version: VERSION,
+        command: &command_line(),
+    };
+    let outcome = study.run();
+    progress.clear();
+    match outcome? {
+        Outcome::Complete(summary) => Ok(*summary),
+        Outcome::Interrupted { done, of } => Err(Failure::interrupted(format!(
+            "interrupted: {done} of {of} runs are complete; to continue: selvedge run --resume {}",
+            quoted(&folder.partial().display().to_string())
+        ))),
+    }
+}
+
+/// The plan of what the arguments name.
+pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
+    let mut changes = Changes {
+        sets: input.sets.clone(),
+        series: input.series.clone(),
+        seeds: input.seeds.clone(),
+        smoke: false,
+    };
+    let plan = match (&input.file, &input.topology, &input.flows) {
+        (None, None, None) => Plan::built_in(&changes),
+        (None, Some(topology), Some(flows)) => Plan::from_files(topology, flows, &changes),
+        (None, Some(_), None) => {
+            return Err(Failure::input("--topology says where, not what: add --flows FILE, or a scenario with a workload"));
+        }
+        (None, None, Some(_)) => {
+            return Err(Failure::input("--flows says what, not where: add --topology FILE, or a scenario with a topology"));
+        }
+        (Some(file), topology, flows) => {
+            // A file of the command line takes the place of what the scenario says.
+            let with = |key: &str, path: &Path| -> Result<String, Failure> {
+                let path = fs::canonicalize(path).map_err(|error| Failure::unreadable(path, &error))?;
+                Ok(format!("{key}={:?}", path.display().to_string()))
+            };
+            if let Some(flows) = flows {
+                changes.sets.insert(0, with("workload.flows.path", flows)?);
+                changes.sets.insert(0, "workload={}".to_owned());
+            }
+            if let Some(topology) = topology {
+                changes.sets.insert(0, with("topology.file.path", topology)?);
+                changes.sets.insert(0, "topology={}".to_owned());
+            }
+            Plan::from_file(&scenario_in(file), &changes)
+        }
+    };
+    Ok(plan?)
+}
+
+/// The scenario at `path`: that file, or the scenario.toml of that folder.
+pub(crate) fn scenario_in(path: &Path) -> PathBuf {
+    let inside = path.join("scenario.toml");
+    if inside.is_file() { inside } else { path.to_owned() }
+}
+
+fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
+    let plan = plan_of(&args.input)?;
+    let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
+    let marker = Marker::new(&plan, VERSION, &command_line());
+    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), args.force)?;
+    Ok((plan, folder))
+}
+
+fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
+    let (folder, marker) = ResultsFolder::open(path)?;
+    let plan = Plan::from_file(&folder.scenario(), &Changes::default())?;
+    folder.check(&marker, &plan, VERSION)?;
+    Ok((plan, folder))
+}
+
+fn threads(manner: &Manner) -> usize {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    manner.threads.map_or(all, usize::from)
+}
+
+/// "Does RDMA need a lossless fabric?" as a folder's name.
+fn slug(title: &str) -> String {
+    let words: Vec<String> = title
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let mut slug = String::new();
+    for word in words {
+        if slug.len() + word.len() > 40 {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug += &word;
+    }
+    if slug.is_empty() { "study".to_owned() } else { slug }
+}
+
+/// The command as one could type it again.
+pub(crate) fn command_line() -> String {
+    let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
+    std::iter::once("selvedge".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// `text` as one word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line says how long a study took")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,53 @@
+//! What can go wrong with files, said so that a person can act on it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+
+/// Why a file of results could not be written or read: which file, what is wrong, what to do.
+#[derive(Debug)]
+pub struct ResultsError {
+    path: PathBuf,
+    what: String,
+    remedy: &'static str,
+}
+
+impl ResultsError {
+    /// The file it is about.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The operating system refused.
+    pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
+        Self {
+            path: path.into(),
+            what: format!("cannot {doing}: {error}"),
+            remedy: "check that the folder exists, may be written to and has space left",
+        }
+    }
+
+    /// The file is not what its name promises.
+    pub(crate) fn damaged(path: &Path, what: impl fmt::Display, remedy: &'static str) -> Self {
+        Self { path: path.into(), what: what.to_string(), remedy }
+    }
+
+    /// The Parquet writer gave up: nearly always the disk.
+    pub(crate) fn write(path: &Path, error: &ParquetError) -> Self {
+        Self {
+            path: path.into(),
+            what: format!("cannot write: {error}"),
+            remedy: "check that the folder may be written to and has space left",
+        }
+    }
+}
+
+impl fmt::Display for ResultsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.path.display(), self.what, self.remedy)
+    }
+}
+
+impl std::error::Error for ResultsError {}

@@ -1,0 +1,34 @@
+//! What a paper claims, and whether a study shows it.
+//!
+//! ```toml
+//! [[expect]]
+//! say    = "IRN without PFC completes flows 2.8 to 3.7 times faster than RoCE with PFC"
+//! metric = "fct_mean_us"
+//! of     = "roce+pfc"
+//! than   = "irn"
+//! ratio  = { between = [2.8, 3.7] }
+//! source = "section 4.2, figure 1"
+//! paper  = "2.8-3.7x"
+//! ```
+//!
+//! A claim names a metric of one series (`value`), or the ratio of two (`ratio`, paired by seed), and
+//! the range that counts as reproduced: `at-most`, `at-least`, both, `between`, or `near` with a
+//! relative `tolerance`. Numbers may be written as fractions: `"1/3.7"`.
+//!
+//! # The rule
+//! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
+//!    range, and the 95 % interval excludes 1. *Direction only*: the interval lies on the claimed side
+//!    of 1 but the mean misses the range, or the mean is in the range and the interval includes 1.
+//! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
+//!    whole interval lies in the range, *direction only* when the mean does.
+//! 3. A `value` is *reproduced* when the mean lies in the range; it has no direction.
+//! 4. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
+//!    decides; the line says so.
+//!
+//! A claim that is not fully reproduced fails the check, unless `known` gives the reason.
+
+mod check;
+mod parse;
+
+pub use check::{ClaimVerdict, Outcome, check, render_claims};
+pub use parse::{Claim, ExpectError, Expectations};

@@ -1,0 +1,174 @@
+//! Means over seeds and how well they are known.
+//!
+//! Seeds are independent repetitions, so the mean of a metric over `n` of them has a Student t
+//! interval with `n - 1` degrees of freedom. Ratios of two series are paired by seed, because equal
+//! seeds see the same flows: the logarithms of the seeds' ratios get a t interval, which is then
+//! raised back. Their mean is the geometric one, so "a over b" and "b over a" are reciprocal.
+
+use serde::{Deserialize, Serialize};
+
+/// A mean over seeds with its 95 % confidence interval.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Mean over the seeds that have a value (geometric for ratios); `None` if none has.
+    pub mean: Option<f64>,
+    /// 95 % confidence interval; `None` with fewer than two values, for one says nothing about
+    /// spread.
+    pub ci95: Option<[f64; 2]>,
+    /// The value of each seed, in the study's order; `None` where the run could not tell, as the
+    /// completion time of a run in which nothing finished.
+    pub per_seed: Vec<Option<f64>>,
+}
+
+impl Estimate {
+    /// Arithmetic mean and t interval.
+    pub fn of_mean(per_seed: Vec<Option<f64>>) -> Self {
+        let (mean, half) = t_interval(&per_seed);
+        let ci95 = mean.zip(half).map(|(mean, half)| [mean - half, mean + half]);
+        Self { mean, ci95, per_seed }
+    }
+
+    /// Geometric mean of `of / to`, seed by seed, with the interval described in the module's notes.
+    /// Seeds in which either is missing or not positive are left out.
+    pub fn of_ratio(of: &Self, to: &Self) -> Self {
+        let positive = |value: Option<f64>| value.filter(|&value| value > 0.0);
+        let per_seed: Vec<_> = of
+            .per_seed
+            .iter()
+            .zip(&to.per_seed)
+            .map(|(&of, &to)| positive(of).zip(positive(to)).map(|(of, to)| of / to))
+            .collect();
+        let logs: Vec<_> = per_seed.iter().map(|ratio| ratio.map(f64::ln)).collect();
+        let (mean, half) = t_interval(&logs);
+        let ci95 = mean.zip(half).map(|(mean, half)| [(mean - half).exp(), (mean + half).exp()]);
+        Self { mean: mean.map(f64::exp), ci95, per_seed }
+    }
+
+    /// Half the interval's width; `None` without an interval.
+    pub fn half_width(&self) -> Option<f64> {
+        self.ci95.map(|[low, high]| (high - low) / 2.0)
+    }
+}
+
+/// Mean and half-width of the values that exist.
+fn t_interval(values: &[Option<f64>]) -> (Option<f64>, Option<f64>) {
+    let values: Vec<f64> = values.iter().flatten().copied().collect();
+    if values.is_empty() {
+        return (None, None);
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    if values.len() < 2 {
+        return (Some(mean), None);
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (Some(mean), Some(student_t_975(values.len() - 1) * (variance / count).sqrt()))
+}
+
+/// The 97.5 % quantile of Student's t distribution, for two-sided 95 % intervals.
+///
+/// Tabulated up to 30 degrees of freedom; beyond, the Cornish-Fisher expansion around the normal
+/// quantile (Abramowitz and Stegun 26.7.5), whose error there is below 1e-6.
+///
+/// # Panics
+/// With zero degrees of freedom, where there is no such distribution.
+pub fn student_t_975(degrees: usize) -> f64 {
+    assert!(degrees > 0, "an interval needs two values");
+    if let Some(&value) = T_975.get(degrees - 1) {
+        return value;
+    }
+    let (z, v) = (Z_975, degrees as f64);
+    let (z3, z5, z7, z9) = (z.powi(3), z.powi(5), z.powi(7), z.powi(9));
+    z + (z3 + z) / (4.0 * v)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v.powi(2))
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * v.powi(3))
+        + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) / (92160.0 * v.powi(4))
+}
+
+/// The normal distribution's 97.5 % quantile.
+const Z_975: f64 = 1.959_963_984_540_054;
+/// Student's t, 97.5 %, for 1 to 30 degrees of freedom.
+const T_975: [f64; 30] = [
+    12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157, 2.228_139,
+    2.200_985, 2.178_813, 2.160_369, 2.144_787, 2.131_450, 2.119_905, 2.109_816, 2.100_922, 2.093_024, 2.085_963,
+    2.079_614, 2.073_873, 2.068_658, 2.063_899, 2.059_539, 2.055_529, 2.051_831, 2.048_407, 2.045_230, 2.042_272,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seeds(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn t_quantiles_agree_with_printed_tables() {
+        for (degrees, printed) in
+            [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (40, 2.021), (60, 2.000), (120, 1.980)]
+        {
+            let found = student_t_975(degrees);
+            assert!((found - printed).abs() < 6e-4, "{degrees} degrees: {found}, printed {printed}");
+        }
+        assert!((student_t_975(1_000_000) - Z_975).abs() < 1e-5);
+    }
+
+    #[test]
+    fn two_degrees_of_freedom_have_a_closed_form() {
+        // t = a sqrt(2 / (1 - a^2)) for the central probability a.
+        let a: f64 = 0.95;
+        assert!((student_t_975(2) - a * (2.0 / (1.0 - a * a)).sqrt()).abs() < 1e-6);
+        // One degree is Cauchy's: tan(pi (0.975 - 1/2)).
+        assert!((student_t_975(1) - (std::f64::consts::PI * 0.475).tan()).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_expansion_joins_the_table_smoothly() {
+        let steps: Vec<f64> = (27..34).map(|degrees| student_t_975(degrees) - student_t_975(degrees + 1)).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0.0), "{steps:?}");
+    }
+
+    #[test]
+    fn a_mean_of_five_has_the_textbook_interval() {
+        // Mean 3, standard deviation sqrt(2.5), t(4) = 2.776: half width 1.9632.
+        let estimate = Estimate::of_mean(seeds(&[1.0, 2.0, 3.0, 4.0, 5.0]));
+        assert_eq!(estimate.mean, Some(3.0));
+        assert!((estimate.half_width().unwrap() - 1.963_243).abs() < 1e-5);
+    }
+
+    #[test]
+    fn one_seed_has_a_mean_and_no_interval() {
+        let estimate = Estimate::of_mean(seeds(&[7.0]));
+        assert_eq!((estimate.mean, estimate.ci95), (Some(7.0), None));
+    }
+
+    #[test]
+    fn missing_seeds_do_not_count() {
+        let estimate = Estimate::of_mean(vec![Some(1.0), None, Some(3.0)]);
+        assert_eq!(estimate.mean, Some(2.0));
+        assert_eq!(estimate.per_seed.len(), 3);
+        assert_eq!(Estimate::of_mean(vec![None]).mean, None);
+    }
+
+    #[test]
+    fn ratios_are_paired_and_geometric() {
+        let a = Estimate::of_mean(seeds(&[2.0, 20.0, 8.0]));
+        let b = Estimate::of_mean(seeds(&[1.0, 5.0, 1.0]));
+        let ratio = Estimate::of_ratio(&a, &b);
+        // 2, 4, 8: geometric mean 4, spread ln 2.
+        assert!((ratio.mean.unwrap() - 4.0).abs() < 1e-12);
+        let half = student_t_975(2) * std::f64::consts::LN_2 / 3.0_f64.sqrt();
+        assert!((ratio.ci95.unwrap()[1] / 4.0 - half.exp()).abs() < 1e-12);
+        let back = Estimate::of_ratio(&b, &a);
+        assert!((back.mean.unwrap() * ratio.mean.unwrap() - 1.0).abs() < 1e-12);
+        assert!((back.ci95.unwrap()[0] * ratio.ci95.unwrap()[1] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_ratio_to_nothing_is_no_ratio() {
+        let a = Estimate::of_mean(seeds(&[1.0, 2.0]));
+        let b = Estimate::of_mean(seeds(&[0.0, 0.0]));
+        let ratio = Estimate::of_ratio(&a, &b);
+        assert_eq!((ratio.mean, ratio.ci95, ratio.per_seed), (None, None, vec![None, None]));
+    }
+}

@@ -1,0 +1,217 @@
+//! The metrics: one table that the summary, the terminal, the report and expectations share.
+
+use crate::PointSummary;
+
+/// One number about a run.
+#[derive(Clone, Copy)]
+pub struct Metric {
+    /// Its name in files; stable.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// What it counts in; empty for plain numbers.
+    pub unit: Unit,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Its value in one run, if the run has one.
+    pub of: fn(&PointSummary) -> Option<f64>,
+}
+
+/// How a metric is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// A plain number, as a slowdown.
+    Plain,
+    /// A number of things.
+    Count,
+    /// Microseconds.
+    Us,
+    /// A share from 0 to 1, printed in per cent.
+    Share,
+    /// Gigabits per second.
+    Gbps,
+}
+
+impl Metric {
+    /// The metric of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.name == name)
+    }
+}
+
+/// All metrics, the table's seven first.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        name: "slowdown_mean",
+        title: "average slowdown",
+        unit: Unit::Plain,
+        meaning: "completion time over that in an empty network, mean over measured flows",
+        of: |point| point.flows.slowdown.mean,
+    },
+    Metric {
+        name: "fct_mean_us",
+        title: "average FCT",
+        unit: Unit::Us,
+        meaning: "flow completion time, mean over measured flows",
+        of: |point| point.flows.fct_us.mean,
+    },
+    Metric {
+        name: "fct_p99_us",
+        title: "99th percentile FCT",
+        unit: Unit::Us,
+        meaning: "the time within which 99 % of the measured flows completed",
+        of: |point| point.flows.fct_us.p99,
+    },
+    Metric {
+        name: "drop_rate",
+        title: "drop rate",
+        unit: Unit::Share,
+        meaning: "data packets dropped / data packets sent, retransmissions included in both",
+        of: |point| (point.run.data_sent > 0).then(|| share(point.run.data_drops.total(), point.run.data_sent)),
+    },
+    Metric {
+        name: "pause_time_us",
+        title: "pause time, all ports",
+        unit: Unit::Us,
+        meaning: "how long ports were paused by their peers, summed over ports",
+        of: |point| Some(point.run.paused_us),
+    },
+    Metric {
+        name: "retransmissions",
+        title: "retransmissions",
+        unit: Unit::Count,
+        meaning: "data packets sent again",
+        of: |point| Some(point.run.retransmissions as f64),
+    },
+    Metric {
+        name: "spurious_retransmissions",
+        title: "spurious retransmissions",
+        unit: Unit::Count,
+        meaning: "data packets that arrived although the receiver had them already",
+        of: |point| Some(point.run.spurious_retransmissions as f64),
+    },
+    Metric {
+        name: "slowdown_p50",
+        title: "median slowdown",
+        unit: Unit::Plain,
+        meaning: "the slowdown that half of the measured flows do not exceed",
+        of: |point| point.flows.slowdown.p50,
+    },
+    Metric {
+        name: "slowdown_p99",
+        title: "99th percentile slowdown",
+        unit: Unit::Plain,
+        meaning: "the slowdown that 99 % of the measured flows do not exceed",
+        of: |point| point.flows.slowdown.p99,
+    },
+    Metric {
+        name: "fct_p50_us",
+        title: "median FCT",
+        unit: Unit::Us,
+        meaning: "the time within which half of the measured flows completed",
+        of: |point| point.flows.fct_us.p50,
+    },
+    Metric {
+        name: "fct_p999_us",
+        title: "99.9th percentile FCT",
+        unit: Unit::Us,
+        meaning: "the time within which 99.9 % of the measured flows completed",
+        of: |point| point.flows.fct_us.p999,
+    },
+    Metric {
+        name: "single_packet_fct_p50_us",
+        title: "single-packet median FCT",
+        unit: Unit::Us,
+        meaning: "median completion time of messages of one packet",
+        of: |point| point.flows.single_packet_fct_us.p50,
+    },
+    Metric {
+        name: "single_packet_fct_p99_us",
+        title: "single-packet 99th percentile FCT",
+        unit: Unit::Us,
+        meaning: "99th percentile completion time of messages of one packet",
+        of: |point| point.flows.single_packet_fct_us.p99,
+    },
+    Metric {
+        name: "single_packet_fct_p999_us",
+        title: "single-packet 99.9th percentile FCT",
+        unit: Unit::Us,
+        meaning: "99.9th percentile completion time of messages of one packet",
+        of: |point| point.flows.single_packet_fct_us.p999,
+    },
+    Metric {
+        name: "group_completion_mean_us",
+        title: "incast or collective completion",
+        unit: Unit::Us,
+        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions",
+        of: |point| point.flows.group_completion_mean_us,
+    },
+    Metric {
+        name: "measured_flows",
+        title: "measured flows",
+        unit: Unit::Count,
+        meaning: "flows that began in the measured interval",
+        of: |point| Some(point.flows.measured as f64),
+    },
+    Metric {
+        name: "unfinished_flows",
+        title: "unfinished flows",
+        unit: Unit::Count,
+        meaning: "measured flows that never finished; they are missing from completion times",
+        of: |point| Some(point.flows.unfinished as f64),
+    },
+    Metric {
+        name: "timeouts",
+        title: "timeouts",
+        unit: Unit::Count,
+        meaning: "retransmission timers that expired",
+        of: |point| Some(point.run.timeouts as f64),
+    },
+    Metric {
+        name: "nacks",
+        title: "NACKs",
+        unit: Unit::Count,
+        meaning: "negative acknowledgements sent",
+        of: |point| Some(point.run.nacks_sent as f64),
+    },
+    Metric {
+        name: "ecn_marks",
+        title: "ECN marks",
+        unit: Unit::Count,
+        meaning: "packets marked for congestion",
+        of: |point| Some(point.run.ecn_marks as f64),
+    },
+    Metric {
+        name: "pause_frames",
+        title: "pause frames",
+        unit: Unit::Count,
+        meaning: "pause and resume frames put on the wire",
+        of: |point| Some(point.run.pause_frames as f64),
+    },
+    Metric {
+        name: "goodput_gbps",
+        title: "goodput, all hosts",
+        unit: Unit::Gbps,
+        meaning: "payload accepted for the first time over the run's duration, summed over hosts",
+        of: |point| {
+            let ns = point.run.end_us * 1e3;
+            (ns > 0.0).then(|| point.run.goodput_bytes as f64 * 8.0 / ns)
+        },
+    },
+    Metric {
+        name: "utilisation",
+        title: "host link utilisation",
+        unit: Unit::Share,
+        meaning: "bytes that hosts sent, headers included, over what their links could have carried",
+        of: |point| point.run.utilisation,
+    },
+];
+
+/// How many of [`METRICS`] the tables show.
+pub(crate) const TABLE_METRICS: usize = 7;
+/// The metrics whose ratios between series are summarised, and on which a verdict rests.
+pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", "fct_mean_us", "fct_p99_us"];
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}

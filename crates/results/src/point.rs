@@ -1,0 +1,381 @@
+//! What one run (one series, one seed) amounts to: small enough to keep in memory for a whole study
+//! and to write as JSON, so that an interrupted study resumes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use selvedge_telemetry::{DropReason, Drops, RunRecord};
+use serde::{Deserialize, Serialize};
+
+use crate::{ResultsError, Table, Tier};
+
+/// The files of one point, inside a folder of parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PointFiles {
+    /// Its flows, Parquet.
+    pub flows: PathBuf,
+    /// Its port samples, Parquet.
+    pub ports: PathBuf,
+    /// Its [`PointSummary`], JSON; written last, so that its presence means "complete".
+    pub summary: PathBuf,
+}
+
+impl PointFiles {
+    /// Files in `folder` for the series at position `series` of its plan.
+    pub fn new(folder: &Path, series: usize, seed: u64) -> Self {
+        let file = |what| folder.join(format!("{series:03}-seed-{seed}.{what}"));
+        Self { flows: file("flows.parquet"), ports: file("ports.parquet"), summary: file("summary.json") }
+    }
+
+    /// The point, if an earlier run completed it: all three files are there, whole, and about this
+    /// series and seed. Otherwise it is to be run again.
+    pub fn completed(&self, series: &str, seed: u64) -> Option<PointSummary> {
+        let point = PointSummary::load(&self.summary).ok()?;
+        let whole = Table::Flows.is_complete(&self.flows) && Table::Ports.is_complete(&self.ports);
+        (whole && point.series == series && point.seed == seed).then_some(point)
+    }
+}
+
+/// One run, summarised.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointSummary {
+    /// Name of its series.
+    pub series: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Counters of the whole run.
+    pub run: RunTotals,
+    /// Its measured flows.
+    pub flows: FlowSummary,
+    /// Egress queues over time.
+    pub queues: QueueTimes,
+    /// Who paused whom.
+    pub pauses: Pauses,
+}
+
+impl PointSummary {
+    /// Writes it as JSON; the file appears when it is complete.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), ResultsError> {
+        let partial = path.with_extension("json.partial");
+        let text = serde_json::to_vec(self).expect("a point has text keys only");
+        fs::write(&partial, text).map_err(|error| ResultsError::io(&partial, "write it", &error))?;
+        fs::rename(&partial, path).map_err(|error| ResultsError::io(path, "put it in place", &error))
+    }
+
+    /// Reads it back.
+    ///
+    /// # Errors
+    /// When the file is missing, damaged, or by another version.
+    pub fn load(path: &Path) -> Result<Self, ResultsError> {
+        let text = fs::read(path).map_err(|error| ResultsError::io(path, "read it", &error))?;
+        serde_json::from_slice(&text).map_err(|error| {
+            let what = format!("not the summary of a point by this version: {error}");
+            ResultsError::damaged(
+                path,
+                what,
+                "delete it and run again with --resume: only what is missing is simulated anew",
+            )
+        })
+    }
+}
+
+/// Counters of a run; see [`RunRecord`] for their meaning.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names and meanings are RunRecord's")]
+pub struct RunTotals {
+    /// 16 hexadecimal digits.
+    pub fingerprint: String,
+    pub end_us: f64,
+    pub packet_hops: u64,
+    pub events: u64,
+    pub flows_started: u64,
+    pub flows_finished: u64,
+    pub data_sent: u64,
+    pub retransmissions: u64,
+    pub data_delivered: u64,
+    pub spurious_retransmissions: u64,
+    pub goodput_bytes: u64,
+    pub timeouts: u64,
+    pub nacks_sent: u64,
+    pub ecn_marks: u64,
+    pub acks_sent: u64,
+    pub acks_delivered: u64,
+    pub pause_frames: u64,
+    pub data_drops: DropCounts,
+    pub ack_drops: DropCounts,
+    pub pause_drops: DropCounts,
+    /// Data packets, acknowledgements, pause frames.
+    pub in_flight: [u64; 3],
+    pub paused_us: f64,
+    /// Bytes that hosts sent over what their links could have carried until the end, 0 to 1;
+    /// headers count, gaps do not.
+    pub utilisation: Option<f64>,
+    pub deadlock: Option<DeadlockReport>,
+    pub cpu_s: f64,
+    pub wall_s: f64,
+}
+
+impl RunTotals {
+    pub(crate) fn new(record: &RunRecord, utilisation: Option<f64>) -> Self {
+        Self {
+            fingerprint: format!("{:016x}", record.fingerprint),
+            end_us: record.end.as_us_f64(),
+            packet_hops: record.packet_hops,
+            events: record.events,
+            flows_started: record.flows_started,
+            flows_finished: record.flows_finished,
+            data_sent: record.data_sent,
+            retransmissions: record.retransmissions,
+            data_delivered: record.data_delivered,
+            spurious_retransmissions: record.spurious_retransmissions,
+            goodput_bytes: record.goodput.get(),
+            timeouts: record.timeouts,
+            nacks_sent: record.nacks_sent,
+            ecn_marks: record.ecn_marks,
+            acks_sent: record.acks_sent,
+            acks_delivered: record.acks_delivered,
+            pause_frames: record.pause_frames,
+            data_drops: (&record.data_drops).into(),
+            ack_drops: (&record.ack_drops).into(),
+            pause_drops: (&record.pause_drops).into(),
+            in_flight: record.in_flight,
+            paused_us: record.paused.as_us_f64(),
+            utilisation,
+            deadlock: record.deadlock.as_ref().map(|deadlock| DeadlockReport {
+                at_us: deadlock.at.as_us_f64(),
+                since_us: deadlock.since.as_us_f64(),
+                cycle: deadlock
+                    .cycle
+                    .iter()
+                    .map(|hop| DeadlockHop {
+                        port: hop.port.0,
+                        node: hop.node.clone(),
+                        paused_by: hop.paused_by.clone(),
+                        waiting_bytes: hop.waiting.get(),
+                    })
+                    .collect(),
+            }),
+            cpu_s: record.cpu_s,
+            wall_s: record.wall_s,
+        }
+    }
+}
+
+/// Dropped packets by reason; see [`DropReason`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the names and meanings are DropReason's")]
+pub struct DropCounts {
+    pub buffer_full: u64,
+    pub headroom_full: u64,
+    pub link_loss: u64,
+    pub link_down: u64,
+    pub no_route: u64,
+    pub unknown_qp: u64,
+}
+
+impl DropCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.by_reason().iter().map(|&(_, count)| count).sum()
+    }
+
+    /// Each reason's name and count, in the order of [`DropReason::ALL`].
+    pub fn by_reason(&self) -> [(&'static str, u64); DropReason::ALL.len()] {
+        let counts =
+            [self.buffer_full, self.headroom_full, self.link_loss, self.link_down, self.no_route, self.unknown_qp];
+        std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.buffer_full += other.buffer_full;
+        self.headroom_full += other.headroom_full;
+        self.link_loss += other.link_loss;
+        self.link_down += other.link_down;
+        self.no_route += other.no_route;
+        self.unknown_qp += other.unknown_qp;
+    }
+}
+
+impl From<&Drops> for DropCounts {
+    fn from(drops: &Drops) -> Self {
+        let of = |reason: DropReason| drops.by_reason[reason as usize];
+        Self {
+            buffer_full: of(DropReason::BufferFull),
+            headroom_full: of(DropReason::HeadroomFull),
+            link_loss: of(DropReason::LinkLoss),
+            link_down: of(DropReason::LinkDown),
+            no_route: of(DropReason::NoRoute),
+            unknown_qp: of(DropReason::UnknownQp),
+        }
+    }
+}
+
+/// A PFC deadlock, for files and people.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DeadlockReport {
+    /// When it was found, microseconds.
+    pub at_us: f64,
+    /// Since when nothing moved, microseconds.
+    pub since_us: f64,
+    /// The cycle; each hop is paused by the node of the next.
+    pub cycle: Vec<DeadlockHop>,
+}
+
+/// One port of a deadlock's cycle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DeadlockHop {
+    /// The paused port.
+    pub port: u32,
+    /// Its node.
+    pub node: String,
+    /// The node that pauses it.
+    pub paused_by: String,
+    /// Bytes waiting behind it.
+    pub waiting_bytes: u64,
+}
+
+/// The measured flows of a run. Times in microseconds; distributions are over finished flows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Flows that arrived in the measured interval.
+    pub measured: u64,
+    /// Of these, how many never finished.
+    pub unfinished: u64,
+    /// Flow completion times.
+    pub fct_us: Distribution,
+    /// Completion times over the ideal ones.
+    pub slowdown: Distribution,
+    /// Completion times of messages of one packet.
+    pub single_packet_fct_us: Distribution,
+    /// FCT at the levels of [`cdf_levels`].
+    pub fct_cdf_us: Vec<f64>,
+    /// FCT of single-packet messages at the levels of [`tail_levels`]; shorter where there are too
+    /// few messages to know.
+    pub single_packet_tail_us: Vec<f64>,
+    /// By flow size, smallest first; empty classes are left out.
+    pub by_size: Vec<SizeClass>,
+    /// Mean over repetitions of incasts and collectives (workload, group) whose flows all finished:
+    /// from the first start to the last finish.
+    pub group_completion_mean_us: Option<f64>,
+}
+
+/// A few numbers about many.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Distribution {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+    pub p999: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// Flows of similar size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// Sizes above this many bytes ...
+    pub above: u64,
+    /// ... up to this many: twice as many.
+    pub up_to: u64,
+    /// Their slowdown.
+    pub slowdown: Distribution,
+    /// Mean completion time.
+    pub fct_mean_us: f64,
+}
+
+/// The depth of egress queues over time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct QueueTimes {
+    /// Width of a bin, microseconds.
+    pub bin_us: f64,
+    /// By tier, hosts first.
+    pub tiers: Vec<TierQueues>,
+}
+
+/// The egress queues of one tier, bin by bin, in bytes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TierQueues {
+    /// Which.
+    pub tier: Tier,
+    /// How many ports it has.
+    pub ports: u64,
+    /// The deepest queue of any port at any sample of the bin.
+    pub max: Vec<f64>,
+    /// The 99th percentile over ports, averaged over the bin's samples.
+    pub p99: Vec<f64>,
+    /// The mean over ports and samples.
+    pub mean: Vec<f64>,
+}
+
+/// Where pauses went.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Pauses {
+    /// Paused time by tiers, summed over ports; pairs without pauses are left out.
+    pub by_tier: Vec<TierPauses>,
+    /// How many ports were paused at all.
+    pub paused_ports: u64,
+    /// How many ports there are.
+    pub ports: u64,
+    /// Width of a bin of [`PausedPort::share`], microseconds.
+    pub bin_us: f64,
+    /// The ports that were paused longest, worst first; at most [`WORST_PORTS`].
+    pub worst: Vec<PausedPort>,
+}
+
+/// Paused time between two tiers.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TierPauses {
+    /// Who sent the pauses.
+    pub by: Tier,
+    /// Who had to stop.
+    pub paused: Tier,
+    /// For how long, summed over ports, microseconds.
+    pub paused_us: f64,
+    /// Ports that were paused / that there are.
+    pub paused_ports: u64,
+    /// See `paused_ports`.
+    pub ports: u64,
+}
+
+/// A port that was paused.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PausedPort {
+    /// Its number.
+    pub port: u32,
+    /// Its node.
+    pub node: String,
+    /// The node that paused it.
+    pub peer: String,
+    /// Its tier.
+    pub tier: Tier,
+    /// The tier of the node that paused it.
+    pub peer_tier: Tier,
+    /// For how long, microseconds.
+    pub paused_us: f64,
+    /// Pause frames (X-OFF) that its peer sent to it.
+    pub pauses: u64,
+    /// The deepest its queue was, bytes.
+    pub egress_peak: u64,
+    /// The share of each bin that it was paused, 0 to 1.
+    pub share: Vec<f32>,
+}
+
+/// How many of the longest paused ports a [`PointSummary`] keeps.
+pub const WORST_PORTS: usize = 48;
+
+/// The levels at which completion times are kept for plots: every half per cent, and beyond.
+pub fn cdf_levels() -> Vec<f64> {
+    let body = (0..200).map(|step| f64::from(step) / 200.0);
+    body.chain([0.9975, 0.999, 0.9995, 0.9999, 1.0]).collect()
+}
+
+/// The levels at which tails are kept for plots, from 90 % to 99.99 %, evenly in log(1 - level).
+pub fn tail_levels() -> Vec<f64> {
+    (0..=60).map(|step| 1.0 - 10_f64.powf(-1.0 - f64::from(step) / 20.0)).collect()
+}

@@ -1,0 +1,92 @@
+//! Series against series: a forest plot of paired ratios.
+
+use std::fmt::Write;
+
+use super::Study;
+use super::axis::{Axis, Quantity};
+use super::html::{escape, section};
+use crate::metric::COMPARED;
+use crate::number;
+use crate::{Metric, Ratio};
+
+const WIDTH: f64 = 1040.0;
+const ROW: f64 = 26.0;
+const TOP: f64 = 28.0;
+const BOTTOM: f64 = 26.0;
+/// Between panels; holds the numbers.
+const NUMBERS: f64 = 128.0;
+/// Pairs shown; a sweep of many series has too many to read.
+const PAIRS: usize = 24;
+
+/// One panel per compared metric, one row per pair.
+pub(super) fn ratios(study: &Study<'_>) -> String {
+    let pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).take(PAIRS).collect();
+    let known = pairs.iter().flat_map(|pair| pair.iter());
+    let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
+    let Some((low, high)) = bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
+        Some(extent.map_or((low.min(0.9), high.max(1.1)), |extent| (extent.0.min(low), extent.1.max(high))))
+    }) else {
+        return String::new();
+    };
+    let label = |pair: &[Ratio]| format!("{} / {}", pair[0].of, pair[0].to);
+    let longest = pairs.iter().map(|pair| label(pair).chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * 7.2 + 16.0).clamp(100.0, 340.0);
+    let panel = (WIDTH - left) / COMPARED.len() as f64;
+    let plot = panel - NUMBERS;
+    let bottom = TOP + ROW * pairs.len() as f64;
+    let mut out = format!(
+        "<svg class=\"forest\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
+        bottom + BOTTOM
+    );
+    for (column, name) in COMPARED.iter().enumerate() {
+        let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
+        let x0 = left + column as f64 * panel;
+        let place = |value: f64| x0 + axis.place(value) * plot;
+        let title = Metric::find(name).map_or(*name, |metric| metric.title);
+        let _ = write!(out, "<text class=\"title\" x=\"{x0}\" y=\"14\">{title}</text>");
+        let mut last = f64::NEG_INFINITY;
+        for tick in axis.ticks() {
+            let x = place(tick);
+            let class = if tick == 1.0 { "one" } else { "grid" };
+            let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
+            // Crowded labels help nobody.
+            if x - last > 24.0 {
+                let _ = write!(
+                    out,
+                    "<text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    bottom + 15.0,
+                    Quantity::Plain.label(tick)
+                );
+                last = x;
+            }
+        }
+        for (row, pair) in pairs.iter().enumerate() {
+            let y = TOP + (row as f64 + 0.5) * ROW;
+            if column == 0 {
+                let label = label(pair);
+                let _ = write!(out, "<text class=\"name\" x=\"0\" y=\"{:.1}\">{}</text>", y + 4.0, escape(&label));
+            }
+            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == *name) else { continue };
+            let Some(mean) = ratio.estimate.mean else { continue };
+            let mut text = number::ratio(mean);
+            if let Some([low, high]) = ratio.estimate.ci95 {
+                let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
+                text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
+            }
+            let _ = write!(
+                out,
+                "<circle class=\"mean\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
+                place(mean),
+                x0 + plot + 10.0,
+                y + 4.0
+            );
+        }
+    }
+    out += "</svg>";
+    section(
+        "ratios",
+        "Series against series",
+        "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
+        &format!("<figure>{out}</figure>"),
+    )
+}

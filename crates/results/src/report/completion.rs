@@ -1,0 +1,136 @@
+//! Completion times: distributions, tails, and slowdown by flow size.
+
+use super::Study;
+use super::axis::{Axis, Quantity};
+use super::chart::Chart;
+use super::html::{figure, legend, section};
+use crate::point::{Distribution, cdf_levels, tail_levels};
+use crate::{PointSummary, SizeClass};
+
+/// FCT of all measured flows, and the tail of single-packet messages.
+pub(super) fn times(study: &Study<'_>) -> String {
+    let curves: Vec<Vec<(f64, f64)>> =
+        study.points.iter().map(|points| mean_curve(points, |point| &point.flows.fct_cdf_us, &cdf_levels())).collect();
+    let mut charts = String::new();
+    if let Some((low, high)) = extent(curves.iter().flatten().map(|&(x, _)| x)) {
+        let x = Axis::log("flow completion time", Quantity::Time, low, high);
+        let y = Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0);
+        charts += &figure(
+            "All measured flows",
+            &draw(study, Chart::new(510.0, 330.0, x, y), &curves, "Cumulative distribution of flow completion times"),
+        );
+    }
+    let tails: Vec<Vec<(f64, f64)>> = study
+        .points
+        .iter()
+        .map(|points| {
+            let curve = mean_curve(points, |point| &point.flows.single_packet_tail_us, &tail_levels());
+            curve.into_iter().map(|(x, level)| (x, 1.0 - level)).collect()
+        })
+        .collect();
+    if let Some((low, high)) = extent(tails.iter().flatten().map(|&(x, _)| x)) {
+        let x = Axis::log("completion time of single-packet messages", Quantity::Time, low, high);
+        // Upside down: rarer is higher.
+        let y = Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4);
+        charts += &figure(
+            "Tail of single-packet messages",
+            &draw(
+                study,
+                Chart::new(510.0, 330.0, x, y),
+                &tails,
+                "Tail of the completion times of single-packet messages",
+            ),
+        );
+    }
+    if charts.is_empty() {
+        charts = "<p>No measured flow finished.</p>".into();
+    }
+    section(
+        "completion",
+        "Flow completion times",
+        "Quantiles averaged over seeds; further left is better. The tail stops where a run has too few messages to tell.",
+        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
+    )
+}
+
+/// Slowdown by flow size: median and 99th percentile.
+pub(super) fn by_size(study: &Study<'_>) -> String {
+    let mut charts = String::new();
+    let wanted: [(&str, Quantile); 2] =
+        [("Median", |slowdown| slowdown.p50), ("99th percentile", |slowdown| slowdown.p99)];
+    let bands = wanted.map(|(_, of)| study.points.iter().map(|points| size_band(points, of)).collect::<Vec<_>>());
+    let all = || bands.iter().flatten().flatten();
+    let (Some((_, slowest)), Some((smallest, largest))) =
+        (extent(all().map(|at| at.high)), extent(all().map(|at| at.size)))
+    else {
+        return String::new();
+    };
+    for ((title, _), series) in wanted.iter().zip(&bands) {
+        let x = Axis::log("flow size", Quantity::Size, smallest, largest);
+        let y = Axis::log("slowdown", Quantity::Plain, 1.0, slowest);
+        let mut chart = Chart::new(510.0, 330.0, x, y);
+        for (at, band) in series.iter().enumerate() {
+            chart.band(at, &band.iter().map(|at| (at.size, at.low, at.high)).collect::<Vec<_>>());
+        }
+        for (at, band) in series.iter().enumerate() {
+            let line: Vec<_> = band.iter().map(|at| (at.size, at.mean)).collect();
+            chart.line(at, &study.summary.series[at].name, study.is_pfc(at), &line);
+        }
+        charts += &figure(title, &chart.finish(&format!("{title} of slowdown by flow size")));
+    }
+    section(
+        "size",
+        "Slowdown by flow size",
+        "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst; sizes are grouped by powers of two.",
+        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
+    )
+}
+
+struct AtSize {
+    size: f64,
+    low: f64,
+    mean: f64,
+    high: f64,
+}
+
+/// One of a class's quantiles.
+type Quantile = fn(&Distribution) -> Option<f64>;
+
+/// One entry for each size class that any seed has: mean and range over seeds.
+fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
+    let mut classes: Vec<&SizeClass> = points.iter().flat_map(|point| &point.flows.by_size).collect();
+    classes.sort_by_key(|class| class.up_to);
+    classes
+        .chunk_by(|a, b| a.up_to == b.up_to)
+        .filter_map(|class| {
+            let values: Vec<f64> = class.iter().filter_map(|class| of(&class.slowdown)).collect();
+            let (low, high) = extent(values.iter().copied())?;
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            // The middle of a class on a log axis.
+            let size = (class[0].above.max(class[0].up_to / 2).max(1) as f64 * class[0].up_to as f64).sqrt();
+            Some(AtSize { size, low, mean, high })
+        })
+        .collect()
+}
+
+/// Quantiles at `levels`, averaged over the seeds, as far as all seeds have them.
+fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> &Vec<f64>, levels: &[f64]) -> Vec<(f64, f64)> {
+    let curves: Vec<&Vec<f64>> = points.iter().map(|point| of(point)).filter(|curve| !curve.is_empty()).collect();
+    let len = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
+    let mean = |at: usize| curves.iter().map(|curve| curve[at]).sum::<f64>() / curves.len() as f64;
+    levels.iter().take(len).enumerate().map(|(at, &level)| (mean(at), level)).collect()
+}
+
+fn draw(study: &Study<'_>, mut chart: Chart, curves: &[Vec<(f64, f64)>], label: &str) -> String {
+    for (at, curve) in curves.iter().enumerate() {
+        chart.line(at, &study.summary.series[at].name, study.is_pfc(at), curve);
+    }
+    chart.finish(label)
+}
+
+/// Least and greatest of the finite positive values.
+fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.filter(|value| value.is_finite() && *value > 0.0).fold(None, |extent, value| {
+        Some(extent.map_or((value, value), |(low, high): (f64, f64)| (low.min(value), high.max(value))))
+    })
+}

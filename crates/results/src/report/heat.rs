@@ -1,0 +1,110 @@
+//! A map of ports by time, darker where a port stood still for longer.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, Quantity};
+use super::html::escape;
+use crate::PausedPort;
+
+const WIDTH: f64 = 1040.0;
+/// Room for the names of ports.
+const LEFT: f64 = 170.0;
+const RIGHT: f64 = 10.0;
+const ROW: f64 = 13.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 42.0;
+/// The least share of each shade. Short pauses are many and matter less: steps grow.
+const SHADES: [f32; 9] = [0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9];
+
+/// The map; one row per port in the given order, `bin_us` per column.
+pub(super) fn map(ports: &[&PausedPort], bin_us: f64, label: &str) -> String {
+    let bins = ports.iter().map(|port| port.share.len()).max().unwrap_or(0).max(1);
+    let cell = (WIDTH - LEFT - RIGHT) / bins as f64;
+    let bottom = TOP + ROW * ports.len() as f64;
+    let height = bottom + BOTTOM;
+    let mut shades = vec![String::new(); SHADES.len() + 1];
+    let mut labels = String::new();
+    let mut digits = Vec::new();
+    for (row, port) in ports.iter().enumerate() {
+        let y = TOP + row as f64 * ROW;
+        let levels: Vec<usize> = port.share.iter().map(|&share| shade(share)).collect();
+        let mut column = 0;
+        // Neighbours of one shade become one rectangle.
+        for run in levels.chunk_by(|a, b| a == b) {
+            let (x, w) = (LEFT + column as f64 * cell, run.len() as f64 * cell);
+            let _ = write!(shades[run[0]], "M{x:.1} {:.1}h{w:.1}v{:.1}h-{w:.1}z", y + 0.5, ROW - 1.0);
+            column += run.len();
+        }
+        let name = format!("{} ⇠ {}", port.node, port.peer);
+        let _ = write!(
+            labels,
+            "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 7.0,
+            y + ROW - 3.2,
+            escape(&name)
+        );
+        digits.push(format!("{name}|{}", levels.iter().map(usize::to_string).collect::<String>()));
+    }
+    let mut out = format!(
+        "<svg class=\"heat\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
+         data-cell=\"{LEFT},{TOP},{cell},{ROW},{bin_us}\" data-shades=\"{}\" data-rows=\"{}\">",
+        escape(label),
+        SHADES.map(|least| Quantity::Share.label(f64::from(least))).join(","),
+        escape(&digits.join(";"))
+    );
+    let _ = write!(
+        out,
+        "<rect class=\"blank\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
+        WIDTH - LEFT - RIGHT,
+        bottom - TOP
+    );
+    for (level, path) in shades.iter().enumerate().skip(1).filter(|(_, path)| !path.is_empty()) {
+        let _ = write!(out, "<path class=\"shade\" fill-opacity=\"{:.2}\" d=\"{path}\"/>", opacity(level));
+    }
+    let end_us = bins as f64 * bin_us;
+    let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
+    for tick in axis.ticks() {
+        let x = LEFT + axis.place(tick) * (WIDTH - LEFT - RIGHT);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            bottom + 16.0,
+            Quantity::Time.label(tick)
+        );
+    }
+    let _ = write!(
+        out,
+        "{labels}{}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">simulated time</text></svg>",
+        key(height - 13.0),
+        WIDTH - RIGHT,
+        height - 4.0
+    );
+    out
+}
+
+/// 0 when hardly paused, else 1 to the number of shades.
+fn shade(share: f32) -> usize {
+    SHADES.iter().filter(|&&least| share >= least).count()
+}
+
+fn opacity(level: usize) -> f64 {
+    0.1 + 0.9 * (level as f64 / SHADES.len() as f64)
+}
+
+/// What the shades mean.
+fn key(y: f64) -> String {
+    let mut out = format!("<text class=\"tick\" x=\"{LEFT}\" y=\"{}\">paused at least</text>", y + 9.0);
+    for (at, least) in SHADES.iter().enumerate() {
+        let x = LEFT + 92.0 + at as f64 * 58.0;
+        let _ = write!(
+            out,
+            "<rect class=\"shade\" fill-opacity=\"{:.2}\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"10\"/>\
+             <text class=\"tick\" x=\"{}\" y=\"{}\">{}</text>",
+            opacity(at + 1),
+            x + 17.0,
+            y + 9.0,
+            Quantity::Share.label(f64::from(*least))
+        );
+    }
+    out
+}

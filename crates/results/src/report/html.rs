@@ -1,0 +1,43 @@
+//! Small pieces of HTML.
+
+use super::Study;
+
+/// Text, safe between tags and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A section with its heading and what to see in it.
+pub(super) fn section(id: &str, title: &str, lead: &str, body: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{}</h2><p class=\"lead\">{}</p>{body}</section>\n", escape(title), escape(lead))
+}
+
+/// A chart with its caption.
+pub(super) fn figure(caption: &str, chart: &str) -> String {
+    format!("<figure><figcaption>{}</figcaption>{chart}</figure>", escape(caption))
+}
+
+/// The keys of all series; each is a switch.
+pub(super) fn legend(study: &Study<'_>) -> String {
+    let mut keys = String::new();
+    for (at, series) in study.summary.series.iter().enumerate() {
+        let dash = if series.traits.pfc { " stroke-dasharray=\"7 4\"" } else { "" };
+        keys += &format!(
+            "<button type=\"button\" class=\"key\" data-series=\"{at}\" aria-pressed=\"true\">\
+             <svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{at}\"{dash}/></svg>{}</button>",
+            escape(&series.name)
+        );
+    }
+    format!("<div class=\"legend\">{keys}<span class=\"note\">dashed: PFC on</span></div>")
+}

@@ -1,0 +1,132 @@
+//! `report.html`: one file that opens offline, in light and dark, on screen and on paper.
+//!
+//! Charts are drawn here, as SVG; the page's script only adds a reading under the pointer and lets
+//! one hide series. Every curve has a few hundred points at most, whatever the study's size.
+
+mod axis;
+mod chart;
+mod compare;
+mod completion;
+mod heat;
+mod html;
+mod palette;
+mod pauses;
+mod provenance;
+mod queues;
+mod tables;
+mod trouble;
+
+use html::escape;
+
+use crate::{Answer, PointSummary, Summary};
+
+/// What a report shows.
+pub struct ReportInput<'a> {
+    /// The study.
+    pub summary: &'a Summary,
+    /// Its points, in any order.
+    pub points: &'a [PointSummary],
+    /// The scenario with every default filled in, as TOML.
+    pub scenario_toml: &'a str,
+    /// The command that ran it.
+    pub command: &'a str,
+}
+
+/// The report as one HTML document without references to anything outside it.
+pub fn render_report(input: &ReportInput<'_>) -> String {
+    let summary = input.summary;
+    let study = Study::new(input);
+    let sections = [
+        tables::metrics(&study),
+        compare::ratios(&study),
+        completion::times(&study),
+        completion::by_size(&study),
+        queues::over_time(&study),
+        pauses::spread(&study),
+        tables::drops(&study),
+        provenance::how(input),
+    ];
+    // One pass from left to right: text that was filled in is never searched for further marks.
+    let mut page = String::with_capacity(1 << 20);
+    let mut rest = TEMPLATE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (mark, after) = after.split_once("}}").unwrap_or((after, ""));
+        page += before;
+        match mark {
+            "style" => page += STYLE,
+            "script" => page += SCRIPT,
+            "palette" => page += &palette::css(summary.series.len()),
+            "title" => page += &escape(&summary.title),
+            "scenario" => page += &escape(&summary.scenario),
+            "answer" => page += answer(summary.verdict.answer),
+            "verdict" => page += &soften_intervals(without_answer(summary)),
+            "trouble" => page += &trouble::trouble(&study),
+            "sections" => sections.iter().for_each(|section| page += section),
+            _ => {}
+        }
+        rest = after;
+    }
+    page + rest
+}
+
+const TEMPLATE: &str = include_str!("template.html");
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// The study with each series' points at hand.
+struct Study<'a> {
+    summary: &'a Summary,
+    /// By series, in order of seeds.
+    points: Vec<Vec<&'a PointSummary>>,
+}
+
+impl<'a> Study<'a> {
+    fn new(input: &ReportInput<'a>) -> Self {
+        let of = |name: &str| {
+            let mut points: Vec<_> = input.points.iter().filter(|point| point.series == name).collect();
+            points.sort_by_key(|point| point.seed);
+            points
+        };
+        Self { summary: input.summary, points: input.summary.series.iter().map(|series| of(&series.name)).collect() }
+    }
+
+    /// The first seed's point of each series that has one: what plots over time show.
+    fn first_points(&self) -> impl Iterator<Item = (usize, &'a PointSummary)> + '_ {
+        self.points.iter().enumerate().filter_map(|(at, points)| points.first().map(|&point| (at, point)))
+    }
+
+    fn is_pfc(&self, series: usize) -> bool {
+        self.summary.series[series].traits.pfc
+    }
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::No => "No",
+        Answer::Yes => "Yes",
+        Answer::Depends => "It depends",
+        Answer::Undecided => "Undecided",
+        Answer::NotAsked => "Not asked",
+    }
+}
+
+/// The sentence as HTML, with intervals set smaller: a headline is read in words.
+fn soften_intervals(sentence: &str) -> String {
+    let mut html = String::new();
+    for (at, part) in escape(sentence).split("(95 % CI ").enumerate() {
+        match part.split_once(')').filter(|_| at > 0) {
+            Some((interval, rest)) => html += &format!("<small>(95 % CI {interval})</small>{rest}"),
+            None => html += part,
+        }
+    }
+    html
+}
+
+/// The sentence without the word that the headline shows already.
+fn without_answer(summary: &Summary) -> &str {
+    let sentence = &summary.verdict.sentence;
+    match sentence.split_once(": ") {
+        Some((word, rest)) if word == answer(summary.verdict.answer) => rest,
+        _ => sentence,
+    }
+}

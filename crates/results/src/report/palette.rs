@@ -1,0 +1,34 @@
+//! One colour per series, the same in every chart. After Okabe and Ito, distinguishable with any
+//! common colour blindness; lightened for dark backgrounds.
+
+/// On white, on black.
+const COLORS: [(&str, &str); 8] = [
+    ("#0072b2", "#56a9e8"),
+    ("#d55e00", "#ff8b4a"),
+    ("#00805e", "#2fc79b"),
+    ("#a8487f", "#e794c4"),
+    ("#b07800", "#f0b93a"),
+    ("#2f8fc4", "#8fd0f5"),
+    ("#5f6670", "#b4bac2"),
+    ("#7a6a1f", "#d2c069"),
+];
+
+/// Custom properties and classes for `series` series, in both themes.
+pub(super) fn css(series: usize) -> String {
+    let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
+        (0..series).map(|at| format!("--s{at}:{};", of(&COLORS[at % COLORS.len()]))).collect::<String>()
+    };
+    let classes: String = (0..series)
+        .map(|at| {
+            format!(
+                ".ink{at}{{stroke:var(--s{at});fill:none}}.fill{at}{{fill:var(--s{at})}}.off-{at} .s{at}{{display:none}}"
+            )
+        })
+        .collect();
+    format!(
+        ":root{{{}}}@media(prefers-color-scheme:dark){{:root{{{}}}}}@media print{{:root{{{}}}}}{classes}",
+        colors(|color| color.0),
+        colors(|color| color.1),
+        colors(|color| color.0)
+    )
+}

@@ -1,0 +1,115 @@
+//! Where PFC pauses spread.
+
+use std::fmt::Write;
+
+use super::Study;
+use super::axis::Quantity;
+use super::heat;
+use super::html::{escape, figure, section};
+use crate::number::fixed;
+use crate::{PausedPort, Pauses, PointSummary, Tier};
+
+/// Rows of the map and of the table.
+const MAP_ROWS: usize = 32;
+const TABLE_ROWS: usize = 10;
+
+/// For each series that pauses: tiers, a map of the worst ports over time, and their numbers.
+pub(super) fn spread(study: &Study<'_>) -> String {
+    let mut body = String::new();
+    for (at, point) in study.first_points().filter(|(_, point)| point.pauses.paused_ports > 0) {
+        body += &one_series(at, point);
+    }
+    if body.is_empty() {
+        return if study.summary.series.iter().any(|series| series.traits.pfc) {
+            section("pauses", "Where pauses spread", "No port was ever paused.", "")
+        } else {
+            String::new()
+        };
+    }
+    section(
+        "pauses",
+        "Where pauses spread",
+        "A pause stops everything behind a port, the innocent too. One run of each series, with its first seed; \
+         a row is an egress port and the node that paused it, darker where it stood still for more of the time.",
+        &body,
+    )
+}
+
+fn one_series(at: usize, point: &PointSummary) -> String {
+    let pauses = &point.pauses;
+    let mut rows: Vec<&PausedPort> = pauses.worst.iter().take(MAP_ROWS).collect();
+    // From the core outwards, so that spreading reads downwards.
+    rows.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.paused_us.total_cmp(&a.paused_us)));
+    let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
+    let caption = format!(
+        "The {} ports paused longest; {} of {} were paused at all, for {} together",
+        rows.len(),
+        pauses.paused_ports,
+        pauses.ports,
+        Quantity::Time.label(point.run.paused_us)
+    );
+    format!(
+        "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
+         {}<div class=\"pair tables\">{}{}</div></div>",
+        escape(&point.series),
+        point.seed,
+        figure(&caption, &map),
+        tier_matrix(pauses),
+        worst_ports(pauses, point.run.end_us)
+    )
+}
+
+/// Who (down) paused whom (across).
+fn tier_matrix(pauses: &Pauses) -> String {
+    let mut tiers: Vec<Tier> = pauses.by_tier.iter().flat_map(|pair| [pair.by, pair.paused]).collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    let most = pauses.by_tier.iter().map(|pair| pair.paused_us).fold(0.0, f64::max);
+    let mut table = String::from(
+        "<figure><figcaption>Paused time by tier: who paused (rows) whom (columns)</figcaption><table class=\"matrix\"><thead><tr><th></th>",
+    );
+    for paused in &tiers {
+        let _ = write!(table, "<th>{paused}</th>");
+    }
+    table += "</tr></thead><tbody>";
+    for by in &tiers {
+        let _ = write!(table, "<tr><th>{by}</th>");
+        for paused in &tiers {
+            match pauses.by_tier.iter().find(|pair| pair.by == *by && pair.paused == *paused) {
+                Some(pair) => {
+                    let _ = write!(
+                        table,
+                        "<td style=\"--heat:{:.3}\"><b>{}</b><br><small>{} of {} ports</small></td>",
+                        pair.paused_us / most.max(f64::MIN_POSITIVE),
+                        Quantity::Time.label(pair.paused_us),
+                        pair.paused_ports,
+                        pair.ports
+                    );
+                }
+                None => table += "<td class=\"none\">–</td>",
+            }
+        }
+        table += "</tr>";
+    }
+    table + "</tbody></table></figure>"
+}
+
+fn worst_ports(pauses: &Pauses, end_us: f64) -> String {
+    let mut table = String::from(
+        "<figure><figcaption>The worst ports</figcaption><table><thead><tr><th>port of</th><th>paused by</th>\
+         <th class=\"n\">paused</th><th class=\"n\">of the run</th><th class=\"n\">X-OFFs</th><th class=\"n\">peak queue</th></tr></thead><tbody>",
+    );
+    for port in pauses.worst.iter().take(TABLE_ROWS) {
+        let _ = write!(
+            table,
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            escape(&port.node),
+            escape(&port.peer),
+            Quantity::Time.label(port.paused_us),
+            Quantity::Share.label(port.paused_us / end_us.max(f64::MIN_POSITIVE)),
+            fixed(port.pauses as f64, 0),
+            Quantity::Size.label(port.egress_peak as f64),
+        );
+    }
+    table + "</tbody></table></figure>"
+}

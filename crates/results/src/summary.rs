@@ -1,0 +1,326 @@
+//! A study in one value: `summary.json`.
+
+use std::collections::BTreeMap;
+
+use selvedge_units::mix64;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{COMPARED, METRICS};
+use crate::number::fixed;
+use crate::point::{DeadlockReport, DropCounts};
+use crate::verdict::{Verdict, verdict};
+use crate::{Estimate, PointSummary};
+
+/// A series of the plan, as the caller declares it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeriesInfo {
+    /// Its name.
+    pub name: String,
+    /// What it is, for the verdict.
+    pub traits: SeriesTraits,
+}
+
+/// What matters about a series when one asks whether PFC is needed. Verdicts rest on these, never
+/// on names.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct SeriesTraits {
+    /// Whether switches pause their neighbours instead of dropping.
+    pub pfc: bool,
+    /// Loss recovery, by its registry name: "irn", "go-back-n".
+    pub recovery: String,
+    /// Congestion control, by its registry name; "none" for none.
+    pub congestion: String,
+}
+
+/// What the caller knows about the study.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StudyInfo {
+    /// The study's title.
+    pub title: String,
+    /// The scenario in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, 70 % load".
+    pub scenario: String,
+    /// Threads used.
+    pub threads: usize,
+    /// Version of the program.
+    pub version: String,
+    /// Wall time of the whole study, seconds.
+    pub wall_s: f64,
+}
+
+/// A study, summarised: the contents of `summary.json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// The study's title.
+    pub title: String,
+    /// The scenario in one line.
+    pub scenario: String,
+    /// The seeds, in the order of every `per_seed`.
+    pub seeds: Vec<u64>,
+    /// The series, in the plan's order.
+    pub series: Vec<SeriesSummary>,
+    /// Series against series: every pair, the later over the earlier, for the three main metrics.
+    pub ratios: Vec<Ratio>,
+    /// How it was run.
+    pub run: RunSummary,
+    /// The answer.
+    pub verdict: Verdict,
+    /// What a reader must know before trusting the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// One series over its seeds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SeriesSummary {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub traits: SeriesTraits,
+    /// Every one of [`METRICS`], by name.
+    pub metrics: BTreeMap<String, Estimate>,
+    /// Dropped data packets by reason, summed over seeds.
+    pub drops: DropCounts,
+    /// Runs that ended in a PFC deadlock.
+    pub deadlocks: Vec<SeedDeadlock>,
+}
+
+impl SeriesSummary {
+    /// A metric's estimate.
+    pub fn metric(&self, name: &str) -> Option<&Estimate> {
+        self.metrics.get(name)
+    }
+    /// Sum of a counting metric over the seeds.
+    pub(crate) fn total(&self, name: &str) -> f64 {
+        self.metric(name).map_or(0.0, |estimate| estimate.per_seed.iter().flatten().sum())
+    }
+}
+
+/// A deadlock and the seed in which it happened.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SeedDeadlock {
+    /// The seed.
+    pub seed: u64,
+    /// When, and who waits for whom.
+    #[serde(flatten)]
+    pub deadlock: DeadlockReport,
+}
+
+/// One series over another, paired by seed; see [`Estimate::of_ratio`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Numerator: name of a series.
+    pub of: String,
+    /// Denominator: name of a series.
+    pub to: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// The ratio.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+/// How the study was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Of all points together, 16 hexadecimal digits; equal for equal scenario and seeds.
+    pub fingerprint: String,
+    /// Sum over points.
+    pub packet_hops: u64,
+    /// Sum over points.
+    pub events: u64,
+    /// Processor time, sum over points, seconds.
+    pub cpu_s: f64,
+    /// Wall time of the study, seconds.
+    pub wall_s: f64,
+    /// Threads used.
+    pub threads: usize,
+    /// Version of the program.
+    pub version: String,
+    /// Each run.
+    pub points: Vec<PointRun>,
+}
+
+/// How one point was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointRun {
+    /// Its series.
+    pub series: String,
+    /// Its seed.
+    pub seed: u64,
+    /// 16 hexadecimal digits.
+    pub fingerprint: String,
+    /// Simulated time, microseconds.
+    pub simulated_us: f64,
+    /// Packets times links crossed.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Processor time, seconds.
+    pub cpu_s: f64,
+    /// Wall time, seconds.
+    pub wall_s: f64,
+}
+
+impl Summary {
+    /// The series of this name.
+    pub fn find(&self, name: &str) -> Option<&SeriesSummary> {
+        self.series.iter().find(|series| series.name == name)
+    }
+
+    /// One series over another in any metric, paired by seed; `None` for unknown names.
+    pub fn ratio(&self, of: &str, to: &str, metric: &str) -> Option<Estimate> {
+        let of = self.find(of)?.metric(metric)?;
+        Some(Estimate::of_ratio(of, self.find(to)?.metric(metric)?))
+    }
+
+    /// The text of `summary.json`.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a summary has text keys only") + "\n"
+    }
+}
+
+/// Summarises the points of a study. Points may come in any order; those of series that are not
+/// listed are ignored, and missing ones are missing values.
+pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummary]) -> Summary {
+    let mut seeds = Vec::new();
+    for point in points {
+        if !seeds.contains(&point.seed) {
+            seeds.push(point.seed);
+        }
+    }
+    seeds.sort_unstable();
+    let find = |name: &str, seed| points.iter().find(|point| point.series == name && point.seed == seed);
+    let by_series: Vec<(&SeriesInfo, Vec<Option<&PointSummary>>)> =
+        series.iter().map(|info| (info, seeds.iter().map(|&seed| find(&info.name, seed)).collect())).collect();
+
+    let summaries: Vec<_> = by_series.iter().map(|(info, points)| summarise_series(info, points)).collect();
+    let in_order: Vec<&PointSummary> =
+        by_series.iter().flat_map(|(_, points)| points.iter().flatten().copied()).collect();
+    let mut summary = Summary {
+        title: study.title.clone(),
+        scenario: study.scenario.clone(),
+        warnings: warnings(&by_series, &seeds),
+        seeds,
+        ratios: all_ratios(&summaries),
+        series: summaries,
+        run: summarise_run(study, &in_order),
+        verdict: Verdict::default(),
+    };
+    summary.verdict = verdict(&summary);
+    summary
+}
+
+fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> SeriesSummary {
+    let metrics = METRICS.iter().map(|metric| {
+        let per_seed = points.iter().map(|point| point.and_then(metric.of)).collect();
+        (metric.name.to_string(), Estimate::of_mean(per_seed))
+    });
+    let mut drops = DropCounts::default();
+    let mut deadlocks = Vec::new();
+    for point in points.iter().flatten() {
+        drops.add(&point.run.data_drops);
+        let seed = point.seed;
+        deadlocks.extend(point.run.deadlock.clone().map(|deadlock| SeedDeadlock { seed, deadlock }));
+    }
+    SeriesSummary { name: info.name.clone(), traits: info.traits.clone(), metrics: metrics.collect(), drops, deadlocks }
+}
+
+fn all_ratios(series: &[SeriesSummary]) -> Vec<Ratio> {
+    let mut ratios = Vec::new();
+    for (at, to) in series.iter().enumerate() {
+        for of in &series[at + 1..] {
+            for metric in COMPARED {
+                let estimate = Estimate::of_ratio(&of.metrics[metric], &to.metrics[metric]);
+                ratios.push(Ratio { of: of.name.clone(), to: to.name.clone(), metric: metric.into(), estimate });
+            }
+        }
+    }
+    ratios
+}
+
+fn summarise_run(study: &StudyInfo, points: &[&PointSummary]) -> RunSummary {
+    // Order matters: the fingerprint is one of the plan, not of a bag of runs.
+    let fingerprint = points.iter().fold(0, |hash, point| {
+        let own = u64::from_str_radix(&point.run.fingerprint, 16).unwrap_or_default();
+        mix64(hash ^ own)
+    });
+    RunSummary {
+        fingerprint: format!("{fingerprint:016x}"),
+        packet_hops: points.iter().map(|point| point.run.packet_hops).sum(),
+        events: points.iter().map(|point| point.run.events).sum(),
+        cpu_s: points.iter().map(|point| point.run.cpu_s).sum(),
+        wall_s: study.wall_s,
+        threads: study.threads,
+        version: study.version.clone(),
+        points: points
+            .iter()
+            .map(|point| PointRun {
+                series: point.series.clone(),
+                seed: point.seed,
+                fingerprint: point.run.fingerprint.clone(),
+                simulated_us: point.run.end_us,
+                packet_hops: point.run.packet_hops,
+                events: point.run.events,
+                cpu_s: point.run.cpu_s,
+                wall_s: point.run.wall_s,
+            })
+            .collect(),
+    }
+}
+
+/// What makes the numbers less than they seem, worst first within each series.
+fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if seeds.len() == 1 {
+        warnings.push("One seed: there are no confidence intervals. Use at least three, better five.".into());
+    }
+    for (info, points) in series {
+        let name = &info.name;
+        for (point, seed) in points.iter().zip(seeds) {
+            let Some(point) = point else {
+                warnings.push(format!("{name}: seed {seed} was not run."));
+                continue;
+            };
+            if let Some(deadlock) = &point.run.deadlock {
+                warnings.push(format!(
+                    "{name}: seed {seed} ended in a PFC deadlock at {} us ({} ports wait in a circle).",
+                    count(deadlock.at_us as u64),
+                    deadlock.cycle.len()
+                ));
+            } else if point.flows.fct_us.count == 0 {
+                warnings.push(format!("{name}: no measured flow of seed {seed} finished."));
+            }
+        }
+        let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
+        let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
+        let (unfinished, measured) = (total(|point| point.flows.unfinished), total(|point| point.flows.measured));
+        if unfinished > 0 {
+            warnings.push(format!(
+                "{name}: {} of {} measured flows never finished; they are missing from its \
+                 completion times, which are therefore too good.",
+                count(unfinished),
+                count(measured)
+            ));
+        }
+        let lost_headroom = total(|point| point.run.data_drops.headroom_full);
+        if lost_headroom > 0 {
+            warnings.push(format!(
+                "{name}: {} data packets were dropped although PFC was on: the headroom is too small.",
+                count(lost_headroom)
+            ));
+        }
+        let no_route = total(|point| point.run.data_drops.no_route);
+        if no_route > 0 {
+            warnings.push(format!("{name}: {} data packets had no route to their destination.", count(no_route)));
+        }
+        let lost_pauses = total(|point| point.run.pause_drops.total());
+        if lost_pauses > 0 {
+            warnings.push(format!("{name}: {} pause frames were lost on the way.", count(lost_pauses)));
+        }
+    }
+    warnings
+}
+
+/// With thousands separated.
+fn count(things: u64) -> String {
+    fixed(things as f64, 0)
+}

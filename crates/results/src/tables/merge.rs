@@ -1,0 +1,96 @@
+//! Many files of one table into one.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::FileReader;
+use parquet::file::writer::SerializedFileWriter;
+
+use super::REMEDY;
+use super::part::Part;
+use super::schema::Table;
+use crate::ResultsError;
+
+/// Joins part files into `target`, in the order given, without decoding a row. `target` appears
+/// when it is complete.
+///
+/// # Errors
+/// When a part is missing, truncated or of another table, or `target` cannot be written; the error
+/// names the file and what to do.
+pub fn merge<P: AsRef<Path>>(
+    parts: impl IntoIterator<Item = P>,
+    target: &Path,
+    table: Table,
+) -> Result<(), ResultsError> {
+    let partial = target.with_extension("parquet.partial");
+    let write = || {
+        let mut joined = Part::create(&partial, table)?;
+        for part in parts {
+            joined.splice(part.as_ref(), table)?;
+        }
+        joined.close()
+    };
+    let written: Result<(), ResultsError> = write();
+    if written.is_err() {
+        // The error at hand matters more than a leftover that cannot be removed.
+        let _ = fs::remove_file(&partial);
+        return written;
+    }
+    fs::rename(&partial, target).map_err(|error| ResultsError::io(target, "put it in place", &error))
+}
+
+/// Appends all row groups of `from`.
+pub(super) fn splice(
+    writer: &mut SerializedFileWriter<File>,
+    target: &Path,
+    from: &Path,
+    table: Table,
+) -> Result<(), ResultsError> {
+    let reader = table.open(from)?;
+    let source = File::open(from).map_err(|error| ResultsError::io(from, "open it", &error))?;
+    let len = source.metadata().map_err(|error| ResultsError::io(from, "read it", &error))?.len();
+    for group in reader.metadata().row_groups() {
+        check_extent(group, len).map_err(|what| ResultsError::damaged(from, what, REMEDY))?;
+        copy_group(writer, group, &source).map_err(|error| ResultsError::write(target, &error))?;
+    }
+    Ok(())
+}
+
+/// A footer may promise more than the file holds.
+fn check_extent(group: &RowGroupMetaData, len: u64) -> Result<(), String> {
+    let inside = |start: i64, size: i64| {
+        u64::try_from(start).ok().zip(u64::try_from(size).ok()).and_then(|(start, size)| start.checked_add(size))
+    };
+    for column in group.columns() {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        if inside(start, column.compressed_size()).is_none_or(|end| end > len) {
+            return Err(format!("damaged: its footer names data beyond its {len} bytes"));
+        }
+    }
+    Ok(())
+}
+
+fn copy_group(
+    writer: &mut SerializedFileWriter<File>,
+    group: &RowGroupMetaData,
+    source: &File,
+) -> Result<(), ParquetError> {
+    let mut copy = writer.next_row_group()?;
+    for column in group.columns() {
+        copy.append_column(
+            source,
+            ColumnCloseResult {
+                bytes_written: column.compressed_size() as u64,
+                rows_written: group.num_rows() as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            },
+        )?;
+    }
+    copy.close().map(drop)
+}

@@ -1,0 +1,73 @@
+//! Samples of ports, to disk.
+
+use std::path::Path;
+
+use parquet::data_type::ByteArray;
+use selvedge_telemetry::{PortInfo, PortRow};
+use selvedge_units::Duration;
+
+use super::ROW_GROUP;
+use super::part::Part;
+use super::schema::Table;
+use crate::{ResultsError, Tier};
+
+/// Writes the port samples of one point.
+pub(crate) struct PortWriter {
+    part: Part,
+    series: ByteArray,
+    seed: u64,
+    /// Node, peer and tier by port number.
+    names: Vec<[ByteArray; 3]>,
+    rows: Vec<(PortRow, Duration)>,
+}
+
+impl PortWriter {
+    /// Creates or replaces the file. `ports` describes all ports of the fabric, in any order.
+    pub(crate) fn create(path: &Path, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+        let len = ports.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
+        let mut names = vec![["".into(), "".into(), "".into()]; len];
+        for port in ports {
+            let tier = Tier::from(port.kind).to_string();
+            names[port.id.index()] = [port.node.as_str().into(), port.peer.as_str().into(), tier.as_str().into()];
+        }
+        Ok(Self { part: Part::create(path, Table::Ports)?, series: series.into(), seed, names, rows: Vec::new() })
+    }
+
+    /// Adds a row; `interval` is the time it covers.
+    pub(crate) fn push(&mut self, row: &PortRow, interval: Duration) -> Result<(), ResultsError> {
+        self.rows.push((*row, interval));
+        if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is buffered, and the footer.
+    pub(crate) fn close(mut self) -> Result<(), ResultsError> {
+        self.flush()?;
+        self.part.close()
+    }
+
+    fn flush(&mut self) -> Result<(), ResultsError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let name = |row: &PortRow, which: usize| {
+            self.names.get(row.port.index()).map_or_else(|| "".into(), |names| names[which].clone())
+        };
+        self.part.write_group(&self.rows, |group| {
+            group.text(|_| self.series.clone())?;
+            group.long(|_| self.seed)?;
+            group.long(|(row, _)| row.time.as_ps())?;
+            group.int(|(row, _)| row.port.0)?;
+            group.text(|(row, _)| name(row, 0))?;
+            group.text(|(row, _)| name(row, 1))?;
+            group.text(|(row, _)| name(row, 2))?;
+            group.long(|(row, _)| row.egress_queue.get())?;
+            group.long(|(row, _)| row.ingress_buffer.get())?;
+            group.long(|(row, _)| row.paused.as_ps())?;
+            group.long(|(row, _)| row.busy.as_ps())?;
+            group.double(|(row, interval)| row.busy.as_ps() as f64 / interval.as_ps().max(1) as f64)?;
+            group.int(|(row, _)| row.drops)
+        })?;
+        self.rows.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! The columns of each table.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
+
+use super::REMEDY;
+use crate::ResultsError;
+
+/// Which table a file holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// One row per flow.
+    Flows,
+    /// One row per port and sampling interval.
+    Ports,
+}
+
+impl Table {
+    /// Its Parquet schema.
+    pub(super) fn schema(self) -> TypePtr {
+        let text = match self {
+            Self::Flows => FLOWS,
+            Self::Ports => PORTS,
+        };
+        Arc::new(parse_message_type(text).expect("the schemas below are well-formed"))
+    }
+
+    /// Whether `path` is a whole file of this table.
+    pub(crate) fn is_complete(self, path: &Path) -> bool {
+        self.open(path).is_ok()
+    }
+
+    /// Opens a file and makes sure that it is complete and holds this table.
+    pub(super) fn open(self, path: &Path) -> Result<SerializedFileReader<File>, ResultsError> {
+        let file = File::open(path)
+            .map_err(|error| ResultsError::damaged(path, format!("cannot open it: {error}"), REMEDY))?;
+        let reader = SerializedFileReader::new(file).map_err(|error| {
+            let what = format!("truncated or damaged, not a complete Parquet file ({error})");
+            ResultsError::damaged(path, what, REMEDY)
+        })?;
+        let found = reader.metadata().file_metadata().schema();
+        let expected = self.schema();
+        if found.get_fields() != expected.get_fields() {
+            let names = |schema: &parquet::schema::types::Type| {
+                schema.get_fields().iter().map(|field| field.name().to_string()).collect::<Vec<_>>().join(", ")
+            };
+            let what = format!(
+                "not a table of {} by this version: its columns are {}; expected {}",
+                match self {
+                    Self::Flows => "flows",
+                    Self::Ports => "ports",
+                },
+                names(found),
+                names(&expected)
+            );
+            return Err(ResultsError::damaged(path, what, REMEDY));
+        }
+        Ok(reader)
+    }
+}
+
+const FLOWS: &str = "message flow {
+    required binary series (UTF8);
+    required int64 seed (UINT_64);
+    required int64 flow (UINT_64);
+    required int32 workload (UINT_16);
+    required int32 group (UINT_32);
+    required int32 src (UINT_32);
+    required int32 dst (UINT_32);
+    required int64 size_bytes (UINT_64);
+    required int64 packets (UINT_64);
+    required int64 start_ps (UINT_64);
+    optional int64 finish_ps (UINT_64);
+    optional int64 fct_ps (UINT_64);
+    required int64 ideal_ps (UINT_64);
+    optional double slowdown;
+    required int32 spurious (UINT_32);
+    required boolean measured;
+}";
+
+const PORTS: &str = "message port {
+    required binary series (UTF8);
+    required int64 seed (UINT_64);
+    required int64 time_ps (UINT_64);
+    required int32 port (UINT_32);
+    required binary node (UTF8);
+    required binary peer (UTF8);
+    required binary tier (UTF8);
+    required int64 egress_queue_bytes (UINT_64);
+    required int64 ingress_buffer_bytes (UINT_64);
+    required int64 paused_ps (UINT_64);
+    required int64 busy_ps (UINT_64);
+    required double utilisation;
+    required int32 drops (UINT_32);
+}";

@@ -1,0 +1,87 @@
+//! Folders that vanish, and summaries made from plain numbers.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_results::{
+    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, QueueTimes, RunTotals, SeriesInfo,
+    SeriesTraits, StudyInfo, Summary, summarise,
+};
+
+/// A folder of its own for one test, removed in the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("selvedge-results-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A series given by its metrics, seed by seed.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub(crate) info: SeriesInfo,
+    /// Average FCT, average slowdown, 99th percentile FCT of each seed.
+    pub(crate) seeds: Vec<[f64; 3]>,
+    /// Measured flows that never finished, of 1,000 per seed.
+    pub(crate) unfinished: u64,
+    /// Seeds that end in a deadlock.
+    pub(crate) deadlocks: Vec<u64>,
+}
+
+/// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
+/// up to `spread` per seed.
+pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: f64) -> Given {
+    let traits = SeriesTraits { pfc, recovery: recovery.into(), congestion: "none".into() };
+    let seeds = (0..5)
+        .map(|seed| {
+            let scale = scale * (1.0 + spread * (f64::from(seed) - 2.0) / 2.0);
+            [100.0 * scale, 2.0 * scale, 900.0 * scale]
+        })
+        .collect();
+    Given { info: SeriesInfo { name: name.into(), traits }, seeds, unfinished: 0, deadlocks: Vec::new() }
+}
+
+pub(crate) fn study(given: &[Given]) -> Summary {
+    let points: Vec<PointSummary> = given
+        .iter()
+        .flat_map(|series| series.seeds.iter().enumerate().map(|(at, values)| point(series, at as u64 + 1, *values)))
+        .collect();
+    let series: Vec<SeriesInfo> = given.iter().map(|series| series.info.clone()).collect();
+    let info = StudyInfo { title: "A study".into(), threads: 1, version: "0".into(), ..StudyInfo::default() };
+    summarise(&info, &series, &points)
+}
+
+fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSummary {
+    let deadlock = series.deadlocks.contains(&seed).then(|| DeadlockReport {
+        at_us: 200.0,
+        since_us: 100.0,
+        cycle: ["s1", "s2"]
+            .map(|node| DeadlockHop { port: 1, node: node.into(), paused_by: "s2".into(), waiting_bytes: 1 })
+            .into(),
+    });
+    PointSummary {
+        series: series.info.name.clone(),
+        seed,
+        run: RunTotals { fingerprint: format!("{seed:016x}"), data_sent: 1_000, deadlock, ..RunTotals::default() },
+        flows: FlowSummary {
+            measured: 1_000,
+            unfinished: series.unfinished,
+            fct_us: Distribution { count: 1_000, mean: Some(fct), p99: Some(p99), ..Distribution::default() },
+            slowdown: Distribution { count: 1_000, mean: Some(slowdown), ..Distribution::default() },
+            ..FlowSummary::default()
+        },
+        queues: QueueTimes::default(),
+        pauses: Pauses::default(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Claims: how they are written, and when they hold.
+
+use crate::common::{series, study};
+use selvedge_results::{ClaimVerdict, Expectations, Outcome, Summary, check, render_claims};
+
+/// "irn" at 1, "pfc" at about 2, "same" at 1.
+fn summary() -> Summary {
+    study(&[
+        series("irn", "irn", false, 1.0, 0.0),
+        series("pfc", "irn", true, 2.0, 0.02),
+        series("same", "irn", true, 1.0, 0.02),
+        series("noisy", "irn", true, 2.0, 0.9),
+    ])
+}
+
+fn one(claim: &str) -> ClaimVerdict {
+    let text = format!("[[expect]]\nsay = \"it holds\"\nmetric = \"fct_mean_us\"\n{claim}\n");
+    let expectations = Expectations::parse(&text, "expect.toml").unwrap_or_else(|error| panic!("{error}"));
+    check(&expectations, &summary()).remove(0)
+}
+
+fn outcome(claim: &str) -> Outcome {
+    one(claim).outcome
+}
+
+#[test]
+fn a_ratio_inside_its_range_with_an_interval_off_one_is_reproduced() {
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [1.5, 2.5] }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'irn'\nthan = 'pfc'\nratio = { at-most = 1.0 }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'irn'\nthan = 'pfc'\nratio = { between = ['1/2.5', '1/1.5'] }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { near = 2, tolerance = 0.1 }"), Outcome::Reproduced);
+}
+
+#[test]
+fn the_right_side_by_another_factor_is_direction_only() {
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [2.8, 3.7] }"), Outcome::DirectionOnly);
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [1.1, 1.3] }"), Outcome::DirectionOnly);
+    // The mean is in the range, but the interval reaches over 1.
+    assert_eq!(outcome("of = 'noisy'\nthan = 'irn'\nratio = { at-least = 1.0 }"), Outcome::DirectionOnly);
+}
+
+#[test]
+fn the_wrong_side_is_not_reproduced() {
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { at-most = 1.0 }"), Outcome::NotReproduced);
+    assert_eq!(outcome("of = 'noisy'\nthan = 'irn'\nratio = { at-least = 3.0 }"), Outcome::NotReproduced);
+}
+
+#[test]
+fn sameness_needs_the_whole_interval_inside() {
+    assert_eq!(outcome("of = 'same'\nthan = 'irn'\nratio = { between = [0.95, 1.05] }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'same'\nthan = 'irn'\nratio = { between = [0.999, 1.001] }"), Outcome::DirectionOnly);
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [0.95, 1.05] }"), Outcome::NotReproduced);
+}
+
+#[test]
+fn a_value_is_in_its_range_or_not() {
+    assert_eq!(outcome("of = 'irn'\nvalue = { near = 101, tolerance = 0.02 }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'irn'\nvalue = { at-least = 90, at-most = 110 }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'irn'\nvalue = { at-least = 101 }"), Outcome::NotReproduced);
+}
+
+#[test]
+fn a_known_failure_is_reported_and_does_not_fail() {
+    let claim = "of = 'pfc'\nthan = 'irn'\nratio = { at-most = 1.0 }";
+    assert!(one(claim).fails);
+    let known = one(&format!("{claim}\nknown = 'our switch has shallower buffers'"));
+    assert_eq!((known.outcome, known.fails), (Outcome::NotReproduced, false));
+    let text = render_claims(&[known]);
+    assert!(text.starts_with("know  not reproduced  it holds: found 2"), "{text}");
+    assert!(text.contains("known: our switch has shallower buffers"), "{text}");
+    let stale = one("of = 'irn'\nthan = 'pfc'\nratio = { at-most = 1.0 }\nknown = 'x'");
+    assert!(render_claims(&[stale]).contains("remove `known`"));
+}
+
+#[test]
+fn a_missing_series_fails_with_the_ones_there_are() {
+    let verdict = one("of = 'roce'\nthan = 'irn'\nratio = { at-most = 1.0 }");
+    assert_eq!((verdict.outcome, verdict.fails), (Outcome::NotReproduced, true));
+    assert_eq!(verdict.note.as_deref(), Some("the study has no series \"roce\", only irn, pfc, same, noisy"));
+}
+
+#[test]
+fn verdicts_are_machine_readable() {
+    let json =
+        serde_json::to_value(one("of = 'irn'\nthan = 'pfc'\nratio = { at-most = 1.0 }\npaper = '1.5-2x'")).unwrap();
+    assert_eq!(json["outcome"], "reproduced");
+    assert_eq!(json["accepted"], serde_json::json!([null, 1.0]));
+    assert_eq!(json["paper"], "1.5-2x");
+    assert!((json["mean"].as_f64().unwrap() - 0.5).abs() < 1e-3);
+}
+
+#[track_caller]
+fn assert_error(text: &str, place: &str, what: &str) {
+    let error = Expectations::parse(text, "figures/e.toml").unwrap_err().to_string();
+    assert!(error.starts_with(&format!("figures/e.toml:{place}: ")), "{error}");
+    assert!(error.contains(what), "{error}");
+}
+
+#[test]
+fn errors_name_file_line_column_and_remedy() {
+    let head = "[[expect]]\nsay = \"x\"\n";
+    assert_error("", "1:1", "no claims: expected at least one [[expect]]");
+    assert_error("[[expect]\n", "1:10", "unclosed");
+    assert_error(
+        &format!("{head}metric = \"fct_mean\"\nof = \"a\"\nvalue = {{ at-most = 1 }}"),
+        "3:10",
+        "expected one of slowdown_mean",
+    );
+    assert_error(&format!("{head}metrik = \"fct_mean_us\"\n"), "3:1", "unknown field `metrik`");
+    let head = "[[expect]]\nsay = \"x\"\nmetric = \"drop_rate\"\nof = \"a\"\n";
+    assert_error(&format!("{head}ratio = {{ at-most = 1 }}"), "5:9", "add than = ");
+    assert_error(&format!("{head}than = \"b\"\nvalue = {{ at-most = 1 }}"), "5:8", "`than` belongs to a ratio");
+    assert_error(head, "4:6", "nothing is claimed");
+    assert_error(&format!("{head}value = {{ at-most = 1, at-least = 2 }}"), "5:9", "empty range");
+    assert_error(&format!("{head}value = {{ near = 1 }}"), "5:9", "tolerance");
+    assert_error(&format!("{head}value = {{ near = 1, at-most = 2 }}"), "5:9", "exclude each other");
+    assert_error(&format!("{head}value = {{ at-most = \"much\" }}"), "5:21", "\"much\" is not a number");
+    assert_error(&format!("{head}value = {{ at-most = true }}"), "5:21", "expected a number");
+    assert_error(&format!("{head}value = {{ at-most = \"1/0\" }}"), "5:21", "not a number");
+}

@@ -1,0 +1,9 @@
+//! A whole study from outside: rows, tables, verdicts, claims, report.
+
+mod common;
+mod expect;
+mod report;
+#[path = "../../examples/report_demo/synthetic.rs"]
+mod synthetic;
+mod tables;
+mod verdict;

@@ -1,0 +1,175 @@
+//! The report and the terminal's table of a whole made-up study.
+
+use crate::common::{Folder, series, study};
+use crate::synthetic;
+use selvedge_results::{
+    PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table, summarise,
+};
+
+fn made_up(test: &str, trouble: bool) -> (Summary, Vec<PointSummary>) {
+    let folder = Folder::new(test);
+    let mut profiles = synthetic::irn_study();
+    if trouble {
+        profiles[2].deadlock = Some(2);
+        profiles[3].unfinished = 0.1;
+    }
+    let mut points = Vec::new();
+    for (position, profile) in profiles.iter().enumerate() {
+        for seed in 1..=3 {
+            points.push(synthetic::record(folder.path(), position, profile, seed, 2_000).unwrap());
+        }
+    }
+    let series: Vec<SeriesInfo> = profiles.iter().map(synthetic::Profile::info).collect();
+    let info = StudyInfo {
+        title: "Lossless & <lossy>".into(),
+        scenario: "54 hosts".into(),
+        threads: 2,
+        version: "0.1.0".into(),
+        wall_s: 1.0,
+    };
+    (summarise(&info, &series, &points), points)
+}
+
+fn render(summary: &Summary, points: &[PointSummary]) -> String {
+    let scenario_toml = "name = \"</pre><script>alert(1)</script>\"";
+    render_report(&ReportInput { summary, points, scenario_toml, command: "selvedge run --set 'a<b'" })
+}
+
+/// Every tag is closed by its own kind, in order.
+fn assert_well_nested(html: &str) {
+    let void = ["meta", "br", "link", "img", "input", "hr"];
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if rest.starts_with('!') {
+            continue;
+        }
+        let end = rest.find('>').expect("a tag ends");
+        let (tag, after) = (&rest[..end], &rest[end + 1..]);
+        rest = after;
+        let name = tag.trim_start_matches('/').split(|c: char| c.is_whitespace() || c == '/').next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "</{name}> closes another tag");
+        } else if !tag.ends_with('/') && !void.contains(&name) {
+            open.push(name);
+            if name == "script" || name == "style" {
+                rest = &rest[rest.find(&format!("</{name}>")).expect("it is closed")..];
+            }
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}
+
+#[test]
+fn a_report_is_whole_and_refers_to_nothing_outside() {
+    let (summary, points) = made_up("report", false);
+    let html = render(&summary, &points);
+    assert_well_nested(&html);
+    for reference in ["http:", "https:", "src=", "href=", "@import", "url(", "<link", "//cdn"] {
+        assert!(!html.contains(reference), "the report refers to something by {reference}");
+    }
+    for text in ["NaN", "inf,", "{{", "}}\n</"] {
+        assert!(!html.contains(text), "{text} in the report");
+    }
+    for id in ["numbers", "ratios", "completion", "size", "queues", "pauses", "drops", "how"] {
+        assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "section {id}");
+    }
+    assert!(html.contains("Lossless &amp; &lt;lossy&gt;"));
+    assert!(html.contains("&lt;script&gt;alert(1)"), "the scenario is text, not markup");
+    assert!(html.contains(&summary.run.fingerprint));
+    assert!(html.len() < 1_000_000, "{} bytes", html.len());
+}
+
+#[test]
+fn trouble_comes_before_the_numbers() {
+    let (summary, points) = made_up("trouble", true);
+    let html = render(&summary, &points);
+    assert_well_nested(&html);
+    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("PFC deadlock in roce+pfc") < at("<section id=\"numbers\">"));
+    assert!(at("measured flows never finished") < at("<section id=\"numbers\">"));
+    assert!(html.contains("<b>edge0</b> port 61"), "the cycle is named");
+}
+
+#[test]
+fn a_report_without_anything_to_draw_is_still_whole() {
+    for given in [vec![], vec![series("only", "irn", false, 1.0, 0.0)]] {
+        let summary = study(&given);
+        let html = render(&summary, &[]);
+        assert_well_nested(&html);
+        assert!(!html.contains("NaN"));
+    }
+}
+
+#[test]
+fn summaries_survive_json_and_keep_the_promised_names() {
+    let (summary, _) = made_up("json", true);
+    let text = summary.to_json();
+    let back: Summary = serde_json::from_str(&text).unwrap();
+    assert!(back == summary && back.to_json() == text, "the summary read is not the summary written");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for name in [
+        "slowdown_mean",
+        "fct_mean_us",
+        "fct_p99_us",
+        "drop_rate",
+        "pause_time_us",
+        "retransmissions",
+        "spurious_retransmissions",
+    ] {
+        let metric = &json["series"][0]["metrics"][name];
+        assert!(metric["mean"].is_f64(), "{name}: {metric}");
+        assert_eq!(metric["ci95"].as_array().map(Vec::len), Some(2), "{name}");
+        assert_eq!(metric["per_seed"].as_array().map(Vec::len), Some(3), "{name}");
+    }
+    for name in ["fingerprint", "packet_hops", "events", "cpu_s", "wall_s", "threads", "version", "points"] {
+        assert!(!json["run"][name].is_null(), "{name}");
+    }
+    assert_eq!(json["series"][2]["deadlocks"][0]["seed"], 2);
+    assert_eq!(json["ratios"].as_array().map(Vec::len), Some(6 * 3));
+    assert!(json["verdict"]["sentence"].is_string());
+}
+
+#[test]
+fn the_order_of_points_does_not_matter() {
+    let (summary, mut points) = made_up("order", false);
+    points.reverse();
+    let series: Vec<SeriesInfo> = synthetic::irn_study().iter().map(synthetic::Profile::info).collect();
+    let info = StudyInfo {
+        title: summary.title.clone(),
+        scenario: summary.scenario.clone(),
+        threads: 2,
+        version: "0.1.0".into(),
+        wall_s: 1.0,
+    };
+    assert_eq!(summarise(&info, &series, &points), summary);
+}
+
+#[test]
+fn the_table_fits_and_is_plain_without_color() {
+    let (summary, _) = made_up("table", true);
+    let table = render_table(&summary, 100, false);
+    for line in table.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
+    assert!(!table.contains('\x1b'));
+    assert!(render_table(&summary, 100, true).contains("\x1b[1m"));
+    for text in
+        ["average slowdown", "99th percentile FCT", "roce+pfc / irn", "unfinished flows", "! roce+pfc: seed 2", " ± "]
+    {
+        assert!(table.contains(text), "no {text} in\n{table}");
+    }
+    let (headline, last) = (&summary.verdict.sentence[..20], table.trim_end().lines().rev().take(3));
+    assert!(last.into_iter().any(|line| line.starts_with(headline)), "the verdict ends the table:\n{table}");
+}
+
+#[test]
+fn series_that_do_not_fit_continue_below() {
+    let given: Vec<_> = (0..7).map(|at| series(&format!("a-rather-long-name-{at}"), "irn", at > 3, 1.0, 0.1)).collect();
+    let table = render_table(&study(&given), 100, false);
+    let metrics = table.split("ratio, paired").next().unwrap();
+    assert!(metrics.matches("average slowdown").count() >= 2, "{table}");
+    assert!((0..7).all(|at| metrics.contains(&format!("a-rather-long-name-{at}"))));
+    assert!(metrics.lines().all(|line| line.chars().count() <= 100), "{table}");
+}

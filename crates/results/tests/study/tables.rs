@@ -1,0 +1,270 @@
+//! Rows to Parquet and back.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::Folder;
+use crate::synthetic;
+use selvedge_results::{PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
+use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
+use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
+
+fn flow(id: u64) -> FlowRow {
+    let start = Instant::from_ps(id * 1_000);
+    FlowRow {
+        id,
+        workload: 3,
+        group: u32::MAX,
+        src: HostId(u32::MAX - 1),
+        dst: HostId(7),
+        size: Bytes::new(u64::MAX - id),
+        packets: 1 + id % 2,
+        start,
+        finish: (!id.is_multiple_of(5)).then(|| start + Duration::from_us(id + 1)),
+        ideal: Duration::from_us(1),
+        spurious: 2,
+        measured: !id.is_multiple_of(3),
+    }
+}
+
+fn record(folder: &Path, position: usize, series: &str, seed: u64, flows: std::ops::Range<u64>) -> PointFiles {
+    let files = PointFiles::new(folder, position, seed);
+    let mut recorder = PointRecorder::create(files.clone(), series, seed, &ports()).unwrap();
+    let rows: Vec<FlowRow> = flows.map(flow).collect();
+    recorder.on_flows(&rows);
+    recorder.finish(&RunRecord::default()).unwrap();
+    files
+}
+
+/// A host and its switch.
+fn ports() -> Vec<PortInfo> {
+    let switch = PortKind::Switch { tier: 0 };
+    let port = |id, node: &str, peer: &str, kind, peer_kind| PortInfo {
+        id: PortId(id),
+        node: node.into(),
+        peer: peer.into(),
+        peer_id: PortId(1 - id),
+        kind,
+        peer_kind,
+        rate: Rate::from_gbps(40),
+    };
+    vec![port(0, "h0", "tor", PortKind::Host, switch), port(1, "tor", "h0", switch, PortKind::Host)]
+}
+
+fn read(path: &Path) -> Vec<StoredFlow> {
+    read_flows(path).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn flows_come_back_as_they_went() {
+    let folder = Folder::new("round-trip");
+    let files = record(folder.path(), 0, "irn", u64::MAX, 0..70_000);
+    let found = read(&files.flows);
+    assert_eq!(found.len(), 70_000);
+    for (id, stored) in found.iter().enumerate() {
+        assert_eq!((&*stored.series, stored.seed, stored.flow), ("irn", u64::MAX, flow(id as u64)));
+    }
+}
+
+#[test]
+fn a_point_without_rows_is_a_valid_file() {
+    let folder = Folder::new("empty");
+    let files = record(folder.path(), 0, "irn", 1, 0..0);
+    assert_eq!(read(&files.flows), []);
+    let target = folder.path().join("flows.parquet");
+    merge([&files.flows, &files.flows], &target, Table::Flows).unwrap();
+    assert_eq!(read(&target), []);
+}
+
+#[test]
+fn merging_keeps_every_row_in_the_order_of_the_parts() {
+    let folder = Folder::new("merge");
+    let parts = [
+        record(folder.path(), 0, "irn", 1, 0..66_000),
+        record(folder.path(), 0, "irn", 2, 5..10),
+        record(folder.path(), 1, "roce", 1, 0..0),
+        record(folder.path(), 1, "roce", 2, 20..25),
+    ];
+    let target = folder.path().join("flows.parquet");
+    merge(parts.iter().map(|part| &part.flows), &target, Table::Flows).unwrap();
+    let separate: Vec<StoredFlow> = parts.iter().flat_map(|part| read(&part.flows)).collect();
+    assert!(read(&target) == separate, "the merged rows differ");
+    let first = fs::read(&target).unwrap();
+    merge(parts.iter().map(|part| &part.flows), &target, Table::Flows).unwrap();
+    assert!(fs::read(&target).unwrap() == first, "merging twice gives different bytes");
+    merge(parts.iter().map(|part| &part.ports), &folder.path().join("ports.parquet"), Table::Ports).unwrap();
+}
+
+#[test]
+fn a_truncated_part_is_named_with_a_remedy_and_leaves_nothing() {
+    let folder = Folder::new("truncated");
+    let good = record(folder.path(), 0, "irn", 1, 0..1_000);
+    let bad = record(folder.path(), 0, "irn", 2, 0..1_000);
+    let bytes = fs::read(&bad.flows).unwrap();
+    let target = folder.path().join("flows.parquet");
+    for len in [0, 3, 12, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&bad.flows, &bytes[..len]).unwrap();
+        let error = merge([&good.flows, &bad.flows], &target, Table::Flows).unwrap_err();
+        assert_eq!(error.path(), bad.flows);
+        let text = error.to_string();
+        assert!(text.contains("truncated or damaged") && text.contains("--resume"), "{text}");
+        assert!(read_flows(&bad.flows).is_err());
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| name != "flows.parquet" && name != "flows.parquet.partial"), "{left:?}");
+    }
+}
+
+#[test]
+fn a_file_whose_middle_is_missing_is_refused() {
+    let folder = Folder::new("hole");
+    let part = record(folder.path(), 0, "irn", 1, 0..60_000);
+    let bytes = fs::read(&part.flows).unwrap();
+    // The footer is whole, but what it points at lies beyond the end of the file.
+    let footer = u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().unwrap()) as usize + 8;
+    let mut short = bytes[..64].to_vec();
+    short.extend_from_slice(&bytes[bytes.len() - footer..]);
+    fs::write(&part.flows, short).unwrap();
+    let error = merge([&part.flows], &folder.path().join("flows.parquet"), Table::Flows).unwrap_err().to_string();
+    assert!(error.contains("--resume") && error.contains("000-seed-1.flows.parquet"), "{error}");
+    let found: Result<Vec<_>, _> = read_flows(&part.flows).and_then(Iterator::collect);
+    assert!(found.unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn a_point_is_resumed_only_if_all_of_it_is_there() {
+    let folder = Folder::new("resume");
+    let files = record(folder.path(), 0, "irn", 1, 0..100);
+    assert!(files.completed("irn", 1).is_some());
+    assert!(files.completed("irn", 2).is_none() && files.completed("roce", 1).is_none(), "another point");
+    let bytes = fs::read(&files.ports).unwrap();
+    fs::write(&files.ports, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(files.completed("irn", 1).is_none(), "a truncated part");
+    fs::write(&files.ports, &bytes).unwrap();
+    assert!(files.completed("irn", 1).is_some());
+    // A new attempt begins by forgetting the old one.
+    drop(PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap());
+    assert!(files.completed("irn", 1).is_none(), "an attempt that was given up");
+}
+
+#[test]
+fn another_table_is_refused() {
+    let folder = Folder::new("other-table");
+    let part = record(folder.path(), 0, "irn", 1, 0..10);
+    let error = read_flows(&part.ports).err().unwrap().to_string();
+    assert!(error.contains("not a table of flows") && error.contains("egress_queue_bytes"), "{error}");
+    let error = read_flows(&folder.path().join("missing")).err().unwrap().to_string();
+    assert!(error.contains("missing: cannot open it"), "{error}");
+}
+
+#[test]
+fn an_unwritable_folder_is_one_clear_error() {
+    let files = PointFiles::new(Path::new("/nonexistent/folder"), 0, 1);
+    let error = PointRecorder::create(files, "irn", 1, &ports()).err().unwrap().to_string();
+    assert!(error.starts_with("/nonexistent/folder/000-seed-1.flows.parquet: cannot create it"), "{error}");
+}
+
+#[test]
+fn a_full_disk_stops_the_run_and_is_reported() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: no /dev/full on this system");
+        return;
+    }
+    let folder = Folder::new("full");
+    let files = PointFiles { flows: "/dev/full".into(), ..PointFiles::new(folder.path(), 0, 1) };
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
+    assert!(recorder.on_progress(Instant::ZERO, 0));
+    for id in 0..200_000 {
+        recorder.on_flows(&[flow(id)]);
+    }
+    assert!(!recorder.on_progress(Instant::ZERO, 0), "a run whose rows are lost should stop");
+    let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
+    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    assert!(!files.summary.exists(), "the point must not look complete");
+}
+
+#[test]
+fn recorders_may_move_to_other_threads() {
+    fn assert_send<T: Send>() {}
+    assert_send::<PointRecorder>();
+}
+
+#[test]
+fn a_point_survives_its_file() {
+    let folder = Folder::new("json");
+    let mut profile = synthetic::irn_study().remove(2);
+    profile.deadlock = Some(4);
+    let point = synthetic::record(folder.path(), 2, &profile, 4, 3_000).unwrap();
+    let path = PointFiles::new(folder.path(), 2, 4).summary;
+    let loaded = PointSummary::load(&path).unwrap();
+    assert!(loaded == point, "the point read is not the point written");
+    fs::write(&path, "{\"series\": 3}").unwrap();
+    assert!(PointSummary::load(&path).unwrap_err().to_string().contains("--resume"));
+}
+
+#[test]
+fn a_point_counts_what_it_saw() {
+    let folder = Folder::new("counts");
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files, "irn", 1, &ports()).unwrap();
+    for id in 0..30_000 {
+        recorder.on_flows(&[FlowRow { size: Bytes::new(1_000), ..flow(id) }]);
+    }
+    // Two samples, 10 us apart; the switch's port is paused for half of the second.
+    for (us, paused_us, depth) in [(10, 0, 4_000), (20, 5, 8_000)] {
+        let row = |port, paused_us, depth| PortRow {
+            time: Instant::ZERO + Duration::from_us(us),
+            port: PortId(port),
+            egress_queue: Bytes::new(depth),
+            ingress_buffer: Bytes::ZERO,
+            paused: Duration::from_us(paused_us),
+            busy: Duration::from_us(5),
+            drops: 0,
+        };
+        recorder.on_ports(&[row(0, 0, 0), row(1, paused_us, depth)]);
+    }
+    let totals = |id, paused_us, pauses_sent| PortTotals {
+        id: PortId(id),
+        frames: 1,
+        bytes: Bytes::new(50_000),
+        paused: Duration::from_us(paused_us),
+        pauses_sent,
+        egress_peak: Bytes::new(9_000),
+        ingress_peak: Bytes::ZERO,
+        drops: 0,
+    };
+    let record = RunRecord {
+        end: Instant::ZERO + Duration::from_us(20),
+        paused: Duration::from_us(5),
+        ports: vec![totals(0, 0, 3), totals(1, 5, 0)],
+        fingerprint: 0xabc,
+        ..RunRecord::default()
+    };
+    let point = recorder.finish(&record).unwrap();
+
+    // Two thirds are measured, a fifth of those never finish; half have one packet.
+    assert_eq!((point.flows.measured, point.flows.unfinished), (20_000, 4_000));
+    let fcts: Vec<f64> =
+        (0..30_000).map(flow).filter(|row| row.measured).filter_map(|row| row.fct()).map(Duration::as_us_f64).collect();
+    let mean = fcts.iter().sum::<f64>() / fcts.len() as f64;
+    assert!((point.flows.fct_us.mean.unwrap() - mean).abs() < 1e-6);
+    assert_eq!(point.flows.fct_us.count, 16_000);
+    // The ideal time is 1 us, so slowdown is the FCT in microseconds.
+    assert_eq!(point.flows.slowdown.p99, point.flows.fct_us.p99);
+    assert_eq!(point.flows.fct_us.p99, Some(fcts[fcts.len() * 99 / 100 - 1]));
+    assert_eq!(point.flows.single_packet_fct_us.count, 8_000);
+    // 8,000 messages say something up to 1 - 1/8000.
+    assert_eq!(point.flows.single_packet_tail_us.len(), 1 + (20.0 * 800_f64.log10()) as usize);
+    assert_eq!(point.flows.by_size.len(), 1);
+    assert_eq!((point.flows.by_size[0].above, point.flows.by_size[0].up_to), (512, 1024));
+    assert_eq!(point.flows.group_completion_mean_us, None, "its only group has unfinished flows");
+
+    assert_eq!(point.run.fingerprint, "0000000000000abc");
+    // 50,000 B of the 100,000 B that 40 Gb/s carry in 20 us.
+    assert_eq!(point.run.utilisation, Some(0.5));
+    assert_eq!(point.queues.bin_us, 10.0);
+    assert_eq!(point.queues.tiers[1].max, [4_000.0, 8_000.0]);
+    let worst = &point.pauses.worst[0];
+    assert_eq!((worst.node.as_str(), worst.peer.as_str(), worst.pauses), ("tor", "h0", 3));
+    assert_eq!(worst.share, [0.0, 0.5]);
+    assert_eq!((point.pauses.paused_ports, point.pauses.ports), (1, 2));
+}

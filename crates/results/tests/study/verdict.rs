@@ -1,0 +1,213 @@
+//! The sentence, for each outcome that a study can have.
+
+use crate::common::{Given, series, study};
+use selvedge_results::{Answer, Verdict};
+
+fn verdict(given: &[Given]) -> Verdict {
+    study(given).verdict
+}
+
+fn assert_verdict(given: &[Given], answer: Answer, sentence: &str) {
+    let found = verdict(given);
+    assert_eq!(found.sentence, sentence);
+    assert_eq!(found.answer, answer);
+}
+
+#[test]
+fn irn_alone_wins_as_in_the_paper() {
+    assert_verdict(
+        &[
+            series("a", "irn", false, 1.0, 0.0),
+            series("b", "irn", true, 1.6, 0.01),
+            series("c", "go-back-n", true, 2.9, 0.01),
+            series("d", "go-back-n", false, 5.0, 0.01),
+        ],
+        Answer::No,
+        "No: IRN without PFC completes flows 2.9x faster (95 % CI 2.9-2.9) than RoCE (go-back-N) with PFC, \
+         and adding PFC to it makes it 1.60x slower (95 % CI 1.58-1.62).",
+    );
+}
+
+#[test]
+fn names_do_not_matter() {
+    let mut misleading = [series("with-pfc", "irn", false, 1.0, 0.0), series("lossy", "irn", true, 2.0, 0.0)];
+    let found = verdict(&misleading);
+    assert_eq!((found.answer, found.best_without.as_deref()), (Answer::No, Some("with-pfc")));
+    assert_eq!(found.sentence, "No: IRN without PFC completes flows 2.0x faster (95 % CI 2.0-2.0) than IRN with PFC.");
+    misleading.swap(0, 1);
+    assert_eq!(verdict(&misleading).sentence, found.sentence);
+}
+
+#[test]
+fn go_back_n_needs_pfc() {
+    assert_verdict(
+        &[series("roce", "go-back-n", false, 2.5, 0.02), series("roce+pfc", "go-back-n", true, 1.0, 0.02)],
+        Answer::Yes,
+        "Yes: RoCE (go-back-N) with PFC completes flows 2.5x faster (95 % CI 2.5-2.5) than RoCE (go-back-N) without \
+         PFC.",
+    );
+}
+
+#[test]
+fn of_several_without_pfc_the_best_is_compared() {
+    assert_verdict(
+        &[
+            series("a", "go-back-n", false, 9.0, 0.02),
+            series("b", "irn", false, 2.0, 0.0),
+            series("c", "go-back-n", true, 1.0, 0.0),
+        ],
+        Answer::Yes,
+        "Yes: RoCE (go-back-N) with PFC completes flows 2.0x faster (95 % CI 2.0-2.0) than IRN without PFC, the best \
+         without it.",
+    );
+}
+
+#[test]
+fn a_rival_too_noisy_to_be_beaten_is_not_named() {
+    assert_verdict(
+        &[
+            series("a", "irn", false, 1.0, 0.0),
+            series("b", "irn", true, 1.3, 0.0),
+            series("c", "go-back-n", true, 2.5, 0.97),
+        ],
+        Answer::No,
+        "No: IRN without PFC completes flows 1.30x faster (95 % CI 1.30-1.30) than IRN with PFC.",
+    );
+}
+
+#[test]
+fn pfc_that_changes_nothing_is_not_needed() {
+    assert_verdict(
+        &[series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 1.01, 0.01)],
+        Answer::No,
+        "No: IRN with PFC completes flows as IRN without PFC does, within 5 % (95 % CI 1.00-1.02).",
+    );
+}
+
+#[test]
+fn overlapping_intervals_leave_it_open() {
+    let found = verdict(&[series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 1.05, 0.5)]);
+    assert_eq!(found.answer, Answer::Undecided);
+    assert!(found.sentence.starts_with("Undecided: average FCT of IRN with PFC over IRN without PFC is 0.9"));
+    assert!(found.sentence.ends_with("and the interval includes 1; more seeds would narrow it."), "{}", found.sentence);
+}
+
+#[test]
+fn one_seed_never_decides() {
+    let mut given = [series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 3.0, 0.0)];
+    given.iter_mut().for_each(|series| series.seeds.truncate(1));
+    assert_verdict(
+        &given,
+        Answer::Undecided,
+        "Undecided: average FCT of IRN with PFC over IRN without PFC is 3.0, from one seed; run more seeds for an interval.",
+    );
+}
+
+#[test]
+fn metrics_that_contradict_each_other_are_both_named() {
+    let lossy = series("x", "irn", false, 1.0, 0.0);
+    let mut lossless = series("y", "irn", true, 1.3, 0.0);
+    lossless.seeds.iter_mut().for_each(|seed| seed[2] = 450.0);
+    assert_verdict(
+        &[lossy, lossless],
+        Answer::Depends,
+        "It depends: IRN with PFC against IRN without PFC is worse in one measure (average slowdown 1.30 (95 % CI \
+         1.30-1.30)) and better in another (99th percentile FCT 0.50 (95 % CI 0.50-0.50)).",
+    );
+}
+
+#[test]
+fn an_equal_average_lets_the_tail_speak() {
+    let lossy = series("x", "irn", false, 1.0, 0.0);
+    let mut lossless = series("y", "irn", true, 1.0, 0.0);
+    lossless.seeds.iter_mut().for_each(|seed| seed[2] *= 2.0);
+    assert_verdict(
+        &[lossy, lossless],
+        Answer::No,
+        "No: IRN without PFC has the same average FCT and a 99th percentile FCT 2.0x lower (95 % CI 2.0-2.0) than IRN \
+         with PFC.",
+    );
+}
+
+#[test]
+fn a_deadlock_disqualifies() {
+    let mut lossless = series("y", "go-back-n", true, 0.5, 0.0);
+    lossless.deadlocks = vec![3];
+    assert_verdict(
+        &[series("x", "irn", false, 1.0, 0.0), lossless.clone()],
+        Answer::No,
+        "No: RoCE (go-back-N) with PFC deadlocks with seed 3, while IRN without PFC completes its flows.",
+    );
+    lossless.deadlocks = vec![1, 3];
+    let healthy = series("z", "irn", true, 1.6, 0.0);
+    assert_verdict(
+        &[series("x", "irn", false, 1.0, 0.0), lossless, healthy],
+        Answer::No,
+        "No: IRN without PFC completes flows 1.60x faster (95 % CI 1.60-1.60) than IRN with PFC; RoCE (go-back-N) with \
+         PFC deadlocks with 2 of 5 seeds.",
+    );
+}
+
+#[test]
+fn flows_that_never_finish_disqualify() {
+    let mut lossy = series("x", "go-back-n", false, 0.5, 0.0);
+    lossy.unfinished = 20;
+    assert_verdict(
+        &[lossy.clone(), series("y", "go-back-n", true, 1.0, 0.0)],
+        Answer::Yes,
+        "Yes: RoCE (go-back-N) without PFC leaves 100 of 5,000 flows unfinished, while RoCE (go-back-N) with PFC completes \
+         its flows.",
+    );
+    let mut lossless = series("y", "go-back-n", true, 1.0, 0.0);
+    lossless.deadlocks = vec![1];
+    assert_verdict(
+        &[lossy, lossless],
+        Answer::Undecided,
+        "Undecided: RoCE (go-back-N) without PFC leaves 100 of 5,000 flows unfinished and RoCE (go-back-N) with PFC \
+         deadlocks with seed 1; nothing here completes its flows.",
+    );
+}
+
+#[test]
+fn a_few_stragglers_warn_but_do_not_disqualify() {
+    let mut lossy = series("x", "irn", false, 1.0, 0.0);
+    lossy.unfinished = 2;
+    let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
+    assert_eq!(summary.verdict.answer, Answer::No);
+    assert_eq!(
+        summary.warnings,
+        [
+            "x: 10 of 5,000 measured flows never finished; they are missing from its completion times, which are therefore \
+          too good."
+        ]
+    );
+}
+
+#[test]
+fn without_a_pair_the_question_is_not_asked() {
+    assert_verdict(
+        &[series("x", "irn", false, 1.0, 0.02)],
+        Answer::NotAsked,
+        "No verdict on PFC: IRN without PFC completes flows in 2.0 times the ideal time on average (95 % CI 2.0-2.0); add \
+         a series with PFC to compare.",
+    );
+    assert_verdict(
+        &[series("x", "irn", true, 1.0, 0.0), series("y", "go-back-n", true, 1.0, 0.0)],
+        Answer::NotAsked,
+        "No verdict on PFC: every series runs with it; add one without PFC to compare.",
+    );
+    assert_verdict(&[], Answer::NotAsked, "No verdict: there is no series.");
+}
+
+#[test]
+fn series_that_traits_cannot_tell_apart_go_by_name() {
+    let found = verdict(&[
+        series("big buffers", "irn", false, 1.0, 0.0),
+        series("small buffers", "irn", false, 1.5, 0.0),
+        series("paused", "irn", true, 3.0, 0.0),
+    ]);
+    assert_eq!(
+        found.sentence,
+        "No: \"big buffers\" (without PFC) completes flows 3.0x faster (95 % CI 3.0-3.0) than \"paused\" (with PFC)."
+    );
+}

@@ -1,0 +1,181 @@
+//! What a resolved scenario must not be.
+//!
+//! Each part checks its own values when it is built; here stands what concerns several parts.
+
+use selvedge_sim::config::BufferConfig;
+use selvedge_transport::{Scheme, Tuning};
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+/// A finding about a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Finding {
+    pub(crate) key: String,
+    pub(crate) message: String,
+}
+
+impl Finding {
+    fn new(key: &str, message: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), message: message.into() }
+    }
+}
+
+/// Checks a resolved scenario; returns what a person should know although it can run.
+pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
+    let mut warnings = Vec::new();
+    check_nic(scenario)?;
+    check_buffer(scenario)?;
+    check_pfc(scenario, network, &mut warnings)?;
+    check_ecn(scenario)?;
+    check_transport(scenario)?;
+    check_times(scenario)?;
+    Ok(warnings)
+}
+
+fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
+    let nic = &scenario.nic;
+    if !(SMALLEST_MTU..=LARGEST_MTU).contains(&nic.mtu) {
+        let message = format!("{} is out of range: a packet carries {SMALLEST_MTU} to {LARGEST_MTU}", nic.mtu);
+        return Err(Finding::new("nic.mtu", message));
+    }
+    for (key, value, most) in [
+        ("nic.header", nic.header, Bytes::new(1_000)),
+        ("nic.ack-frame", nic.ack_frame, Bytes::new(1_000)),
+        ("nic.gap", nic.gap, Bytes::new(1_000)),
+    ] {
+        if value > most {
+            return Err(Finding::new(key, format!("{value} is out of range: at most {most}")));
+        }
+    }
+    if nic.ack_frame.is_zero() {
+        return Err(Finding::new("nic.ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
+    }
+    for (key, class) in [("nic.data-class", nic.data_class), ("nic.ack-class", nic.ack_class)] {
+        if class > 7 {
+            return Err(Finding::new(key, format!("{class} is not a traffic class: they are 0 to 7")));
+        }
+    }
+    Ok(())
+}
+
+fn check_buffer(scenario: &Scenario) -> Result<(), Finding> {
+    let nic = &scenario.nic;
+    let frame = nic.mtu + nic.data_header(&scenario.transport);
+    let room = match &scenario.switch.buffer {
+        BufferConfig::InputQueued(buffer) => match buffer.per_port {
+            Setting::Value(room) => ("switch.buffer.input-queued.per-port", room),
+            Setting::Auto | Setting::Off => return Ok(()),
+        },
+        BufferConfig::SharedBuffer(buffer) => {
+            for (key, alpha) in [
+                ("switch.buffer.shared-buffer.egress-alpha", buffer.egress_alpha),
+                ("switch.buffer.shared-buffer.ingress-alpha", buffer.ingress_alpha),
+            ] {
+                if !(alpha > 0.0 && alpha.is_finite()) {
+                    return Err(Finding::new(key, format!("{alpha} leaves queues no room; give a number above 0")));
+                }
+            }
+            ("switch.buffer.shared-buffer.total", buffer.total)
+        }
+    };
+    if room.1 < frame {
+        return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
+    }
+    Ok(())
+}
+
+fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let pfc = &scenario.switch.pfc;
+    if let Some(class) = pfc.classes.iter().find(|&&class| class > 7) {
+        return Err(Finding::new("switch.pfc.classes", format!("{class} is not a traffic class: they are 0 to 7")));
+    }
+    if pfc.quanta < 2 {
+        let message = format!("{} quanta are too few: a pause is refreshed at half its time; give 2 to 65535", pfc.quanta);
+        return Err(Finding::new("switch.pfc.quanta", message));
+    }
+    if !pfc.enabled {
+        return Ok(());
+    }
+    if !pfc.classes.contains(&scenario.nic.data_class) {
+        let class = scenario.nic.data_class;
+        let message = format!("PFC is enabled, but class {class}, which carries the data, is not among its classes");
+        warnings.push(Finding::new("switch.pfc.classes", message));
+    }
+    let largest = network
+        .links_to_switches()
+        .map(|link| pfc.headroom_on(link.rate, link.delay, &scenario.nic))
+        .max()
+        .unwrap_or_default();
+    if largest.is_zero() {
+        let message = "PFC without headroom drops what arrives after each pause: give some, or \"auto\"";
+        return Err(Finding::new("switch.pfc.headroom", message));
+    }
+    let xon_gap = pfc.xon_gap.resolve(|| None).unwrap_or_default();
+    if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
+        && let Setting::Value(room) = buffer.per_port
+    {
+        if largest >= room {
+            let message = format!(
+                "headroom of {largest} leaves nothing of the {room} buffer (switch.buffer.input-queued.per-port) to use \
+                 before pausing; give less headroom or more buffer"
+            );
+            return Err(Finding::new("switch.pfc.headroom", message));
+        }
+        let threshold = room - largest;
+        if xon_gap >= threshold {
+            let message = format!("X-ON would be {xon_gap} below X-OFF, which is at {threshold}; give less");
+            return Err(Finding::new("switch.pfc.xon-gap", message));
+        }
+    }
+    let needed = |rate: selvedge_units::Rate, delay: Duration| rate.amount_in(delay * 2);
+    let short = network
+        .links_to_switches()
+        .find(|link| pfc.headroom_on(link.rate, link.delay, &scenario.nic) < needed(link.rate, link.delay));
+    if let Some(link) = short {
+        let message = format!(
+            "headroom of {} is less than the {} under way on the link {}: expect drops in spite of PFC",
+            pfc.headroom_on(link.rate, link.delay, &scenario.nic),
+            needed(link.rate, link.delay),
+            network.graph().link_name(link),
+        );
+        warnings.push(Finding::new("switch.pfc.headroom", message));
+    }
+    Ok(())
+}
+
+fn check_ecn(scenario: &Scenario) -> Result<(), Finding> {
+    let ecn = &scenario.switch.ecn;
+    if ecn.enabled && ecn.k_min > ecn.k_max {
+        let message = format!("marking would begin at {} and be certain from {} on; k-max must not be less", ecn.k_min, ecn.k_max);
+        return Err(Finding::new("switch.ecn.k-max", message));
+    }
+    Ok(())
+}
+
+fn check_transport(scenario: &Scenario) -> Result<(), Finding> {
+    let transport = &scenario.transport;
+    let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
+    let of = |role: &str, name: &str, error: selvedge_transport::SettingError| {
+        Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
+    };
+    transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
+    transport.congestion.check().map_err(|error| of("congestion", congestion, error))
+}
+
+fn check_times(scenario: &Scenario) -> Result<(), Finding> {
+    if scenario.stop.time == Some(Duration::ZERO) {
+        return Err(Finding::new("stop.time", "a run of no time shows nothing; give more, as in \"10ms\""));
+    }
+    if scenario.stop.flows == Some(0) {
+        return Err(Finding::new("stop.flows", "a run of no flows shows nothing; give at least 1"));
+    }
+    if scenario.sample == Setting::Value(Duration::ZERO) {
+        return Err(Finding::new("sample", "give a time above zero, as in \"50us\", or \"off\""));
+    }
+    Ok(())
+}
+
+const SMALLEST_MTU: Bytes = Bytes::new(64);
+const LARGEST_MTU: Bytes = Bytes::new(9_000);

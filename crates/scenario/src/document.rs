@@ -1,0 +1,199 @@
+//! A TOML text that remembers where each of its keys stands.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Place, ScenarioError};
+use crate::path::KeyPath;
+use crate::suggest::{nearest, one_of};
+
+/// A TOML text and the places of its keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    name: String,
+    text: String,
+    /// Whether the user can see the text. Where they cannot, lines and columns mean nothing.
+    is_file: bool,
+    spans: BTreeMap<KeyPath, Spans>,
+}
+
+/// Where a key and its value stand, in bytes.
+#[derive(Clone, Debug)]
+struct Spans {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+/// A text that is not what it should be: the key, and what is wrong with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Mismatch {
+    pub(crate) path: KeyPath,
+    /// What exactly is wrong, in bytes of the text.
+    span: Range<usize>,
+    pub(crate) message: String,
+}
+
+impl Document {
+    /// Reads the syntax. `name` is the file's name in messages.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let mut document = Self { name: name.to_owned(), text: text.to_owned(), is_file: true, spans: BTreeMap::new() };
+        match DeTable::parse(text) {
+            Ok(root) => {
+                collect(root.get_ref(), &KeyPath::root(), &mut document.spans);
+                Ok(document)
+            }
+            Err(error) => {
+                let offset = error.span().map_or(0, |span| span.start);
+                Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())))
+            }
+        }
+    }
+
+    /// The same text, of which messages give no lines: it is nowhere to be seen.
+    pub(crate) fn unseen(self) -> Self {
+        Self { is_file: false, ..self }
+    }
+
+    /// The values of the text as a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Mismatch> {
+        toml::from_str(&self.text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let path = self.path_at(&span);
+            let message = reworded(error.message(), &path);
+            Mismatch { path, span, message }
+        })
+    }
+
+    /// The values of the text, untyped.
+    pub(crate) fn table(&self) -> toml::Table {
+        toml::from_str(&self.text).expect("the text was parsed before")
+    }
+
+    /// `mismatch`, which this document gave, as an error with its place.
+    pub(crate) fn error(&self, mismatch: Mismatch) -> ScenarioError {
+        ScenarioError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
+    }
+
+    /// Where the key at `path` is written, or the nearest thing around it that is.
+    pub(crate) fn place(&self, path: &KeyPath) -> Place {
+        let mut steps = path.steps().to_vec();
+        while !steps.is_empty() {
+            let prefix = steps.iter().fold(KeyPath::root(), |path, step| path.join(step));
+            if let Some(spans) = self.spans.get(&prefix) {
+                return self.at(spans.key.start);
+            }
+            steps.pop();
+        }
+        if self.is_file { Place::File(self.name.clone()) } else { Place::Argument(self.name.clone()) }
+    }
+
+    /// The place of a byte of the text.
+    fn at(&self, offset: usize) -> Place {
+        if !self.is_file {
+            return Place::Argument(self.name.clone());
+        }
+        let before = &self.text[..self.text.floor_char_boundary(offset)];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place::At {
+            file: self.name.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+
+    /// The key that an error with this span is about: the one whose key or value has exactly this
+    /// span, else the innermost around it.
+    fn path_at(&self, span: &Range<usize>) -> KeyPath {
+        // The root has no span of its own.
+        if span.is_empty() {
+            return KeyPath::root();
+        }
+        let exact = |(_, spans): &(&KeyPath, &Spans)| spans.key == *span || spans.value == *span;
+        let deepest = |(path, _): &(&KeyPath, &Spans)| path.steps().len();
+        if let Some((path, _)) = self.spans.iter().filter(exact).max_by_key(deepest) {
+            return path.clone();
+        }
+        let around = |(_, spans): &(&KeyPath, &Spans)| spans.value.start <= span.start && span.end <= spans.value.end;
+        let width = |(_, spans): &(&KeyPath, &Spans)| spans.value.len();
+        self.spans.iter().filter(around).min_by_key(width).map(|(path, _)| path.clone()).unwrap_or_default()
+    }
+}
+
+fn collect(table: &DeTable<'_>, path: &KeyPath, spans: &mut BTreeMap<KeyPath, Spans>) {
+    for (key, value) in table {
+        let path = path.join(key.get_ref().as_ref());
+        spans.insert(path.clone(), Spans { key: key.span(), value: value.span() });
+        collect_value(value.get_ref(), &path, spans);
+    }
+}
+
+fn collect_value(value: &DeValue<'_>, path: &KeyPath, spans: &mut BTreeMap<KeyPath, Spans>) {
+    match value {
+        DeValue::Table(table) => collect(table, path, spans),
+        DeValue::Array(elements) => {
+            for (index, element) in elements.iter().enumerate() {
+                let path = path.join(index.to_string());
+                spans.insert(path.clone(), Spans { key: element.span(), value: element.span() });
+                collect_value(element.get_ref(), &path, spans);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What serde says, in the words of someone who writes scenarios.
+fn reworded(message: &str, path: &KeyPath) -> String {
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = path.steps().last().map_or("", String::as_str);
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        return unknown("key", rest);
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        return unknown("choice", rest);
+    }
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("the key {} is missing", field.replace('`', "\""));
+    }
+    if message.starts_with("wanted exactly 1 element") {
+        return format!("choose exactly one kind of {name}");
+    }
+    match message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: ")) {
+        Some(rest) => format!("found {}", in_toml_words(&rest.replace('`', ""))),
+        None => message.replace('`', "\""),
+    }
+}
+
+/// Rust's and serde's names of types, as a TOML file calls them.
+fn in_toml_words(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or above",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" => "a text in quotes",
+        "a sequence" => "a list in [ ]",
+        "a map" => "a table in { }",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
+}
+
+/// "`headrom`, expected one of `enabled`, `headroom`" in our words.
+fn unknown(what: &str, rest: &str) -> String {
+    let (found, expected) = rest.split_once(", ").unwrap_or((rest, ""));
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    unknown_name(what, found.trim_matches('`'), &known)
+}
+
+/// The message for a name that does not exist, with the nearest that does.
+pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
+    match nearest(found, known.iter().copied()) {
+        Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),
+        None => format!("unknown {what} \"{found}\"; known here: {}", one_of(known)),
+    }
+}

@@ -1,0 +1,258 @@
+//! A scenario text with everything that the command line changes about it, expanded to one typed
+//! scenario per series.
+
+use serde_json::Value as Json;
+use toml::Table;
+
+use crate::document::{Document, Mismatch};
+use crate::edit::{Applied, Edit};
+use crate::error::{Place, ScenarioError};
+use crate::path::KeyPath;
+use crate::preset::Preset;
+use crate::scenario::{Scenario, Seeds, Series};
+use crate::schema::schema;
+
+/// A scenario text and the changes to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    document: Document,
+    schema: Json,
+    /// The text as it was read.
+    written: Scenario,
+    /// The text's values, without its series.
+    base: Table,
+    /// `--set`, in order.
+    sets: Vec<Edit>,
+}
+
+/// One series of a draft: the scenario with its values in place.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    pub(crate) name: String,
+    pub(crate) scenario: Scenario,
+    /// What was changed, in order: of two edits the later wins.
+    edits: Vec<Edit>,
+    /// Where the series as a whole was asked for.
+    pub(crate) place: Place,
+}
+
+impl Draft {
+    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then `sets`.
+    pub(crate) fn read(document: Document, sets: &[String], smoke: bool) -> Result<Self, ScenarioError> {
+        let written: Scenario = document.read().map_err(|mismatch| document.error(mismatch))?;
+        let mut base = document.table();
+        base.remove("series");
+        base.remove("smoke");
+        let schema = schema();
+        let smokes = written.smoke.iter().map(|(key, value)| {
+            let origin = document.place(&path("smoke").join(key));
+            Edit::new(&schema, key, value.clone(), origin)
+        });
+        // Wrong ones are errors even when they are not wanted.
+        let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
+        let wanted = if smoke { smokes } else { Vec::new() };
+        let sets = sets.iter().map(|set| Edit::from_argument(&schema, set));
+        let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(sets).collect::<Result<_, _>>()?;
+        let mut draft = Self { document, schema, written, base, sets };
+        draft.set_study_keys()?;
+        Ok(draft)
+    }
+
+    /// The scenario that all series share: as written, with the study's own keys as set.
+    pub(crate) fn written(&self) -> &Scenario {
+        &self.written
+    }
+
+    /// Replaces the seeds, as `--seeds` does.
+    pub(crate) fn set_seeds(&mut self, seeds: &Seeds) {
+        self.written.seeds = seeds.clone();
+    }
+
+    /// Where the key at `path` of the study was written.
+    pub(crate) fn place(&self, path: &str) -> Place {
+        let path = KeyPath::parse(path).unwrap_or_default();
+        match self.sets.iter().rev().find(|edit| edit.path.contains(&path)) {
+            Some(edit) => edit.origin.clone(),
+            None => self.document.place(&path),
+        }
+    }
+
+    /// The series to run: those named by `--series`, else those of the text, else the text itself.
+    pub(crate) fn variants(&self, chosen: Option<&str>) -> Result<Vec<Variant>, ScenarioError> {
+        let own: Vec<(Series, Place)> = self.own_series();
+        let wanted: Vec<(Series, Place)> = match chosen {
+            None => own,
+            Some(names) => {
+                let origin = Place::Argument(format!("--series {names}"));
+                let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+                let find = |name: &str| own.iter().find(|(series, _)| series_name(series) == name).cloned();
+                let preset = |name: &str| Series { preset: Some(name.to_owned()), ..Series::default() };
+                names.iter().map(|name| find(name).unwrap_or_else(|| (preset(name), origin.clone()))).collect()
+            }
+        };
+        if wanted.is_empty() {
+            let place = chosen.map_or_else(|| self.document.place(&path("series")), |names| {
+                Place::Argument(format!("--series {names}"))
+            });
+            return Err(ScenarioError::new(place, "series", "no series to run; give at least one"));
+        }
+        let variants: Vec<Variant> =
+            wanted.into_iter().map(|(series, place)| self.variant(&series, place)).collect::<Result<_, _>>()?;
+        for (index, variant) in variants.iter().enumerate() {
+            if variants[..index].iter().any(|other| other.name == variant.name) {
+                let message = format!("two series are called \"{}\"; give each a name of its own", variant.name);
+                return Err(ScenarioError::new(variant.place.clone(), "series", message));
+            }
+        }
+        self.refuse_idle_sets(&variants)?;
+        Ok(variants)
+    }
+
+    /// The text's series, or the text itself as one.
+    fn own_series(&self) -> Vec<(Series, Place)> {
+        match &self.written.series {
+            Some(list) => {
+                let place = |index: usize| self.document.place(&path("series").join(index.to_string()));
+                list.iter().enumerate().map(|(index, series)| (series.clone(), place(index))).collect()
+            }
+            None => {
+                let series = Series { name: Some(scheme_name(&self.written)), ..Series::default() };
+                vec![(series, self.document.place(&KeyPath::root()))]
+            }
+        }
+    }
+
+    fn variant(&self, series: &Series, place: Place) -> Result<Variant, ScenarioError> {
+        let name = series_name(series).to_owned();
+        if name.trim().is_empty() || name.contains(['/', '\\', '\n']) {
+            let message = format!("\"{name}\" is not a name; give the series one, without slashes");
+            return Err(ScenarioError::new(place, "series.name", message));
+        }
+        let mut edits = Vec::new();
+        if let Some(preset) = &series.preset {
+            let preset =
+                Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
+            for (path, value) in preset.sets(&self.base) {
+                edits.push(Edit::new(&self.schema, path, value, place.clone())?);
+            }
+        }
+        for (key, value) in &series.set {
+            let origin = self.place_of_set(&place, key);
+            let edit = Edit::new(&self.schema, key, value.clone(), origin)?;
+            if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
+                return Err(edit.refused(format!("{key} belongs to the study as a whole, not to one series")));
+            }
+            edits.push(edit);
+        }
+        let mut table = self.base.clone();
+        for edit in &edits {
+            if let Applied::OtherKind { at, chosen } = edit.apply(&mut table)? {
+                return Err(edit.other_kind(&at, &chosen));
+            }
+        }
+        for set in &self.sets {
+            if let Applied::Yes = set.apply(&mut table)? {
+                edits.push(set.clone());
+            }
+        }
+        let mut scenario = self.typed(&table, &edits)?;
+        scenario.series = None;
+        scenario.seeds = self.written.seeds.clone();
+        Ok(Variant { name, scenario, edits, place })
+    }
+
+    /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
+    /// there.
+    fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
+        typed(table).map_err(|Mismatch { path, message, .. }| {
+            // The text was right before, so an edit is at fault even if it only lies inside `path`.
+            let inside = edits.iter().rev().find(|edit| path.contains(&edit.path));
+            let place = inside.map_or_else(|| self.origin(edits, &path), |edit| edit.origin.clone());
+            ScenarioError::new(place, path.to_string(), message)
+        })
+    }
+
+    /// Where the value at `path` came from: the last edit that covers it, or the text.
+    fn origin(&self, edits: &[Edit], path: &KeyPath) -> Place {
+        let edit = edits.iter().rev().find(|edit| edit.path.contains(path));
+        edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
+    }
+
+    /// An error about the key `key` of `variant`, placed where its value was written.
+    pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
+        let path = KeyPath::parse(key).unwrap_or_default();
+        ScenarioError::new(self.origin(&variant.edits, &path), key, message)
+    }
+
+    /// Where a key of a series' `set` is written, if the series is written at all.
+    fn place_of_set(&self, series: &Place, key: &str) -> Place {
+        let count = self.written.series.as_ref().map_or(0, Vec::len);
+        let of = |index: usize| path("series").join(index.to_string());
+        let index = (0..count).find(|&index| self.document.place(&of(index)) == *series);
+        index.map_or_else(|| series.clone(), |index| self.document.place(&of(index).join("set").join(key)))
+    }
+
+    /// Applies the sets of keys that belong to the study as a whole.
+    fn set_study_keys(&mut self) -> Result<(), ScenarioError> {
+        let mut table = self.base.clone();
+        let study: Vec<Edit> = self
+            .sets
+            .iter()
+            .filter(|set| STUDY_KEYS.iter().any(|key| path(key).contains(&set.path)))
+            .cloned()
+            .collect();
+        for set in &study {
+            if set.path.steps()[0] == "series" {
+                return Err(set.refused("series are chosen by --series, as in --series irn,roce+pfc"));
+            }
+            set.apply(&mut table)?;
+        }
+        if !study.is_empty() {
+            let changed = self.typed(&table, &study)?;
+            self.written = Scenario { series: self.written.series.take(), ..changed };
+        }
+        Ok(())
+    }
+
+    /// A set that changed nothing anywhere is a mistake.
+    fn refuse_idle_sets(&self, variants: &[Variant]) -> Result<(), ScenarioError> {
+        for set in &self.sets {
+            if !variants.iter().any(|variant| variant.edits.contains(set)) {
+                let mut table = self.base.clone();
+                if let Some(first) = variants.first() {
+                    for edit in &first.edits {
+                        edit.apply(&mut table)?;
+                    }
+                }
+                if let Applied::OtherKind { at, chosen } = set.apply(&mut table)? {
+                    return Err(set.other_kind(&at, &chosen));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads `table` as a scenario; errors say which key they are about.
+pub(crate) fn typed(table: &Table) -> Result<Scenario, Mismatch> {
+    let text = toml::to_string(table).expect("a table can be written");
+    let document = Document::parse("", &text).expect("what was written can be read");
+    document.read()
+}
+
+/// Keys that describe the study as a whole.
+const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "smoke"];
+
+fn series_name(series: &Series) -> &str {
+    series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()
+}
+
+/// What a scenario without series is called: its recovery, and PFC.
+fn scheme_name(scenario: &Scenario) -> String {
+    let recovery = scenario.transport.recovery.name();
+    if scenario.switch.pfc.enabled { format!("{recovery}+pfc") } else { recovery.to_owned() }
+}
+
+fn path(text: &str) -> KeyPath {
+    KeyPath::parse(text).expect("a literal path")
+}

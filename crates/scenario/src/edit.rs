@@ -1,0 +1,133 @@
+//! Changes to a scenario before it is read: `--set` and series.
+
+use toml::{Table, Value};
+
+use crate::error::{Place, ScenarioError};
+use crate::path::KeyPath;
+use crate::schema::{self, Step};
+
+/// "The value at this path is this": replaces what is there, never merges with it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Edit {
+    pub(crate) path: KeyPath,
+    pub(crate) value: Value,
+    /// Who asks for it.
+    pub(crate) origin: Place,
+    route: Vec<Step>,
+}
+
+/// What became of an edit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Applied {
+    /// The value is in place.
+    Yes,
+    /// The path goes through one kind of something where another kind is chosen.
+    OtherKind {
+        /// Where the choice is made ("transport.recovery").
+        at: KeyPath,
+        /// What is chosen there.
+        chosen: String,
+    },
+}
+
+impl Edit {
+    /// An edit of the key called `path`, which must be one of the schema.
+    pub(crate) fn new(
+        schema: &serde_json::Value,
+        path: &str,
+        value: Value,
+        origin: Place,
+    ) -> Result<Self, ScenarioError> {
+        let Some(parsed) = KeyPath::parse(path) else {
+            let message = format!("\"{path}\" is not a key; expected one as in switch.pfc.enabled");
+            return Err(ScenarioError::new(origin, "", message));
+        };
+        match schema::route(schema, &parsed) {
+            Ok(route) => Ok(Self { path: parsed, value, origin, route }),
+            Err(message) => Err(ScenarioError::new(origin, "", message)),
+        }
+    }
+
+    /// Reads the `key=value` of `--set`. The value is TOML; what is not TOML is a text, so that
+    /// units need no quotes: `--set switch.pfc.headroom=20KB`.
+    pub(crate) fn from_argument(schema: &serde_json::Value, argument: &str) -> Result<Self, ScenarioError> {
+        let origin = Place::Argument(format!("--set {argument}"));
+        let Some((path, value)) = argument.split_once('=') else {
+            let message = "expected key=value, as in --set switch.pfc.enabled=true";
+            return Err(ScenarioError::new(origin, "", message));
+        };
+        let value = value.trim();
+        let value = toml::from_str::<Table>(&format!("value = {value}"))
+            .ok()
+            .and_then(|mut table| table.remove("value").filter(|_| table.is_empty()))
+            .unwrap_or_else(|| Value::String(value.to_owned()));
+        Self::new(schema, path, value, origin)
+    }
+
+    /// Puts the value into `table`.
+    pub(crate) fn apply(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
+        let steps = self.path.steps();
+        let mut at = KeyPath::root();
+        let mut here = Cursor::Table(table);
+        for (index, step) in steps.iter().enumerate() {
+            if self.route[index] == Step::Kind
+                && let Cursor::Table(kinds) = &here
+                && let Some(chosen) = kinds.keys().find(|kind| *kind != step)
+            {
+                return Ok(Applied::OtherKind { at, chosen: chosen.clone() });
+            }
+            let last = index + 1 == steps.len();
+            let slot = match here {
+                Cursor::Table(table) if last => {
+                    table.insert(step.clone(), self.value.clone());
+                    return Ok(Applied::Yes);
+                }
+                Cursor::Table(table) => {
+                    let is_list = self.route[index + 1] == Step::Element;
+                    let empty = || if is_list { Value::Array(Vec::new()) } else { Value::Table(Table::new()) };
+                    table.entry(step.clone()).or_insert_with(empty)
+                }
+                Cursor::Array(elements) => {
+                    let count = elements.len();
+                    let slot = step.parse::<usize>().ok().and_then(|index| elements.get_mut(index));
+                    let Some(slot) = slot else {
+                        return Err(self.refused(format!("{at} has {count} elements here, numbered from 0")));
+                    };
+                    if last {
+                        *slot = self.value.clone();
+                        return Ok(Applied::Yes);
+                    }
+                    slot
+                }
+            };
+            at = at.join(step);
+            here = match slot {
+                Value::Table(table) => Cursor::Table(table),
+                Value::Array(elements) => Cursor::Array(elements),
+                Value::String(kind) if self.route.get(index + 1) == Some(&Step::Kind) => {
+                    return Ok(Applied::OtherKind { at, chosen: kind.clone() });
+                }
+                other => return Err(self.refused(format!("{at} is {other} here, which has no keys"))),
+            };
+        }
+        unreachable!("a path has at least one step, and the last returns");
+    }
+
+    /// An error about this edit.
+    pub(crate) fn refused(&self, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::new(self.origin.clone(), "", message)
+    }
+
+    /// The error for an edit that fits no kind that is chosen.
+    pub(crate) fn other_kind(&self, at: &KeyPath, chosen: &str) -> ScenarioError {
+        let kind = &self.path.steps()[at.steps().len()];
+        self.refused(format!(
+            "{at} is \"{chosen}\" here, not \"{kind}\"; replace it as a whole: '{at} = {{ {kind} = {{ ... }} }}'"
+        ))
+    }
+}
+
+enum Cursor<'a> {
+    Table(&'a mut Table),
+    Array(&'a mut Vec<Value>),
+}

@@ -1,0 +1,74 @@
+//! What is wrong with a scenario, said to the person who wrote it.
+
+use std::fmt;
+
+/// A scenario that cannot be run: where, which key, what was found and what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// Where it was written.
+    pub place: Place,
+    /// The key, as "switch.pfc.headroom"; empty where the text as a whole is meant.
+    pub key: String,
+    /// What was found, and what would be right.
+    pub message: String,
+}
+
+/// Where a part of a scenario was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In a file, at a line and column that count from 1.
+    At {
+        /// The file's name, as the user gave it.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+    },
+    /// In a file as a whole: it cannot be read, say.
+    File(String),
+    /// In an argument of the command line, which is quoted.
+    Argument(String),
+}
+
+impl ScenarioError {
+    /// An error at `place` about `key`.
+    pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place, key: key.into(), message: message.into() }
+    }
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file",
+            std::io::ErrorKind::IsADirectory => "this is a folder; expected a scenario file",
+            std::io::ErrorKind::InvalidData => "not a text in UTF-8",
+            _ => return Self::new(Place::File(file.to_owned()), "", format!("cannot be read: {error}")),
+        };
+        Self::new(Place::File(file.to_owned()), "", hint)
+    }
+    /// An error in an argument of the command line.
+    pub fn argument(argument: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Place::Argument(argument.into()), "", message)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At { file, line, column } => write!(f, "{file}:{line}:{column}"),
+            Self::File(file) => f.write_str(file),
+            Self::Argument(argument) => f.write_str(argument),
+        }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for ScenarioError {}

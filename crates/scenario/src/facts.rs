@@ -1,0 +1,326 @@
+//! What a scenario means, before it is run: its network and its traffic in numbers.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
+use selvedge_sim::workload::{BuildEnv, FlowSpec, Generator, Workload};
+use serde::Serialize;
+
+use crate::network::Network;
+use crate::plan::{Plan, PlannedSeries};
+
+/// A network in numbers. `Display` is for people.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TopologyFacts {
+    /// Hosts.
+    pub hosts: usize,
+    /// Switches by tier, those with hosts first.
+    pub switches_by_tier: Vec<usize>,
+    /// Links of one kind, those of hosts first.
+    pub links: Vec<LinkFacts>,
+    /// The path with the longest propagation delay.
+    pub longest_path: PathFacts,
+    /// Twice its propagation delay.
+    pub base_rtt_us: f64,
+    /// Bandwidth-delay product of the longest path.
+    pub bdp_bytes: u64,
+    /// What hosts can send over what the links upwards from their switches carry, worst switch;
+    /// 1 or less: none. `None`: nothing leads upwards.
+    pub oversubscription: Option<f64>,
+    /// How much hosts may offer, each to all others alike, before some link carries more than it
+    /// can: a fraction of their links' rate, headers counted as load.
+    pub highest_uniform_load: f64,
+    /// The link that fills first then.
+    pub bottleneck: Option<String>,
+}
+
+/// Links that are alike.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LinkFacts {
+    /// What they join: "hosts - tier 0".
+    pub between: String,
+    /// How many there are.
+    pub count: usize,
+    /// Rate of each direction.
+    pub rate_gbps: f64,
+    /// Propagation delay.
+    pub delay_us: f64,
+}
+
+/// One way through the network.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathFacts {
+    /// Host at which it begins.
+    pub from: String,
+    /// Host at which it ends.
+    pub to: String,
+    /// Links on the way.
+    pub links: u32,
+    /// Propagation delay, one way.
+    pub propagation_us: f64,
+}
+
+impl TopologyFacts {
+    /// The facts about `network`.
+    pub fn new(network: &Network) -> Self {
+        let graph = network.graph();
+        let longest = network.longest();
+        let tiers = graph.switches.iter().map(|switch| usize::from(switch.tier) + 1).max().unwrap_or(0);
+        let mut switches_by_tier = vec![0; tiers];
+        graph.switches.iter().for_each(|switch| switches_by_tier[usize::from(switch.tier)] += 1);
+        let worst = uniform_link_loads(graph, network.routes(), 1.0).worst();
+        Self {
+            hosts: graph.hosts.len(),
+            switches_by_tier,
+            links: link_facts(graph),
+            longest_path: PathFacts {
+                from: graph.hosts[longest.src.index()].name.clone(),
+                to: graph.hosts[longest.dst.index()].name.clone(),
+                links: longest.links,
+                propagation_us: longest.propagation.as_us_f64(),
+            },
+            base_rtt_us: network.base_rtt().as_us_f64(),
+            bdp_bytes: network.bdp().get(),
+            oversubscription: oversubscription(network),
+            highest_uniform_load: worst.map_or(1.0, |worst| (1.0 / worst.load).min(1.0)),
+            bottleneck: worst.filter(|worst| worst.load > 1.0 + 1e-9).map(|worst| direction(graph, worst)),
+        }
+    }
+}
+
+impl fmt::Display for TopologyFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tiers: Vec<String> =
+            self.switches_by_tier.iter().enumerate().map(|(tier, count)| format!("{count} in tier {tier}")).collect();
+        row(f, "hosts", self.hosts)?;
+        row(f, "switches", format!("{} ({})", self.switches_by_tier.iter().sum::<usize>(), tiers.join(", ")))?;
+        for links in &self.links {
+            let LinkFacts { between, count, rate_gbps, delay_us } = links;
+            row(f, "links", format!("{count} {between}, {rate_gbps} Gb/s, {delay_us} us"))?;
+        }
+        let PathFacts { from, to, links, propagation_us } = &self.longest_path;
+        row(f, "longest path", format!("{from} to {to}: {links} links, {propagation_us} us"))?;
+        row(f, "base RTT", format!("{} us (propagation)", self.base_rtt_us))?;
+        row(f, "BDP", format!("{} bytes", self.bdp_bytes))?;
+        if let Some(factor) = self.oversubscription {
+            row(f, "oversubscription", format!("{factor:.2} : 1"))?;
+        }
+        let load = format!("{:.1} %", self.highest_uniform_load * 100.0);
+        match &self.bottleneck {
+            Some(link) => row(f, "highest load", format!("{load} (uniform traffic; the link {link} fills first)")),
+            None => row(f, "highest load", format!("{load} (uniform traffic)")),
+        }
+    }
+}
+
+/// The traffic of a study's first series in numbers. `Display` is for people.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WorkloadFacts {
+    /// Its workloads.
+    pub workloads: Vec<SourceFacts>,
+    /// Flows of one run; `None`: not known beforehand.
+    pub flows: Option<u64>,
+    /// The most loaded direction of any link, headers included: which, and the fraction of its rate.
+    pub worst_link: Option<(String, f64)>,
+    /// Sizes of the first flows by number, smallest to largest: the fraction of flows that are no
+    /// larger, and the size in bytes.
+    pub sizes: Vec<(f64, u64)>,
+    /// How many flows `sizes` is about.
+    pub sampled: usize,
+    /// The first flows.
+    pub first_flows: Vec<FlowFacts>,
+}
+
+/// One workload.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SourceFacts {
+    /// Its kind, as in "poisson".
+    pub kind: &'static str,
+    /// Hosts that may send.
+    pub senders: usize,
+    /// Hosts that may receive.
+    pub receivers: usize,
+    /// Payload that each sender offers, as a fraction of its link's rate.
+    pub load: Option<f64>,
+    /// Mean flow size.
+    pub mean_size_bytes: f64,
+    /// Flows that start in a second, over all senders.
+    pub flows_per_second: Option<f64>,
+    /// How long flows keep starting, in the mean.
+    pub duration_us: Option<f64>,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowFacts {
+    /// When it starts.
+    pub start_us: f64,
+    /// Who sends.
+    pub src: String,
+    /// Who receives.
+    pub dst: String,
+    /// Payload.
+    pub size_bytes: u64,
+}
+
+impl WorkloadFacts {
+    /// The facts about the traffic of `plan`'s first series with its first seed.
+    pub fn new(plan: &Plan) -> Self {
+        let series = &plan.series[0];
+        let graph = series.network.graph();
+        let (mut workload, first) = first_flows(series, plan.seeds[0]);
+        let name = |host: selvedge_units::HostId| graph.hosts[host.index()].name.clone();
+        let first_flows = first.iter().take(SHOWN).map(|flow| FlowFacts {
+            start_us: flow.start.as_us_f64(),
+            src: name(flow.src),
+            dst: name(flow.dst),
+            size_bytes: flow.size.get(),
+        });
+        let workloads = std::mem::take(&mut workload.summaries).into_iter().map(|summary| SourceFacts {
+            kind: summary.kind,
+            senders: summary.senders,
+            receivers: summary.receivers,
+            load: summary.load,
+            mean_size_bytes: summary.mean_size,
+            flows_per_second: summary.flows_per_second,
+            duration_us: summary.duration.map(|duration| duration.as_us_f64()),
+        });
+        let mut sizes: Vec<u64> = first.iter().map(|flow| flow.size.get()).collect();
+        sizes.sort_unstable();
+        let at = |level: f64| Some((level, *sizes.get(((sizes.len() as f64 * level).ceil() as usize).max(1) - 1)?));
+        Self {
+            workloads: workloads.collect(),
+            flows: series.flows,
+            worst_link: series.worst_link.map(|worst| (direction(graph, worst), worst.load)),
+            sizes: LEVELS.iter().filter_map(|&level| at(level)).collect(),
+            sampled: sizes.len(),
+            first_flows: first_flows.collect(),
+        }
+    }
+}
+
+impl fmt::Display for WorkloadFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for source in &self.workloads {
+            let mut text = format!("{} from {} hosts to {}", source.kind, source.senders, source.receivers);
+            if let Some(load) = source.load {
+                write!(text, ", load {:.1} %", load * 100.0)?;
+            }
+            write!(text, ", mean size {:.0} bytes", source.mean_size_bytes)?;
+            if let Some(rate) = source.flows_per_second {
+                write!(text, ", {rate:.0} flows/s")?;
+            }
+            if let Some(duration) = source.duration_us {
+                write!(text, ", for {:.1} ms", duration / 1_000.0)?;
+            }
+            row(f, "workload", text)?;
+        }
+        match self.flows {
+            Some(flows) => row(f, "flows per run", flows)?,
+            None => row(f, "flows per run", "as many as the time allows")?,
+        }
+        if let Some((link, load)) = &self.worst_link {
+            row(f, "fullest link", format!("{link}: {:.1} % with headers", load * 100.0))?;
+        }
+        if !self.sizes.is_empty() {
+            writeln!(f, "\nsizes of the first {} flows", self.sampled)?;
+            let largest = (self.sizes.iter().map(|&(_, size)| size).max().unwrap_or(1).max(2) as f64).ln();
+            for &(level, size) in &self.sizes {
+                // On a logarithmic scale: most distributions span five decades.
+                let width = ((size.max(1) as f64).ln() / largest * 40.0).round() as usize;
+                writeln!(f, "  {:>5.1} %  {size:>12} bytes  {}", level * 100.0, "#".repeat(width.max(1)))?;
+            }
+        }
+        if !self.first_flows.is_empty() {
+            writeln!(f, "\nfirst flows")?;
+        }
+        for flow in &self.first_flows {
+            let FlowFacts { start_us, src, dst, size_bytes } = flow;
+            writeln!(f, "  {start_us:>14.3} us  {src} -> {dst}  {size_bytes} bytes")?;
+        }
+        Ok(())
+    }
+}
+
+/// The workload of one run, and the flows with which it begins.
+fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
+    let scenario = &series.scenario;
+    let env = BuildEnv {
+        graph: series.network.graph(),
+        routes: series.network.routes(),
+        seed,
+        library: series.library(),
+        framing: scenario.nic.framing(&scenario.transport),
+        measure: scenario.measure,
+        stop_flows: scenario.stop.flows,
+    };
+    let mut workload = scenario.workload.build(&env).expect("the plan was checked with this workload");
+    let mut flows: Vec<FlowSpec> = Vec::new();
+    let mut stream = workload.stream.clone();
+    while flows.len() < SAMPLED
+        && let Some(flow) = stream.next_flow()
+    {
+        flows.push(flow);
+    }
+    for closed in &mut workload.loops {
+        let clients: Vec<_> = closed.clients().collect();
+        flows.extend(clients.into_iter().flat_map(|client| closed.begin(client)));
+    }
+    flows.sort_by_key(|flow| (flow.start, flow.workload, flow.id));
+    flows.truncate(SAMPLED);
+    (workload, flows)
+}
+
+fn link_facts(graph: &Graph) -> Vec<LinkFacts> {
+    let mut kinds: BTreeMap<_, usize> = BTreeMap::new();
+    for link in &graph.links {
+        let (a, b) = (graph.height(link.a), graph.height(link.b));
+        *kinds.entry((a.min(b), a.max(b), link.rate, link.delay)).or_default() += 1;
+    }
+    let name = |height: u32| if height == 0 { "hosts".to_owned() } else { format!("tier {}", height - 1) };
+    kinds
+        .into_iter()
+        .map(|((low, high, rate, delay), count)| LinkFacts {
+            between: format!("{} - {}", name(low), name(high)),
+            count,
+            rate_gbps: rate.as_gbps_f64(),
+            delay_us: delay.as_us_f64(),
+        })
+        .collect()
+}
+
+/// Rate towards hosts over rate upwards, at the switch of tier 0 where that is worst.
+fn oversubscription(network: &Network) -> Option<f64> {
+    let graph = network.graph();
+    let ports = network.routes().ports();
+    let factor = |switch: &selvedge_units::SwitchId| {
+        let here = Node::Switch(*switch);
+        let (mut down, mut up) = (0.0, 0.0);
+        for port in ports.of(*switch) {
+            let rate = graph.links[port.link as usize].rate.as_gbps_f64();
+            match port.peer {
+                Node::Host(_) => down += rate,
+                peer if graph.height(peer) > graph.height(here) => up += rate,
+                Node::Switch(_) => {}
+            }
+        }
+        (up > 0.0).then_some(down / up)
+    };
+    network.routes().leaves().iter().filter_map(factor).reduce(f64::max)
+}
+
+fn direction(graph: &Graph, load: LinkLoad) -> String {
+    let link = &graph.links[load.link as usize];
+    let (from, to) = if load.from_a { (link.a, link.b) } else { (link.b, link.a) };
+    format!("{} -> {}", graph.name(from), graph.name(to))
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+    writeln!(f, "{name:<17} {value}")
+}
+
+/// How many flows are sampled for sizes, and how many are listed.
+const SAMPLED: usize = 10_000;
+const SHOWN: usize = 10;
+const LEVELS: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];

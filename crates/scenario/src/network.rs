@@ -1,0 +1,75 @@
+//! A scenario's network, and the facts about it that settings are derived from.
+
+use std::sync::Arc;
+
+use selvedge_sim::topology::{Graph, Link, Path, Paths, Routes};
+use selvedge_units::{Bytes, Duration, Rate, Setting, SwitchId};
+
+/// A network with its routes.
+#[derive(Clone, Debug)]
+pub struct Network {
+    graph: Arc<Graph>,
+    routes: Arc<Routes>,
+    paths: Paths,
+    longest: Path,
+}
+
+impl Network {
+    /// The network of a graph that was checked. `None` when no two hosts can reach each other.
+    pub(crate) fn new(graph: Graph) -> Option<Self> {
+        let graph = Arc::new(graph);
+        let routes = Arc::new(Routes::new(&graph, &[]));
+        let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
+        let longest = paths.longest()?;
+        Some(Self { graph, routes, paths, longest })
+    }
+    /// Hosts, switches and links.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+    /// Which ports lead where.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+    /// The ways between hosts.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+    /// The path with the longest propagation delay.
+    pub fn longest(&self) -> Path {
+        self.longest
+    }
+    /// Twice the propagation delay of the longest path (IRN section 4.1: 24 us).
+    pub fn base_rtt(&self) -> Duration {
+        self.longest.propagation * 2
+    }
+    /// Bandwidth-delay product of the longest path (IRN section 4.1: 120 KB).
+    pub fn bdp(&self) -> Bytes {
+        self.paths.bdp()
+    }
+    /// Rate of the slowest link of any host.
+    pub fn line_rate(&self) -> Rate {
+        self.paths.slowest_host()
+    }
+    /// The links that end at a switch: those that PFC can pause.
+    pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
+        self.graph.links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
+    }
+
+    /// How long the last packet waits when every input buffer of a switch is full of packets for the
+    /// same output: ports x buffer / rate, of the switch where that is longest.
+    ///
+    /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is
+    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us).
+    pub(crate) fn longest_queueing(&self, buffer_of_port: Setting<Bytes>, buffer_of_switch: Option<Bytes>) -> Duration {
+        let per_port = buffer_of_port.resolve(|| None);
+        let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
+        let of_switch = |switch: SwitchId| {
+            let ports = self.routes.ports().of(switch);
+            let slowest = ports.iter().map(|port| self.graph.links[port.link as usize].rate).min()?;
+            let full = buffer_of_switch.or_else(|| Some(per_port? * ports.len() as u64))?;
+            Some(slowest.time_for(full))
+        };
+        switches.filter_map(of_switch).max().unwrap_or_default()
+    }
+}

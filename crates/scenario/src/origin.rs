@@ -1,0 +1,119 @@
+//! Where plans come from beside scenario files: the built-in study, and other simulators' files.
+
+use std::path::Path;
+
+use selvedge_formats::Dialect;
+use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
+use selvedge_sim::Library;
+use selvedge_sim::fault::{LinkFailure, LinkSelector};
+use selvedge_sim::topology::{Graph, Topology, TopologyFile};
+use selvedge_sim::workload::{FlowFile, WorkloadConfig};
+use selvedge_units::Duration;
+
+use crate::error::{Place, ScenarioError};
+use crate::library::FileLibrary;
+use crate::network::Network;
+use crate::plan::{Changes, Plan};
+use crate::scenario::{Scenario, Series};
+
+/// The text of the study that runs when no scenario is given: the default case of the IRN paper.
+pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
+
+impl Plan {
+    /// The plan of the built-in study.
+    ///
+    /// # Errors
+    /// What is wrong with `changes`.
+    pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
+        Self::from_unseen("the built-in study", BUILT_IN, Path::new(""), changes)
+    }
+
+    /// The plan of a topology and a flow list of another simulator: irn, irn+pfc, roce+pfc and roce,
+    /// unless `changes` chooses series. Failed links of a connection matrix have failed from the
+    /// beginning.
+    ///
+    /// # Errors
+    /// What is wrong with the files or with `changes`.
+    pub fn from_files(topology: &Path, flows: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+        let name = format!("--topology {} --flows {}", topology.display(), flows.display());
+        let library = FileLibrary::new("");
+        let (topology, flows) = (topology.display().to_string(), flows.display().to_string());
+        let wrong = |file: &str, message: String| {
+            ScenarioError::new(Place::Argument(name.clone()), "", swapped(&library, file, &topology, &flows, message))
+        };
+        let graph = library.topology(&topology).map_err(|error| wrong(&topology, error.message))?;
+        let matrix = library.connection_matrix(&flows).map_err(|error| wrong(&flows, error.message))?;
+        let failures = match matrix {
+            Some(matrix) => failures(&matrix, &graph, &flows).map_err(|message| wrong(&flows, message))?,
+            None => Vec::new(),
+        };
+        let stem = |path: &str| Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into());
+        let scenario = Scenario {
+            failures,
+            series: Some(DEFAULT_SERIES.iter().map(|preset| Series { preset: Some((*preset).to_owned()), ..Series::default() }).collect()),
+            ..Scenario::new(
+                format!("{} on {}", stem(&flows), stem(&topology)),
+                Topology::File(TopologyFile { path: topology.clone() }),
+                WorkloadConfig { flows: FlowFile { path: flows.clone() }.into(), ..WorkloadConfig::default() },
+            )
+        };
+        let text = toml::to_string(&scenario).expect("a scenario can be written");
+        Self::from_unseen(&name, &text, Path::new(""), changes)
+    }
+}
+
+impl Network {
+    /// The network in a file of another simulator, and what is questionable about the file.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn from_file(path: &Path) -> Result<(Self, Vec<String>), ScenarioError> {
+        let library = FileLibrary::new("");
+        let name = path.display().to_string();
+        let wrong = |message: String| ScenarioError::argument(format!("--topology {name}"), message);
+        let topology = Topology::File(TopologyFile { path: name.clone() });
+        let graph = topology.build(&library).map_err(|error| wrong(error.message))?;
+        let network = Self::new(graph).ok_or_else(|| wrong("no host can reach another".to_owned()))?;
+        Ok((network, library.warnings()))
+    }
+}
+
+/// The failed links of a connection matrix.
+///
+/// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core
+/// `(s mod a) * a + l`, with `a` aggregation switches per pod.
+fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<LinkFailure>, String> {
+    let aggs = graph.switches.iter().filter(|switch| switch.name.starts_with("agg"));
+    let pods = aggs.clone().map(|switch| switch.unit).collect::<std::collections::BTreeSet<_>>().len().max(1);
+    let cores = graph.switches.iter().filter(|switch| switch.name.starts_with("core")).count();
+    let per_pod = (aggs.count() / pods).max(1) as u32;
+    matrix
+        .failures
+        .iter()
+        .map(|failure| {
+            let line = failure.line;
+            if failure.tier != SwitchTier::Agg {
+                return Err(format!("{file}:{line}: htsim fails links of AGG switches only; found another tier"));
+            }
+            if cores == 0 {
+                return Err(format!("{file}:{line}: failed links need an htsim topology of three tiers"));
+            }
+            let core = failure.switch % per_pod * per_pod + failure.link;
+            let link = LinkSelector::Between(format!("agg{}", failure.switch), format!("core{core}"));
+            link.links(graph).map_err(|error| format!("{file}:{line}: {}", error.message))?;
+            Ok(LinkFailure { link, at: Duration::ZERO, until: None })
+        })
+        .collect()
+}
+
+/// `message`, or a hint that the two files were given the wrong way round.
+fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, message: String) -> String {
+    let is = |path: &str, what: fn(Dialect) -> bool| library.dialect(path).is_ok_and(what);
+    if is(topology, Dialect::is_flow_list) && is(flows, Dialect::is_topology) {
+        return format!("{file} is not what --topology or --flows says: the two are swapped");
+    }
+    message
+}
+
+/// The four sides of the question whether RDMA needs a lossless fabric.
+const DEFAULT_SERIES: [&str; 4] = ["irn", "irn+pfc", "roce+pfc", "roce"];

@@ -1,0 +1,309 @@
+//! A scenario once it is checked: what runs, and what came of every "auto".
+
+use std::path::Path;
+use std::sync::Arc;
+
+use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
+use selvedge_sim::topology::{LinkLoad, Topology};
+use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
+use selvedge_sim::{ConfigError, SimConfig};
+
+use crate::check::check;
+use crate::digest;
+use crate::document::Document;
+use crate::draft::{Draft, Variant};
+use crate::error::ScenarioError;
+use crate::library::FileLibrary;
+use crate::network::Network;
+use crate::resolve::resolve;
+use crate::scenario::{Scenario, Seeds};
+use crate::written::written;
+
+/// A study that can run: series and seeds, without an "auto".
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the study is called.
+    pub title: String,
+    /// What it is about; may be empty.
+    pub description: String,
+    /// Each series runs once per seed; ascending order is not required.
+    pub seeds: Vec<u64>,
+    /// What is compared, in the order of tables; at least one.
+    pub series: Vec<PlannedSeries>,
+    /// What a person should know before trusting the results.
+    pub warnings: Vec<String>,
+    library: FileLibrary,
+}
+
+/// One series of a plan.
+#[derive(Clone, Debug)]
+pub struct PlannedSeries {
+    /// Its name.
+    pub name: String,
+    /// The scenario with its values in place, and without "auto".
+    pub scenario: Scenario,
+    /// Its network.
+    pub network: Arc<Network>,
+    /// Each of its workloads in numbers.
+    pub workloads: Vec<Summary>,
+    /// The most loaded direction of any link under random arrivals, headers included.
+    pub worst_link: Option<LinkLoad>,
+    /// How many flows a run has, if that is known beforehand.
+    pub flows: Option<u64>,
+    library: FileLibrary,
+}
+
+/// One run of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Point {
+    /// Position of its series in [`Plan::series`].
+    pub series: usize,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// What the command line changes about a scenario file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Changes {
+    /// `--set key=value`, in order.
+    pub sets: Vec<String>,
+    /// `--series a,b`: series of the file by name, or presets.
+    pub series: Option<String>,
+    /// `--seeds`.
+    pub seeds: Option<Seeds>,
+    /// Whether to apply the file's `[smoke]`, as `check --smoke` does.
+    pub smoke: bool,
+}
+
+impl Plan {
+    /// The plan of a scenario file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place and what would be right.
+    pub fn from_file(path: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::from_text(&name, &text, folder, changes)
+    }
+
+    /// The plan of the scenario `text`, which messages call `name`; paths in it are relative to
+    /// `folder`.
+    ///
+    /// # Errors
+    /// As [`Plan::from_file`].
+    pub fn from_text(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+        Self::from_document(Document::parse(name, text)?, folder, changes)
+    }
+
+    /// As [`Plan::from_text`], of a text that the user has not seen.
+    pub(crate) fn from_unseen(
+        name: &str,
+        text: &str,
+        folder: &Path,
+        changes: &Changes,
+    ) -> Result<Self, ScenarioError> {
+        Self::from_document(Document::parse(name, text)?.unseen(), folder, changes)
+    }
+
+    fn from_document(document: Document, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+        let mut draft = Draft::read(document, &changes.sets, changes.smoke)?;
+        if let Some(seeds) = &changes.seeds {
+            draft.set_seeds(seeds);
+        }
+        let seeds = checked_seeds(&draft)?;
+        let mut builder = Builder { draft: &draft, library: FileLibrary::new(folder), networks: Vec::new() };
+        let mut warnings = Vec::new();
+        let mut series = Vec::new();
+        for variant in draft.variants(changes.series.as_deref())? {
+            series.push(builder.series(variant, &seeds, &mut warnings)?);
+        }
+        let library = builder.library;
+        warnings.extend(library.warnings());
+        warnings.dedup();
+        let Scenario { title, description, .. } = draft.written().clone();
+        Ok(Self { title, description, seeds, series, warnings, library })
+    }
+
+    /// All runs, series by series.
+    pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
+        (0..self.series.len()).flat_map(|series| self.seeds.iter().map(move |&seed| Point { series, seed }))
+    }
+
+    /// What the simulator needs for one run.
+    pub fn config(&self, point: Point) -> SimConfig {
+        let series = &self.series[point.series];
+        let scenario = &series.scenario;
+        SimConfig {
+            graph: series.network.graph().clone(),
+            switch: scenario.switch.clone(),
+            nic: scenario.nic.clone(),
+            transport: scenario.transport,
+            workload: scenario.workload.clone(),
+            measure: scenario.measure,
+            loss: scenario.loss.clone(),
+            failures: scenario.failures.clone(),
+            seed: point.seed,
+            stop: scenario.stop,
+            sample: scenario.sample.resolve(|| None),
+        }
+    }
+
+    /// Where the files come from that a run of this series names.
+    pub fn library(&self, point: Point) -> &FileLibrary {
+        &self.series[point.series].library
+    }
+
+    /// The resolved scenario as a file that runs to the same results, wherever it lies.
+    pub fn to_toml(&self) -> String {
+        written(self)
+    }
+
+    /// A hash of everything that results depend on: the resolved scenario and the content of the
+    /// files that it names.
+    pub fn fingerprint(&self) -> u64 {
+        digest::of(self.to_toml().as_bytes()) ^ self.library.digest()
+    }
+}
+
+impl PlannedSeries {
+    /// Where the files come from that it names.
+    pub fn library(&self) -> &FileLibrary {
+        &self.library
+    }
+}
+
+/// Turns the variants of a draft into series.
+struct Builder<'a> {
+    draft: &'a Draft,
+    library: FileLibrary,
+    /// Networks by what they were built from: most series share one.
+    networks: Vec<(Topology, Arc<Network>)>,
+}
+
+impl Builder<'_> {
+    fn series(
+        &mut self,
+        variant: Variant,
+        seeds: &[u64],
+        warnings: &mut Vec<String>,
+    ) -> Result<PlannedSeries, ScenarioError> {
+        let draft = self.draft;
+        let network = self.network(&variant)?;
+        let library = self.library.among(network.graph());
+        let mut scenario = variant.scenario.clone();
+        resolve(&mut scenario, &network);
+        for finding in check(&scenario, &network)
+            .map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
+        {
+            let warning = draft.error(&variant, &finding.key, finding.message).to_string();
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let graph = network.graph();
+        LossPlan::new(graph, &scenario.loss, seeds[0], &library).map_err(|error| self.error(&variant, "loss", error))?;
+        link_events(graph, &scenario.failures).map_err(|error| self.error(&variant, "failures", error))?;
+        let env = BuildEnv {
+            graph,
+            routes: network.routes(),
+            seed: seeds[0],
+            library: &library,
+            framing: scenario.nic.framing(&scenario.transport),
+            measure: scenario.measure,
+            stop_flows: scenario.stop.flows,
+        };
+        let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
+        let extent = workload.extent().limited(scenario.stop.flows);
+        if extent == Extent::Endless && scenario.stop.time.is_none() {
+            let message = "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
+            return Err(draft.error(&variant, "stop", message));
+        }
+        absolute_paths(&mut scenario, &library);
+        Ok(PlannedSeries {
+            name: variant.name,
+            scenario,
+            workloads: workload.summaries,
+            worst_link: workload.worst_link,
+            flows: extent.known(),
+            library,
+            network,
+        })
+    }
+
+    fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
+        let topology = &variant.scenario.topology;
+        if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == topology) {
+            return Ok(Arc::clone(network));
+        }
+        let graph = topology.build(&self.library).map_err(|error| self.error(variant, "topology", error))?;
+        let network = Network::new(graph).ok_or_else(|| {
+            self.draft.error(variant, "topology", "no host can reach another: connect at least two")
+        })?;
+        let network = Arc::new(network);
+        self.networks.push((topology.clone(), Arc::clone(&network)));
+        Ok(network)
+    }
+
+    /// An error that a part reports about itself, which stands under `key`.
+    fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
+        // Workloads know about two keys that are not theirs.
+        let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
+        let key = match &*error.key {
+            inner if foreign => inner.to_owned(),
+            "" => key.to_owned(),
+            inner if inner.starts_with('[') => format!("{key}{inner}"),
+            inner => format!("{key}.{inner}"),
+        };
+        self.draft.error(variant, &key, error.message)
+    }
+}
+
+fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
+    let wrong = |message: String| ScenarioError::new(draft.place("seeds"), "seeds", message);
+    if let Seeds::Count(count) = draft.written().seeds
+        && count > MOST_SEEDS
+    {
+        return Err(wrong(format!("{count} seeds are too many; give at most {MOST_SEEDS}")));
+    }
+    let seeds = draft.written().seeds.list();
+    if seeds.is_empty() {
+        return Err(wrong("no seeds: nothing would run; give at least one".to_owned()));
+    }
+    for (index, seed) in seeds.iter().enumerate() {
+        if seeds[..index].contains(seed) {
+            return Err(wrong(format!("seed {seed} twice would count one run as two; leave one out")));
+        }
+        if *seed > i64::MAX as u64 {
+            return Err(wrong(format!("seed {seed} is too large; give at most {}", i64::MAX)));
+        }
+    }
+    Ok(seeds)
+}
+
+/// More would be a mistake.
+const MOST_SEEDS: u32 = 10_000;
+
+/// Lets the scenario run from any folder.
+fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
+    let absolute = |path: &mut String| *path = library.resolve(path).display().to_string();
+    if let Topology::File(file) = &mut scenario.topology {
+        absolute(&mut file.path);
+    }
+    for flows in &mut scenario.workload.flows.0 {
+        absolute(&mut flows.path);
+    }
+    for loss in &mut scenario.loss {
+        if let LossModel::Trace(DropList::Path(path)) = &mut loss.model {
+            absolute(path);
+        }
+    }
+    let sizes = scenario.workload.poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
+    for sizes in sizes.chain(scenario.workload.closed_loop.0.iter_mut().map(|closed| &mut closed.sizes)) {
+        if let Sizes::Named(reference) = sizes
+            && let Some(path) = reference.strip_prefix("file:")
+        {
+            *reference = format!("file:{}", library.resolve(path).display());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Every "auto" of a scenario, derived from its network.
+
+use selvedge_sim::config::{BufferConfig, NicConfig};
+use selvedge_transport::{Fabric, Scheme, Tuning};
+use selvedge_units::{Chance, Duration, Setting};
+
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+/// Replaces every "auto" of `scenario`, which runs on `network`.
+pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
+    let Scenario { switch, nic, transport, sample, .. } = scenario;
+    let bdp = network.bdp();
+    let frame = nic.mtu + nic.data_header(transport);
+
+    let (of_port, of_switch) = match &mut switch.buffer {
+        BufferConfig::InputQueued(buffer) => {
+            // IRN section 4.1: twice the bandwidth-delay product.
+            settle(&mut buffer.per_port, Some(bdp * 2));
+            (buffer.per_port, None)
+        }
+        BufferConfig::SharedBuffer(buffer) => (Setting::Off, Some(buffer.total)),
+    };
+
+    // One value where all links are alike; else each input keeps its own.
+    let wire = NicConfig { header: nic.data_header(transport), ..nic.clone() };
+    let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
+    let first = per_link.next();
+    if per_link.all(|other| Some(other) == first) {
+        drop(per_link);
+        settle(&mut switch.pfc.headroom, first);
+    }
+    // To the nearest number that a file can say, so that the resolved scenario runs alike.
+    switch.ecn.p_max = Chance::from_f64(switch.ecn.p_max.as_f64()).unwrap_or(Chance::ALWAYS);
+    settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
+
+    let fabric = Fabric {
+        pfc: switch.pfc.enabled,
+        line_rate: network.line_rate(),
+        bdp,
+        frame,
+        congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
+    };
+    transport.recovery.resolve(&fabric);
+    transport.congestion.resolve(&fabric);
+
+    settle(sample, Some(network.base_rtt().max(SHORTEST_SAMPLE) * 2));
+}
+
+/// Replaces "auto".
+fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
+    *setting = setting.resolve(|| auto).into();
+}
+
+/// Queues do not change much within less.
+const SHORTEST_SAMPLE: Duration = Duration::from_us(5);

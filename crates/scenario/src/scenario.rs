@@ -1,0 +1,159 @@
+//! What a scenario file says, as written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use selvedge_sim::config::{NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::fault::{LinkFailure, LossConfig};
+use selvedge_sim::workload::{Measure, WorkloadConfig};
+use selvedge_sim::topology::Topology;
+use selvedge_transport::congestion::{CongestionConfig, none::Config as NoneConfig};
+use selvedge_transport::recovery::{RecoveryConfig, irn::IrnConfig};
+use selvedge_units::{Duration, Setting};
+use serde::{Deserialize, Serialize};
+
+/// A study: one fabric, its traffic, and the series that are compared on it.
+///
+/// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the
+/// defaults shown. A setting of "auto" is derived from the rest of the scenario; the resolved
+/// scenario in the results folder shows what came of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// What the study is called, in one line.
+    pub title: String,
+    /// What it is about, in as many lines as it takes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Each series runs once per seed. A number n means the seeds 1 to n.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// When a run ends. Without: when all flows are done.
+    #[serde(default)]
+    pub stop: Stop,
+    /// Which flows count.
+    #[serde(default)]
+    pub measure: Measure,
+    /// How often queue depths and pauses of all ports are recorded. "auto": 256 times in the time
+    /// that the offered traffic takes, at most every 10 us; "off": never.
+    #[serde(default)]
+    pub sample: Setting<Duration>,
+    /// The network.
+    pub topology: Topology,
+    /// Its traffic.
+    pub workload: WorkloadConfig,
+    /// Its switches.
+    #[serde(default)]
+    pub switch: SwitchConfig,
+    /// Its hosts' NICs, and how packets look on the wire.
+    #[serde(default)]
+    pub nic: NicConfig,
+    /// Loss recovery and congestion control.
+    #[serde(default = "irn")]
+    pub transport: TransportConfig,
+    /// Packets that links lose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loss: Vec<LossConfig>,
+    /// Links that fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<LinkFailure>,
+    /// Values that `selvedge check --smoke` puts in place, by their dotted keys, so that a figure
+    /// can be tried in seconds: fewer flows, fewer seeds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub smoke: BTreeMap<String, toml::Value>,
+    /// What is compared: each series is this scenario with some values replaced. Without any, the
+    /// scenario itself is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Vec<Series>>,
+}
+
+impl Scenario {
+    /// A scenario of nothing but a network and its traffic; everything else has its default.
+    pub fn new(title: String, topology: Topology, workload: WorkloadConfig) -> Self {
+        Self {
+            title,
+            description: String::new(),
+            seeds: Seeds::default(),
+            stop: Stop::default(),
+            measure: Measure::default(),
+            sample: Setting::Auto,
+            topology,
+            workload,
+            switch: SwitchConfig::default(),
+            nic: NicConfig::default(),
+            transport: irn(),
+            loss: Vec::new(),
+            failures: Vec::new(),
+            smoke: BTreeMap::new(),
+            series: None,
+        }
+    }
+}
+
+/// The default transport: IRN without congestion control.
+fn irn() -> TransportConfig {
+    TransportConfig {
+        recovery: RecoveryConfig::Irn(IrnConfig::default()),
+        congestion: CongestionConfig::None(NoneConfig::default()),
+    }
+}
+
+/// The scenario with some values replaced.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Series {
+    /// Its name in tables and plots. Without: the preset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Values by their dotted keys. Each replaces what is there and never merges with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+/// The seeds of a study: a list, or how many.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[serde(expecting = "expected a number of seeds, as in 5, or a list of them, as in [1, 2, 3]")]
+pub enum Seeds {
+    /// The seeds from 1 to this.
+    Count(u32),
+    /// These.
+    List(Vec<u64>),
+}
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self::Count(5)
+    }
+}
+
+impl Seeds {
+    /// All of them, in order.
+    pub fn list(&self) -> Vec<u64> {
+        match self {
+            Self::Count(count) => (1..=u64::from(*count)).collect(),
+            Self::List(seeds) => seeds.clone(),
+        }
+    }
+}
+
+impl std::str::FromStr for Seeds {
+    type Err = String;
+
+    /// Reads "5" or "1,2,3".
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |_| format!("\"{text}\": expected a number of seeds, as in 5, or a list of them, as in 1,2,3");
+        match text.trim().parse() {
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => {
+                let text = text.trim().trim_start_matches('[').trim_end_matches(']').trim_end_matches(',');
+                text.split(',').map(|seed| seed.trim().parse()).collect::<Result<_, _>>().map(Self::List).map_err(wrong)
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The JSON Schema of scenario files, and what it says about a path.
+
+use serde_json::Value;
+
+use crate::document::unknown_name;
+use crate::path::KeyPath;
+use crate::scenario::Scenario;
+
+/// The JSON Schema (draft 2020-12) of a scenario file, as editors and `selvedge schema` want it.
+pub fn schema() -> Value {
+    schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Scenario>().to_value()
+}
+
+/// What one step of a path is, according to the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// A key of a table.
+    Key,
+    /// One of several kinds: "fat-tree" in "topology.fat-tree.k".
+    Kind,
+    /// An element of a list.
+    Element,
+}
+
+/// Follows `path` through the schema; says which step is unknown and what was meant.
+pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
+    let mut nodes = vec![schema];
+    let mut route = Vec::new();
+    for (at, step) in path.steps().iter().enumerate() {
+        let views: Vec<View<'_>> = nodes.iter().flat_map(|node| views(schema, node)).collect();
+        let mut next = Vec::new();
+        let mut kind = Step::Key;
+        for view in &views {
+            match view {
+                View::Keys { properties, kinds } => {
+                    if let Some(node) = properties.get(step) {
+                        next.push(node);
+                        if *kinds {
+                            kind = Step::Kind;
+                        }
+                    }
+                }
+                View::Elements(node) => {
+                    if step.bytes().all(|b| b.is_ascii_digit()) {
+                        next.push(node);
+                        kind = Step::Element;
+                    }
+                }
+            }
+        }
+        if next.is_empty() {
+            let before = path.steps()[..at].join(".");
+            let known: Vec<&str> = views.iter().flat_map(View::names).collect();
+            return Err(if !known.is_empty() {
+                let what = if at == 0 { "key".to_owned() } else { format!("key in {before}:") };
+                unknown_name(&what, step, &known)
+            } else if views.is_empty() {
+                format!("{before} is a plain value without the key \"{step}\"")
+            } else {
+                format!("{before} is a list, whose elements are {before}[0], {before}[1], ...")
+            });
+        }
+        nodes = next;
+        route.push(kind);
+    }
+    Ok(route)
+}
+
+/// What a node of the schema offers to a further step.
+enum View<'a> {
+    Keys { properties: &'a serde_json::Map<String, Value>, kinds: bool },
+    Elements(&'a Value),
+}
+
+impl<'a> View<'a> {
+    fn names(&self) -> Vec<&'a str> {
+        match self {
+            Self::Keys { properties, .. } => properties.keys().map(String::as_str).collect(),
+            Self::Elements(_) => Vec::new(),
+        }
+    }
+}
+
+/// All views of `node`: its own keys and elements, and those of what it refers to or chooses from.
+fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
+    let mut all = Vec::new();
+    if let Some(name) = node.get("$ref").and_then(Value::as_str) {
+        let target = root.pointer(name.trim_start_matches('#')).expect("schemars defines what it refers to");
+        all.extend(views(root, target));
+    }
+    if let Some(properties) = node.get("properties").and_then(Value::as_object) {
+        all.push(View::Keys { properties, kinds: false });
+    }
+    if let Some(items) = node.get("items") {
+        all.push(View::Elements(items));
+    }
+    for (key, kinds) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
+        for option in node.get(key).and_then(Value::as_array).into_iter().flatten() {
+            all.extend(views(root, option).into_iter().map(|view| match view {
+                View::Keys { properties, kinds: already } => View::Keys { properties, kinds: kinds || already },
+                elements @ View::Elements(_) => elements,
+            }));
+        }
+    }
+    all
+}

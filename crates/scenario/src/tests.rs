@@ -1,0 +1,314 @@
+//! What people get to read, and what series and `--set` mean.
+
+use std::path::Path;
+
+use selvedge_sim::config::BufferConfig;
+use selvedge_transport::recovery::RecoveryConfig;
+use selvedge_transport::recovery::go_back_n::Acks;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::document::Document;
+use crate::draft::{Draft, Variant};
+use crate::{BUILT_IN, Changes, Plan, Point, Seeds, schema};
+
+const BASE: &str = r#"title = "test"
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+[workload.poisson]
+load = 0.7
+sizes = "cdf:irn-heavy-tailed"
+"#;
+
+fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Variant>, String> {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let document = Document::parse("study.toml", text).map_err(|error| error.to_string())?;
+    let draft = Draft::read(document, &sets, false).map_err(|error| error.to_string())?;
+    draft.variants(chosen).map_err(|error| error.to_string())
+}
+
+/// The error that `text` gives.
+fn wrong(text: &str) -> String {
+    variants(text, &[], None).expect_err("this is wrong")
+}
+
+/// The error that `--set set` gives on a good scenario.
+fn wrong_set(set: &str) -> String {
+    variants(BASE, &[set], None).expect_err("this is wrong")
+}
+
+#[test]
+fn errors_name_place_key_and_remedy() {
+    let with = |extra: &str| format!("{BASE}{extra}");
+    let cases = [
+        with("[switch.pfc]\nheadrom = '20KB'\n"),
+        with("[switch]\npfc = { enabled = 'yes' }\n"),
+        with("[nic]\nmtu = 1024\n"),
+        with("[nic]\nmtu = '1024'\n"),
+        with("[nic]\nmtu = '1kb'\n"),
+        with("[transport.recovery.inr]\n"),
+        with("[transport.recovery.irn]\n[transport.recovery.go-back-n]\n"),
+        with("[transport.recovery.irn]\nrto-high = 'soon'\n"),
+        with("[[loss]]\nlink = 'all'\nmodel.random.rate = 2.0\n"),
+        with("[[loss]]\nlink = 'all'\nmodel.random.rate = '1%'\n[[loss]]\nlnk = 'all'\n"),
+        with("[[series]]\nname = 'a'\nsets = {}\n"),
+        with("[[series]]\npreset = 'irn+pcf'\n"),
+        with("[[series]]\nname = 'a'\nset.'switch.pfc.enalbed' = true\n"),
+        with("[[series]]\nname = 'a'\nset.'switch.pfc.enabled' = 3\n"),
+        with("[[series]]\nname = 'a'\nset.'seeds' = 3\n"),
+        with("[[series]]\nname = 'a'\nset.'topology.leaf-spine.leaves' = 3\n"),
+        with("[[series]]\nname = 'a'\n[[series]]\nname = 'a'\n"),
+        with("[[series]]\n"),
+        format!("series = []\n{BASE}"),
+        format!("seeds = 'many'\n{BASE}"),
+        BASE.replace("k = 4\n", ""),
+        BASE.replace("k = 4", "k = -4"),
+        BASE.replace("k = 4", "k = 4 4"),
+        BASE.replace("\"2us\"", "2"),
+        BASE.replace("2us", "2 parsecs"),
+        BASE.replace("fat-tree", "fat_tree"),
+        BASE.replace("[workload.poisson]\nload = 0.7\nsizes = \"cdf:irn-heavy-tailed\"\n", ""),
+        BASE.replace("title = \"test\"\n", ""),
+        String::new(),
+    ];
+    let mut said = String::new();
+    for case in &cases {
+        said += &wrong(case);
+        said += "\n";
+    }
+    for set in [
+        "switch.pfc.headrom=20KB",
+        "switch.pfc.headroom=20",
+        "switch.pfc.enabled=maybe",
+        "switch.pfc.enabled",
+        "swich.pfc.enabled=true",
+        "topology.leaf-spine.leaves=3",
+        "topology.fat-tree.k=six",
+        "topology.fat-tree.link.rate=100Gbit",
+        "workload.poisson.load.x=1",
+        "loss[0].model.random.rate=0.1",
+        "=3",
+        "series=[]",
+    ] {
+        said += &wrong_set(set);
+        said += "\n";
+    }
+    expect_text("errors.txt", &said);
+}
+
+/// Compares `said` with the committed text; `SELVEDGE_BLESS=1` writes it.
+fn expect_text(name: &str, said: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots").join(name);
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        std::fs::write(&path, said).expect("snapshots are writable");
+    }
+    let committed = std::fs::read_to_string(&path).expect("the snapshot is committed");
+    assert_eq!(said, committed, "if this is meant, run again with SELVEDGE_BLESS=1 and say why in the commit");
+}
+
+fn plan(text: &str, changes: &Changes) -> Result<Plan, String> {
+    Plan::from_text("study.toml", text, Path::new(""), changes).map_err(|error| error.to_string())
+}
+
+fn with_sets(sets: &[&str]) -> Changes {
+    Changes { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Changes::default() }
+}
+
+/// The error that a scenario gives which is well written but cannot be.
+fn impossible(text: &str) -> String {
+    plan(text, &Changes::default()).expect_err("this is impossible")
+}
+
+#[test]
+fn impossible_values_are_answered_with_place_and_remedy() {
+    let base = format!("stop = {{ flows = 1000 }}\n{BASE}");
+    let with = |extra: &str| format!("{base}{extra}");
+    let cases = [
+        BASE.to_owned(),
+        base.replace("k = 4", "k = 5"),
+        base.replace("40Gbps", "0Gbps"),
+        base.replace("load = 0.7", "load = 1.7"),
+        base.replace("load = 0.7", "load = 0.97"),
+        base.replace("irn-heavy-tailed", "web-serch"),
+        base.replace("cdf:irn-heavy-tailed", "file:missing.txt"),
+        base.replace("[topology.fat-tree]\nk = 4\nlink", "[topology.fat-tree]\nk = 0\nlink"),
+        with("[[workload.incast]]\nreceiver = 99\nsenders = 3\nsize = '1MB'\n"),
+        with("[nic]\nmtu = '10KB'\n"),
+        with("[nic]\ndata-class = 9\n"),
+        with("[switch.pfc]\nenabled = true\nheadroom = '250KB'\n"),
+        with("[switch.pfc]\nenabled = true\nheadroom = '0B'\n"),
+        with("[switch.pfc]\nenabled = true\nquanta = 1\n"),
+        with("[switch.pfc]\nenabled = true\nxon-gap = '219KB'\n"),
+        with("[switch.buffer.input-queued]\nper-port = '1KB'\n"),
+        with("[switch.ecn]\nenabled = true\nk-min = '500KB'\n"),
+        with("[transport.recovery.irn]\nbdp-cap = 0\n"),
+        with("[[loss]]\nlink = 'core99'\nmodel.random.rate = 0.1\n"),
+        with("[[failures]]\nlink = 'core0'\nat = '1ms'\nuntil = '1us'\n"),
+        with("[measure]\nmiddle = 0\n"),
+        with("sample = '0us'\n").replace("sample = '0us'\n", ""). replacen("stop", "sample = '0us'\nstop", 1),
+        base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
+        base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),
+        base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
+        base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = [1, 2, 1]"),
+        with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'low'\nset.'workload.poisson.load' = 1.5\n"),
+    ];
+    let mut said = String::new();
+    for case in &cases {
+        said += &impossible(case);
+        said += "\n";
+    }
+    for set in ["topology.fat-tree.k=3", "switch.pfc={enabled=true, headroom='off'}", "seeds=0", "stop={}"] {
+        said += &plan(&base, &with_sets(&[set])).expect_err("this is impossible");
+        said += "\n";
+    }
+    expect_text("impossible.txt", &said);
+}
+
+#[test]
+fn the_default_case_resolves_to_the_papers_numbers() {
+    let plan = Plan::built_in(&Changes::default()).expect("the built-in study is right");
+    assert_eq!(plan.seeds, [1, 2, 3, 4, 5]);
+    assert_eq!(plan.points().count(), 20);
+    assert_eq!(plan.warnings, [""; 0]);
+    let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["irn", "irn+pfc", "roce+pfc", "roce"]);
+    assert_eq!(plan.in_one_line(), "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 % load");
+
+    for series in &plan.series {
+        let network = &series.network;
+        assert_eq!(network.base_rtt(), Duration::from_us(24), "6 links of 2 us, both ways");
+        assert_eq!(network.bdp(), Bytes::from_kb(120));
+        let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else { panic!("input-queued") };
+        assert_eq!(buffer.per_port, Setting::Value(Bytes::from_kb(240)));
+        // 20 KB of link, two frames of 1106 B, a pause frame of 84 B.
+        assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 2 * 1_106 + 84)));
+        assert_eq!(series.scenario.switch.pfc.xon_gap, Setting::Value(Bytes::new(2 * 1_106)));
+        assert_eq!(series.flows, Some(12_500));
+    }
+
+    // 24 us and six inputs of 240 KB at 40 Gb/s.
+    let rto_high = Duration::from_us(312);
+    let recovery = |index: usize| plan.series[index].scenario.transport.recovery;
+    let RecoveryConfig::Irn(irn) = recovery(0) else { panic!("irn") };
+    assert_eq!(irn.rto_high, Setting::Value(rto_high));
+    assert_eq!(irn.bdp_cap, Setting::Value(111), "120,000 B in frames of 1086 B, rounded up");
+    let RecoveryConfig::GoBackN(with_pfc) = recovery(2) else { panic!("go-back-n") };
+    assert_eq!((with_pfc.rto, with_pfc.acks), (Setting::Off, Acks::None));
+    let RecoveryConfig::GoBackN(without) = recovery(3) else { panic!("go-back-n") };
+    assert_eq!((without.rto, without.acks), (Setting::Value(rto_high), Acks::PerPacket));
+}
+
+#[test]
+fn the_resolved_scenario_resolves_to_itself() {
+    let irn_and_more = format!(
+        "stop = {{ time = '1ms' }}\n{BASE}\
+         [[loss]]\nlink = 'all'\nmodel.random.rate = '0.1%'\n\
+         [[failures]]\nlink = 'core0'\nat = '100us'\n\
+         [[series]]\npreset = 'irn'\n\
+         [[series]]\nname = 'leaf'\nset.loss = []\n\
+         set.topology = {{ leaf-spine = {{ leaves = 2, spines = 2, hosts-per-leaf = 2, \
+         host-link = {{ rate = '10Gbps', delay = '1us' }}, spine-link = {{ rate = '40Gbps', delay = '1us' }} }} }}\n\
+         set.failures = []\n"
+    );
+    for text in [BUILT_IN, &irn_and_more] {
+        let once = plan(text, &Changes::default()).expect("a plan");
+        let written = once.to_toml();
+        let twice = plan(&written, &Changes::default()).expect("what was written can be read");
+        assert_eq!(twice.to_toml(), written);
+        assert_eq!(twice.fingerprint(), once.fingerprint());
+        for (a, b) in once.series.iter().zip(&twice.series) {
+            assert_eq!((&a.name, &a.scenario.transport), (&b.name, &b.scenario.transport));
+            assert_eq!((&a.scenario.switch, &a.scenario.loss), (&b.scenario.switch, &b.scenario.loss));
+            assert_eq!(a.scenario.topology, b.scenario.topology);
+        }
+    }
+}
+
+#[test]
+fn series_replace_and_never_merge() {
+    let text = format!(
+        "stop = {{ flows = 10 }}\n{BASE}[transport.recovery.irn]\nrto-low = '200us'\n\
+         [[series]]\npreset = 'irn'\n\
+         [[series]]\nname = 'fresh'\nset.'transport.recovery' = {{ irn = {{}} }}\n\
+         [[series]]\nname = 'slow'\nset.'transport.recovery.irn.rto-low' = '300us'\n"
+    );
+    let plan = plan(&text, &Changes::default()).expect("a plan");
+    let rto_low = |index: usize| match plan.series[index].scenario.transport.recovery {
+        RecoveryConfig::Irn(irn) => irn.rto_low,
+        other => panic!("{}", other.name()),
+    };
+    assert_eq!(rto_low(0), Duration::from_us(200), "a preset keeps the settings of its own algorithm");
+    assert_eq!(rto_low(1), Duration::from_us(100), "a replaced table has its defaults");
+    assert_eq!(rto_low(2), Duration::from_us(300));
+}
+
+#[test]
+fn sets_reach_the_series_that_they_fit() {
+    let changes = with_sets(&["transport.recovery.irn.rto-low=50us", "workload.poisson.load=0.3", "seeds=[7]"]);
+    let plan = Plan::built_in(&changes).expect("a plan");
+    assert_eq!(plan.seeds, [7]);
+    for series in &plan.series {
+        assert_eq!(series.workloads[0].load, Some(0.3));
+        if let RecoveryConfig::Irn(irn) = series.scenario.transport.recovery {
+            assert_eq!(irn.rto_low, Duration::from_us(50));
+        }
+    }
+}
+
+#[test]
+fn the_command_line_chooses_series_and_seeds() {
+    let changes = Changes {
+        series: Some("roce, irn+fixed+pfc".to_owned()),
+        seeds: Some(Seeds::List(vec![3, 9])),
+        ..Changes::default()
+    };
+    let plan = Plan::built_in(&changes).expect("a plan");
+    let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["roce", "irn+fixed+pfc"]);
+    assert_eq!(plan.series[1].scenario.transport.congestion.name(), "fixed");
+    let points: Vec<Point> = plan.points().collect();
+    assert_eq!(points[1], Point { series: 0, seed: 9 });
+    assert_eq!(plan.config(points[1]).seed, 9);
+}
+
+#[test]
+fn smoke_applies_only_when_wanted() {
+    let text = format!("stop = {{ flows = 1000 }}\n{BASE}[smoke]\nseeds = 2\n\"stop.flows\" = 10\n");
+    let whole = plan(&text, &Changes::default()).expect("a plan");
+    assert_eq!((whole.seeds.len(), whole.series[0].flows), (5, Some(1000)));
+    let quick = plan(&text, &Changes { smoke: true, ..Changes::default() }).expect("a plan");
+    assert_eq!((quick.seeds.len(), quick.series[0].flows), (2, Some(10)));
+    assert!(variants(&text.replace("stop.flows", "stop.flow"), &[], None).is_err(), "even when it is not wanted");
+}
+
+#[test]
+fn a_scenario_without_series_is_its_own() {
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}[switch.pfc]\nenabled = true\n"), &Changes::default());
+    assert_eq!(plan.expect("a plan").series[0].name, "irn+pfc");
+}
+
+#[test]
+fn the_committed_schema_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
+    let current = serde_json::to_string_pretty(&schema()).expect("JSON") + "\n";
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        std::fs::write(&path, &current).expect("the schema is writable");
+    }
+    let committed = std::fs::read_to_string(&path).expect("the schema is committed");
+    assert!(committed == current, "schema/scenario.schema.json is stale: run this test with SELVEDGE_BLESS=1");
+}
+
+#[test]
+fn the_schema_refuses_unknown_keys_everywhere() {
+    fn walk(node: &serde_json::Value, path: &str) {
+        if let Some(object) = node.as_object() {
+            if object.contains_key("properties") {
+                assert_eq!(object.get("additionalProperties"), Some(&false.into()), "{path}");
+            }
+            object.iter().for_each(|(key, value)| walk(value, &format!("{path}/{key}")));
+        } else if let Some(elements) = node.as_array() {
+            elements.iter().enumerate().for_each(|(at, value)| walk(value, &format!("{path}/{at}")));
+        }
+    }
+    walk(&schema(), "");
+}

@@ -1,0 +1,58 @@
+//! A plan as a scenario file.
+
+use toml::{Table, Value};
+
+use crate::path::KeyPath;
+use crate::plan::Plan;
+use crate::scenario::{Scenario, Seeds, Series};
+
+/// The resolved scenario of `plan`: what all series share, and what each sets.
+pub(crate) fn written(plan: &Plan) -> String {
+    let tables: Vec<Table> = plan.series.iter().map(|series| values(&series.scenario)).collect();
+    let base = &tables[0];
+    let series = plan.series.iter().zip(&tables).map(|(series, table)| {
+        let mut set = std::collections::BTreeMap::new();
+        differences(base, table, &KeyPath::root(), &mut |path, value| {
+            set.insert(path.to_string(), value.clone());
+        });
+        // The root cannot be replaced; the keys that may be absent there are lists.
+        for key in base.keys().filter(|key| !table.contains_key(*key)) {
+            set.insert(key.clone(), Value::Array(Vec::new()));
+        }
+        Series { name: Some(series.name.clone()), preset: None, set }
+    });
+    let whole = Scenario {
+        title: plan.title.clone(),
+        description: plan.description.clone(),
+        seeds: Seeds::List(plan.seeds.clone()),
+        smoke: Default::default(),
+        series: Some(series.collect()),
+        ..plan.series[0].scenario.clone()
+    };
+    let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
+    format!("# The resolved scenario: every \"auto\" has its value. Running it gives the same results.\n{text}")
+}
+
+/// The values of one series that may differ from those of another.
+fn values(scenario: &Scenario) -> Table {
+    let mut table = Table::try_from(scenario).expect("a scenario can be written");
+    for key in ["title", "description", "seeds", "series", "smoke"] {
+        table.remove(key);
+    }
+    table
+}
+
+/// Calls `found` with the paths at which `other` must be set to turn `base` into it. A table is set
+/// as a whole where keys of `base` would have to go.
+fn differences(base: &Table, other: &Table, path: &KeyPath, found: &mut impl FnMut(&KeyPath, &Value)) {
+    for (key, value) in other {
+        let path = path.join(key);
+        match (base.get(key), value) {
+            (Some(before), after) if before == after => {}
+            (Some(Value::Table(before)), Value::Table(after)) if before.keys().all(|key| after.contains_key(key)) => {
+                differences(before, after, &path, found);
+            }
+            (_, after) => found(&path, after),
+        }
+    }
+}

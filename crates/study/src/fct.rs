@@ -1,0 +1,80 @@
+//! `fct.txt`, for the plot scripts of the ns-3 RDMA family.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use selvedge_formats::fct::{Record, Style, write};
+use selvedge_results::read_flows;
+use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_telemetry::FlowRow;
+use selvedge_units::HostId;
+
+use crate::{ResultsFolder, StudyError};
+
+/// Writes `fct-<series>.txt` of the first seed for each series with flows from a file, and
+/// `fct.txt`, the same for the first of them: the form of HPCC, one line per completed flow in the
+/// order of completion.
+pub(crate) fn write_all(plan: &Plan, folder: &ResultsFolder) -> Result<(), StudyError> {
+    let listed = plan.series.iter().enumerate().filter(|(_, series)| !series.scenario.workload.flows.is_empty());
+    for (nth, (index, series)) in listed.enumerate() {
+        let point = Point { series: index, seed: plan.seeds[0] };
+        let name = format!("fct-{}.txt", series.name);
+        write_one(series, point, folder, &name)?;
+        if nth == 0 {
+            let (from, to) = (folder.partial().join(&name), folder.partial().join("fct.txt"));
+            std::fs::copy(&from, &to).map_err(|error| StudyError::io(&to, "write it", &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_one(series: &PlannedSeries, point: Point, folder: &ResultsFolder, name: &str) -> Result<(), StudyError> {
+    let path = folder.partial().join(name);
+    let failed = |error: std::io::Error| StudyError::io(&path, "write it", &error);
+    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let node = Nodes::new(series);
+    for row in read_flows(&folder.point(point).flows)? {
+        let flow = row?.flow;
+        if let Some(record) = node.record(&flow) {
+            write(&mut out, node.style, &record).map_err(failed)?;
+        }
+    }
+    out.flush().map_err(failed)
+}
+
+/// What the file calls hosts.
+struct Nodes {
+    ids: Vec<u32>,
+    style: Style,
+}
+
+impl Nodes {
+    /// The ids of the topology file where hosts have such, else their positions.
+    fn new(series: &PlannedSeries) -> Self {
+        let hosts = &series.network.graph().hosts;
+        let named: Option<Vec<u32>> = hosts.iter().map(|host| host.name.parse().ok()).collect();
+        let ids: Vec<u32> = named.unwrap_or_else(|| (0..hosts.len() as u32).collect());
+        // HPCC's addresses end there; ConWeave's form has plain ids.
+        let fits = ids.iter().all(|&id| selvedge_formats::fct::address(id).is_some());
+        Self { ids, style: if fits { Style::Hpcc } else { Style::ConWeave } }
+    }
+    fn id(&self, host: HostId) -> u32 {
+        self.ids[host.index()]
+    }
+    fn record(&self, flow: &FlowRow) -> Option<Record> {
+        Some(Record {
+            src: self.id(flow.src),
+            dst: self.id(flow.dst),
+            // Ports tell flows of one pair apart, as the queue pairs of HPCC do.
+            src_port: (10_000 + flow.id % 50_000) as u16,
+            dst_port: DESTINATION_PORT,
+            size: flow.size,
+            start: flow.start,
+            fct: flow.fct()?,
+            standalone: flow.ideal,
+        })
+    }
+}
+
+/// What HPCC's generators write.
+const DESTINATION_PORT: u16 = 100;

@@ -1,0 +1,254 @@
+//! The folder in which results appear.
+//!
+//! While a study runs, everything lies in `<name>.partial`: the marker `unfinished.json`, the
+//! resolved `scenario.toml`, and the points in `parts/`. The last step renames it to `<name>`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use selvedge_results::{PointFiles, PointSummary, read_flows};
+use selvedge_scenario::{Plan, Point};
+use serde::{Deserialize, Serialize};
+
+use crate::StudyError;
+
+/// A results folder in the making.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultsFolder {
+    target: PathBuf,
+    partial: PathBuf,
+    replace: bool,
+}
+
+/// What `unfinished.json` says: enough to know whether a study can be continued.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marker {
+    /// What this file is for, in a sentence.
+    pub note: String,
+    /// Version of the program.
+    pub version: String,
+    /// [`Plan::fingerprint`], 16 hexadecimal digits.
+    pub fingerprint: String,
+    /// The command that began it.
+    pub command: String,
+    /// Whether an existing results folder is to be replaced at the end.
+    pub replace: bool,
+}
+
+impl Marker {
+    /// The marker of `plan`, begun by `command`.
+    pub fn new(plan: &Plan, version: &str, command: &str) -> Self {
+        Self {
+            note: "These results are not complete. To continue: selvedge run --resume <this folder>".to_owned(),
+            version: version.to_owned(),
+            fingerprint: format!("{:016x}", plan.fingerprint()),
+            command: command.to_owned(),
+            replace: false,
+        }
+    }
+}
+
+impl ResultsFolder {
+    /// Makes `<target>.partial` for a new study, with its marker and `scenario`, the resolved
+    /// scenario as TOML. With `force`, unfinished results there are removed, and at the end those
+    /// in `target` are replaced.
+    ///
+    /// # Errors
+    /// Results exist and `force` was not given; `target` is something else than results; the
+    /// folder cannot be written.
+    pub fn create(target: &Path, marker: &Marker, scenario: &str, force: bool) -> Result<Self, StudyError> {
+        let target = without_trailing_slash(target);
+        let partial = partial_of(&target);
+        check_target(&target, force)?;
+        if partial.exists() {
+            if !force {
+                return Err(StudyError::input(format!(
+                    "{}: unfinished results are here; continue them with --resume {}, or give --force to begin anew",
+                    partial.display(),
+                    partial.display()
+                )));
+            }
+            if !partial.join(MARKER).exists() {
+                let message = "is in the way and holds no unfinished results; choose another --out";
+                return Err(StudyError::input(format!("{}: {message}", partial.display())));
+            }
+            fs::remove_dir_all(&partial).map_err(|error| StudyError::io(&partial, "remove it", &error))?;
+        }
+        if let Some(parent) = partial.parent() {
+            fs::create_dir_all(parent).map_err(|error| StudyError::io(parent, "make this folder", &error))?;
+        }
+        // Fails if another process was faster, so that no two write to one folder.
+        fs::create_dir(&partial).map_err(|error| StudyError::io(&partial, "make this folder", &error))?;
+        let folder = Self { target, partial, replace: force };
+        let parts = folder.parts();
+        fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
+        folder.write(SCENARIO, scenario)?;
+        let marker = Marker { replace: force, ..marker.clone() };
+        folder.write(MARKER, &(serde_json::to_string_pretty(&marker).expect("a marker is text") + "\n"))?;
+        Ok(folder)
+    }
+
+    /// Opens unfinished results: `<name>.partial`, or `<name>`.
+    ///
+    /// # Errors
+    /// There are none, or their marker cannot be read.
+    pub fn open(path: &Path) -> Result<(Self, Marker), StudyError> {
+        let path = without_trailing_slash(path);
+        let partial = if is_partial(&path) { path } else { partial_of(&path) };
+        let target = PathBuf::from(partial.to_string_lossy().strip_suffix(SUFFIX).unwrap_or_default());
+        let marker = partial.join(MARKER);
+        let text = match fs::read_to_string(&marker) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && target.join("summary.json").exists() => {
+                let message = "these results are complete; there is nothing to resume";
+                return Err(StudyError::input(format!("{}: {message}", target.display())));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = "no unfinished results here; expected a folder as in results/name-1.partial";
+                return Err(StudyError::input(format!("{}: {message}", partial.display())));
+            }
+            Err(error) => return Err(StudyError::io(&marker, "read it", &error)),
+        };
+        let marker: Marker = serde_json::from_str(&text).map_err(|error| {
+            let message = format!("not a marker of unfinished results ({error}); begin anew with --force");
+            StudyError::input(format!("{}: {message}", marker.display()))
+        })?;
+        Ok((Self { target, partial, replace: marker.replace }, marker))
+    }
+
+    /// Whether these unfinished results, marked by `marker`, are those of `plan` and this `version`.
+    ///
+    /// # Errors
+    /// They are not; the message says what differs.
+    pub fn check(&self, marker: &Marker, plan: &Plan, version: &str) -> Result<(), StudyError> {
+        let here = self.partial.display();
+        if marker.version != version {
+            return Err(StudyError::input(format!(
+                "{here}: begun by version {}, this is {version}; results of both must not be mixed: begin anew",
+                marker.version
+            )));
+        }
+        let fingerprint = format!("{:016x}", plan.fingerprint());
+        if marker.fingerprint != fingerprint {
+            return Err(StudyError::input(format!(
+                "{here}: the scenario, or a file that it names, has changed since ({} then, {fingerprint} now); begin anew",
+                marker.fingerprint
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the results will be.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+    /// Where they are until then.
+    pub fn partial(&self) -> &Path {
+        &self.partial
+    }
+    /// The resolved scenario of the study.
+    pub fn scenario(&self) -> PathBuf {
+        self.partial.join(SCENARIO)
+    }
+
+    /// The files of one point.
+    pub(crate) fn point(&self, point: Point) -> PointFiles {
+        PointFiles::new(&self.parts(), point.series, point.seed)
+    }
+
+    /// The point's summary, if it is complete. `Err`: it is damaged, and how; it is put aside.
+    pub(crate) fn finished(&self, point: Point) -> Result<Option<PointSummary>, String> {
+        let files = self.point(point);
+        if !files.summary.exists() {
+            return Ok(None);
+        }
+        match PointSummary::load(&files.summary).and_then(|summary| read_flows(&files.flows).map(|_| summary)) {
+            Ok(summary) => Ok(Some(summary)),
+            Err(error) => {
+                // The point's own files are written anew, so that a leftover does no harm.
+                let _ = fs::remove_file(&files.summary);
+                Err(format!("{error} (simulating this point anew)"))
+            }
+        }
+    }
+
+    /// Writes a file of the results.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), StudyError> {
+        let path = self.partial.join(name);
+        fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
+    }
+
+    /// Removes what only unfinished results need, and gives the folder its name.
+    pub(crate) fn complete(&self) -> Result<(), StudyError> {
+        check_target(&self.target, self.replace)?;
+        let parts = self.parts();
+        fs::remove_dir_all(&parts).map_err(|error| StudyError::io(&parts, "remove it", &error))?;
+        let old = PathBuf::from(format!("{}.old", self.target.display()));
+        let replaced = self.target.exists();
+        if replaced {
+            fs::rename(&self.target, &old).map_err(|error| StudyError::io(&self.target, "put it aside", &error))?;
+        }
+        let marker = self.partial.join(MARKER);
+        fs::remove_file(&marker).map_err(|error| StudyError::io(&marker, "remove it", &error))?;
+        fs::rename(&self.partial, &self.target)
+            .map_err(|error| StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error))?;
+        if replaced {
+            fs::remove_dir_all(&old).map_err(|error| StudyError::io(&old, "remove it", &error))?;
+        }
+        Ok(())
+    }
+
+    fn parts(&self) -> PathBuf {
+        self.partial.join("parts")
+    }
+}
+
+/// The first of `<folder>/<stem>-1`, `-2`, ... at which there are no results, finished or not.
+pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
+    (1u32..)
+        .map(|n| folder.join(format!("{stem}-{n}")))
+        .find(|name| !name.exists() && !partial_of(name).exists())
+        .expect("some number is free")
+}
+
+/// Results may be put where nothing is, and with `force` where results are.
+fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
+    let here = target.display();
+    match fs::metadata(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StudyError::io(target, "look at it", &error)),
+        Ok(meta) if !meta.is_dir() => Err(StudyError::input(format!("{here}: is a file; --out wants a folder"))),
+        Ok(_) if is_empty(target) => Ok(()),
+        Ok(_) if !target.join("summary.json").exists() => {
+            let message = "exists and holds no results of a study; choose another --out";
+            Err(StudyError::input(format!("{here}: {message}")))
+        }
+        Ok(_) if !force => {
+            let message = "results are here already; choose another --out, or give --force to replace them";
+            Err(StudyError::input(format!("{here}: {message}")))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn is_partial(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(SUFFIX)
+}
+
+fn partial_of(target: &Path) -> PathBuf {
+    PathBuf::from(format!("{}{SUFFIX}", target.display()))
+}
+
+fn without_trailing_slash(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+const MARKER: &str = "unfinished.json";
+const SCENARIO: &str = "scenario.toml";
+const SUFFIX: &str = ".partial";

@@ -1,0 +1,128 @@
+//! One study, from its plan to its report.
+
+use selvedge_results::{
+    PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table, merge, render_report,
+    summarise,
+};
+use selvedge_scenario::{Plan, PlannedSeries, Point};
+
+use crate::run::{Pool, Simulate};
+use crate::{ResultsFolder, StudyError, fct};
+
+/// A plan and how to run it.
+pub struct Study<'a> {
+    /// What to run.
+    pub plan: &'a Plan,
+    /// Where to.
+    pub folder: &'a ResultsFolder,
+    /// On how many threads; at least 1.
+    pub threads: usize,
+    /// The simulator.
+    pub simulate: &'a Simulate,
+    /// Who is told, and may say stop.
+    pub watch: &'a dyn Watch,
+    /// Seconds since the study began.
+    pub elapsed: &'a (dyn Fn() -> f64 + Sync),
+    /// Version of the program.
+    pub version: &'a str,
+    /// The command, for the report.
+    pub command: &'a str,
+}
+
+/// Who is told how a study goes. Called from several threads.
+pub trait Watch: Sync {
+    /// This part of the study is done, 0 to 1.
+    fn on_progress(&self, part: f64);
+    /// A point is complete.
+    fn on_point(&self, plan: &Plan, point: Point, summary: &PointSummary) {
+        let _ = (plan, point, summary);
+    }
+    /// Something worth knowing happened.
+    fn on_notice(&self, text: &str);
+    /// Whether to stop.
+    fn interrupted(&self) -> bool;
+}
+
+/// How a study ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// The results are in their folder.
+    Complete(Box<Summary>),
+    /// Somebody said stop; what is complete stays for another time.
+    Interrupted {
+        /// Points that are complete.
+        done: usize,
+        /// All points.
+        of: usize,
+    },
+}
+
+impl Study<'_> {
+    /// Runs the points that are not complete yet, and finishes the results folder.
+    ///
+    /// # Errors
+    /// A point that the simulator refuses, or files that cannot be written or read.
+    pub fn run(&self) -> Result<Outcome, StudyError> {
+        let mut complete: Vec<(Point, PointSummary)> = Vec::new();
+        let mut todo = Vec::new();
+        for point in self.plan.points() {
+            match self.folder.finished(point) {
+                Ok(Some(summary)) => complete.push((point, summary)),
+                Ok(None) => todo.push(point),
+                Err(damage) => {
+                    self.watch.on_notice(&damage);
+                    todo.push(point);
+                }
+            }
+        }
+        let pool = Pool { plan: self.plan, folder: self.folder, simulate: self.simulate, watch: self.watch };
+        complete.extend(pool.run(&todo, self.threads)?);
+        let of = self.plan.points().count();
+        if complete.len() < of {
+            return Ok(Outcome::Interrupted { done: complete.len(), of });
+        }
+        // In the plan's order, however the threads ran.
+        complete.sort_by_key(|(point, _)| self.plan.points().position(|other| other == *point));
+        let points: Vec<PointSummary> = complete.into_iter().map(|(_, summary)| summary).collect();
+        self.finish(&points).map(|summary| Outcome::Complete(Box::new(summary)))
+    }
+
+    /// Joins the points' files, writes what is read by people, and gives the folder its name.
+    fn finish(&self, points: &[PointSummary]) -> Result<Summary, StudyError> {
+        let plan = self.plan;
+        let files: Vec<PointFiles> = plan.points().map(|point| self.folder.point(point)).collect();
+        let place = |name: &str| self.folder.partial().join(name);
+        merge(files.iter().map(|files| &files.flows), &place("flows.parquet"), Table::Flows)?;
+        merge(files.iter().map(|files| &files.ports), &place("ports.parquet"), Table::Ports)?;
+        fct::write_all(plan, self.folder)?;
+
+        let info = StudyInfo {
+            title: plan.title.clone(),
+            scenario: plan.in_one_line(),
+            threads: self.threads,
+            version: self.version.to_owned(),
+            wall_s: (self.elapsed)(),
+        };
+        let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
+        let mut summary = summarise(&info, &series, points);
+        summary.warnings.extend(plan.warnings.iter().cloned());
+        let scenario_toml = plan.to_toml();
+        let report = ReportInput { summary: &summary, points, scenario_toml: &scenario_toml, command: self.command };
+        self.folder.write("report.html", &render_report(&report))?;
+        self.folder.write("summary.json", &summary.to_json())?;
+        self.folder.complete()?;
+        Ok(summary)
+    }
+}
+
+fn series_info(series: &PlannedSeries) -> SeriesInfo {
+    let scenario = &series.scenario;
+    SeriesInfo {
+        name: series.name.clone(),
+        traits: SeriesTraits {
+            pfc: scenario.switch.pfc.enabled,
+            recovery: scenario.transport.recovery.name().to_owned(),
+            congestion: scenario.transport.congestion.name().to_owned(),
+        },
+    }
+}
