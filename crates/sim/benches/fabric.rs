@@ -1,6 +1,6 @@
 //! How fast the fabric is on one thread: packet-hops and events per second, building included.
 //!
-//! `cargo bench -p selvedge-sim`. Every host of a fat-tree (16, 128 and 1,024 hosts) sends 2 MB to one
+//! `cargo bench -p selvedge-sim --bench fabric`. Every host of a fat-tree (16, 128 and 1,024 hosts) sends 2 MB to one
 //! other at 100 Gb/s, as in htsim's connection matrices.
 
 #[path = "../examples/permutation/scene.rs"]

@@ -208,7 +208,8 @@ impl TransportConfig {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Stop {
-    /// No flow begins after this many have begun; the run ends when all of them are done.
+    /// No flow begins after this many have begun; the run ends when all of them are done. Flows that
+    /// follow others are counted from time to time, so a few more of them may begin.
     pub flows: Option<u64>,
     /// Simulated time at which everything ends, finished or not.
     pub time: Option<Duration>,

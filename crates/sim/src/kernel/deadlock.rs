@@ -1,11 +1,11 @@
 //! Runs that would never end: PFC deadlocks, and traffic that goes round without getting anywhere.
 //!
 //! A paused port waits until the switch at its other end has room; that switch has room when the
-//! packets that came from the port leave through its outputs; which may be paused themselves. If
-//! that leads back to the first port, and none of the ports on the way has sent anything since the
-//! last look, nothing will ever move again.
+//! packets that came from the port leave through its outputs; which may be paused themselves. Where
+//! some paused ports have sent nothing since the last look, and all outputs that they wait for are
+//! among them, nothing there will ever move again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use selvedge_telemetry::{Deadlock, PausedHop};
@@ -71,9 +71,8 @@ impl Watch {
     /// A cycle of ports that wait for each other and have not moved since the last look.
     fn find_cycle<P: Deref<Target = Partition>>(&mut self, partitions: &[P]) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
-        // By place, and by port: the search must not depend on how the fabric is cut.
-        let mut stuck = BTreeSet::new();
-        let mut starts = BTreeMap::new();
+        // By port, so that what is found does not depend on how the fabric is cut.
+        let mut stuck: BTreeMap<PortId, Place> = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
                 // What waits and may not leave.
@@ -85,34 +84,34 @@ impl Watch {
                 let sent = port.frames - partition.extras[at].pause_frames;
                 frames.insert(id, sent);
                 if self.frames.get(&id) == Some(&sent) {
-                    stuck.insert((index, at));
-                    starts.insert(id, (index, at));
+                    stuck.insert(id, (index, at));
                 }
             }
         }
         self.frames = frames;
-        // Depth-first search; a place is left for good once nothing beyond it leads to a cycle.
-        let mut left: BTreeSet<Place> = BTreeSet::new();
-        for &start in starts.values() {
-            let mut path: Vec<(Place, Vec<Place>)> = vec![(start, waits_for(start, partitions))];
-            while let Some((place, options)) = path.last_mut() {
-                let place = *place;
-                match options.pop() {
-                    Some(next) if !stuck.contains(&next) || left.contains(&next) => {}
-                    Some(next) => {
-                        if let Some(begin) = path.iter().position(|(on_path, _)| *on_path == next) {
-                            return Some(path[begin..].iter().map(|(place, _)| describe(*place, partitions)).collect());
-                        }
-                        path.push((next, waits_for(next, partitions)));
-                    }
-                    None => {
-                        left.insert(place);
-                        path.pop();
-                    }
-                }
+        let mut waits: BTreeMap<Place, Vec<Place>> =
+            stuck.values().map(|&place| (place, waits_for(place, partitions))).collect();
+        // Whoever waits for an output that is not stuck may be released by it. What is left after all
+        // of these have gone can only be released by itself.
+        loop {
+            let hopeless = |next: &Vec<Place>| !next.is_empty() && next.iter().all(|place| waits.contains_key(place));
+            let hopeful: Vec<Place> =
+                waits.iter().filter(|(_, next)| !hopeless(next)).map(|(place, _)| *place).collect();
+            if hopeful.is_empty() {
+                break;
             }
+            hopeful.iter().for_each(|place| drop(waits.remove(place)));
         }
-        None
+        let first = *stuck.values().find(|place| waits.contains_key(place))?;
+        // Following any of these leads round.
+        let mut path = vec![first];
+        loop {
+            let next = waits[path.last()?][0];
+            if let Some(begin) = path.iter().position(|place| *place == next) {
+                return Some(path[begin..].iter().map(|&place| describe(place, partitions)).collect());
+            }
+            path.push(next);
+        }
     }
 }
 
