@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
 
 use crate::args::{Input, Manner, RunArgs};
+use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
 
@@ -37,15 +37,15 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
         plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    let began = now();
+    let began = Stopwatch::start();
     let progress = Progress::new(manner.quiet);
     let study = Study {
         plan,
         folder,
         threads,
-        simulate: &selvedge_sim::run,
+        simulate: &timed_run(threads),
         watch: &progress,
-        elapsed: &move || began.elapsed().as_secs_f64(),
+        elapsed: &move || began.seconds(),
         version: VERSION,
         command: &command_line(),
     };
@@ -62,20 +62,20 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
 
 /// The plan of what the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
-    let mut changes = Changes {
-        sets: input.sets.clone(),
-        series: input.series.clone(),
-        seeds: input.seeds.clone(),
-        smoke: false,
-    };
+    let mut changes =
+        Changes { sets: input.sets.clone(), series: input.series.clone(), seeds: input.seeds.clone(), smoke: false };
     let plan = match (&input.file, &input.topology, &input.flows) {
         (None, None, None) => Plan::built_in(&changes),
         (None, Some(topology), Some(flows)) => Plan::from_files(topology, flows, &changes),
         (None, Some(_), None) => {
-            return Err(Failure::input("--topology says where, not what: add --flows FILE, or a scenario with a workload"));
+            return Err(Failure::input(
+                "--topology says where, not what: add --flows FILE, or a scenario with a workload",
+            ));
         }
         (None, None, Some(_)) => {
-            return Err(Failure::input("--flows says what, not where: add --topology FILE, or a scenario with a topology"));
+            return Err(Failure::input(
+                "--flows says what, not where: add --topology FILE, or a scenario with a topology",
+            ));
         }
         (Some(file), topology, flows) => {
             // A file of the command line takes the place of what the scenario says.
@@ -125,11 +125,8 @@ fn threads(manner: &Manner) -> usize {
 
 /// "Does RDMA need a lossless fabric?" as a folder's name.
 fn slug(title: &str) -> String {
-    let words: Vec<String> = title
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words: Vec<String> =
+        title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     let mut slug = String::new();
     for word in words {
         if slug.len() + word.len() > 40 {
@@ -156,11 +153,6 @@ fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command line says how long a study took")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

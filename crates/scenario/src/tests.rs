@@ -145,7 +145,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[[loss]]\nlink = 'core99'\nmodel.random.rate = 0.1\n"),
         with("[[failures]]\nlink = 'core0'\nat = '1ms'\nuntil = '1us'\n"),
         with("[measure]\nmiddle = 0\n"),
-        with("sample = '0us'\n").replace("sample = '0us'\n", ""). replacen("stop", "sample = '0us'\nstop", 1),
+        with("sample = '0us'\n").replace("sample = '0us'\n", "").replacen("stop", "sample = '0us'\nstop", 1),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
