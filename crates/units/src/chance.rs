@@ -15,7 +15,7 @@ impl Chance {
     /// The nearest chance to `p`; `None` unless 0 <= p <= 1.
     pub fn from_f64(p: f64) -> Option<Self> {
         // `as` saturates, so that 1.0 becomes ALWAYS.
-        (0.0..=1.0).contains(&p).then(|| Self((p * 18_446_744_073_709_551_616.0) as u64))
+        (0.0..=1.0).contains(&p).then_some(Self((p * 18_446_744_073_709_551_616.0) as u64))
     }
     /// `numerator / denominator`, at most 1.
     ///

@@ -36,17 +36,19 @@ const RATE: Scale =
 /// Splits "40 Gbps" into "40" and "Gbps".
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text
-        .char_indices()
-        .find(|&(at, c)| {
-            // "1e3us": an exponent belongs to the number when a digit or sign follows it.
-            !(c.is_ascii_digit() || c == '.' || c == '_')
-                && !(matches!(c, 'e' | 'E')
-                    && text[at + 1..].starts_with(|n: char| n.is_ascii_digit() || n == '-' || n == '+'))
-                && !(matches!(c, '-' | '+') && (at == 0 || text[..at].ends_with(['e', 'E'])))
-        })
-        .map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().find(|&(at, c)| !belongs_to_number(text, at, c)).map_or(text.len(), |(at, _)| at);
     (&text[..end], text[end..].trim_start())
+}
+
+/// Whether the character `c` at `at` continues the number with which `text` begins.
+fn belongs_to_number(text: &str, at: usize, c: char) -> bool {
+    match c {
+        '0'..='9' | '.' | '_' => true,
+        // "1e3us": an exponent, when a digit or sign follows it.
+        'e' | 'E' => text[at + 1..].starts_with(|next: char| next.is_ascii_digit() || next == '-' || next == '+'),
+        '-' | '+' => at == 0 || text[..at].ends_with(['e', 'E']),
+        _ => false,
+    }
 }
 
 /// A decimal number times `factor`, exactly, or `None` if it is malformed, negative, too large or

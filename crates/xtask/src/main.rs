@@ -1,1 +1,59 @@
-fn main() {}
+//! Build chores: `cargo xtask <command>`.
+//!
+//! Knows the project's folders and cargo, and no crate of the workspace.
+#![forbid(unsafe_code)]
+
+mod command;
+mod figures;
+mod fingerprints;
+mod schema;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Build chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Xtask {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install the programs that the other chores need, or say how to
+    Setup,
+    /// Run all tests; at the end, list what was skipped and why
+    Test(test::Options),
+    /// Check what the compiler does not: direction of dependencies, purity, documents
+    Tidy,
+    /// Write schema/scenario.schema.json
+    Schema(schema::Options),
+    /// Run the committed scenarios in debug and release and compare their fingerprints
+    Fingerprints(fingerprints::Options),
+    /// Run the figures and check what their papers claim
+    Figures(figures::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Xtask::parse().task {
+        Task::Setup => tools::setup(),
+        Task::Test(options) => test::test(&options),
+        Task::Tidy => tidy::tidy(),
+        Task::Schema(options) => schema::schema(&options),
+        Task::Fingerprints(options) => fingerprints::fingerprints(&options),
+        Task::Figures(options) => figures::figures(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

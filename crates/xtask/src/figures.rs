@@ -1,0 +1,24 @@
+//! `cargo xtask figures`.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::command::{cargo, run};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only try whether they run: short runs, as each scenario's [smoke] says
+    #[arg(long)]
+    smoke: bool,
+    /// Figures, or folders of figures
+    #[arg(value_name = "PATH", default_value = "figures")]
+    paths: Vec<String>,
+}
+
+pub(crate) fn figures(options: &Options) -> Result<()> {
+    let mut check = cargo(["run", "--quiet", "--release", "--package", "selvedge", "--", "check"]);
+    if options.smoke {
+        check.arg("--smoke");
+    }
+    run(check.args(&options.paths))
+}

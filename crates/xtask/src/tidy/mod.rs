@@ -1,0 +1,48 @@
+//! `cargo xtask tidy`: what the compiler does not check.
+
+mod algorithms;
+mod documents;
+mod layers;
+mod sources;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::packages;
+
+/// Something that is not as ARCHITECTURE.md or CONTRIBUTING.md says.
+pub(crate) struct Complaint {
+    /// Crate, or file and perhaps line.
+    place: String,
+    message: String,
+}
+
+impl Complaint {
+    fn new(place: impl fmt::Display, message: impl Into<String>) -> Self {
+        Self { place: place.to_string(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+pub(crate) fn tidy() -> Result<()> {
+    let packages = packages()?;
+    let mut complaints = layers::check(&packages);
+    complaints.extend(sources::check(&packages)?);
+    complaints.extend(algorithms::check()?);
+    complaints.extend(documents::check()?);
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    match complaints.len() {
+        0 => println!("tidy"),
+        1 => bail!("1 complaint"),
+        n => bail!("{n} complaints"),
+    }
+    Ok(())
+}

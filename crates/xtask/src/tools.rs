@@ -1,0 +1,104 @@
+//! Programs that the chores need, and how to get them.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::command::text_of;
+
+/// A program that must answer.
+struct Tool {
+    name: &'static str,
+    /// What needs it.
+    purpose: &'static str,
+    /// A command that succeeds if it is there.
+    probe: &'static [&'static str],
+    /// Commands that install it, tried in turn.
+    install: &'static [&'static [&'static str]],
+    /// What to tell people if none of them works.
+    advice: &'static str,
+}
+
+const RUSTFMT: Tool = Tool {
+    name: "rustfmt",
+    purpose: "cargo fmt",
+    probe: &["cargo", "fmt", "--version"],
+    install: &[&["rustup", "component", "add", "rustfmt"]],
+    advice: "install it with Rust's other components, e.g. `rustup component add rustfmt`",
+};
+
+const CLIPPY: Tool = Tool {
+    name: "clippy",
+    purpose: "cargo clippy",
+    probe: &["cargo", "clippy", "--version"],
+    install: &[&["rustup", "component", "add", "clippy"]],
+    advice: "install it with Rust's other components, e.g. `rustup component add clippy`",
+};
+
+const C_COMPILER: Tool = Tool {
+    name: "a C compiler",
+    purpose: "zstd, which compresses tables",
+    probe: &["cc", "--version"],
+    install: &[&["apt-get", "install", "--yes", "gcc", "libc6-dev"], &["dnf", "install", "--assumeyes", "gcc"]],
+    advice: "install one, e.g. `sudo apt install gcc`, or `xcode-select --install` on macOS",
+};
+
+/// `cargo xtask setup`.
+pub(crate) fn setup() -> Result<()> {
+    RUSTFMT.require()?;
+    CLIPPY.require()?;
+    require_c_compiler()
+}
+
+/// What every build needs beside Rust. Where `cc` is not the name of the compiler, the build finds it.
+///
+/// # Errors
+/// Says how to get it.
+pub(crate) fn require_c_compiler() -> Result<()> {
+    if cfg!(unix) && std::env::var_os("CC").is_none() { C_COMPILER.require() } else { Ok(()) }
+}
+
+impl Tool {
+    /// Installs the program if it is not there.
+    fn require(&self) -> Result<()> {
+        if self.answers() {
+            return Ok(());
+        }
+        for install in self.install {
+            let mut command = command(install);
+            eprintln!("{} is missing ({} needs it); trying `{}`", self.name, self.purpose, text_of(&command));
+            // Not every system has every installer, and not everybody may use it.
+            if command.status().is_ok_and(|status| status.success()) && self.answers() {
+                return Ok(());
+            }
+        }
+        bail!("{} is missing ({} needs it): {}", self.name, self.purpose, self.advice)
+    }
+
+    fn answers(&self) -> bool {
+        command(self.probe).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_installed_is_named_with_advice() {
+        let tool = Tool {
+            name: "nothing",
+            purpose: "this test",
+            probe: &["selvedge-no-such-program"],
+            install: &[&["selvedge-no-such-installer"]],
+            advice: "there is none",
+        };
+        assert_eq!(tool.require().unwrap_err().to_string(), "nothing is missing (this test needs it): there is none");
+    }
+}
