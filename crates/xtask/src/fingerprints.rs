@@ -14,7 +14,7 @@ pub(crate) struct Options {
 
 /// Writes at most once, then compares in both profiles.
 pub(crate) fn fingerprints(options: &Options) -> Result<()> {
-    let test = ["test", "--package", "selvedge-sim", "--test", "fingerprints"];
+    let test = ["test", "--package", "selvedge-sim", "--test", "trust", "fingerprints"];
     if options.bless {
         run(cargo(test).env("BLESS", "1"))?;
     }

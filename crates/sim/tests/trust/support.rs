@@ -15,7 +15,7 @@ use selvedge_wire::Header;
 
 /// The four series of the IRN paper's basic comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Series {
+pub(crate) enum Series {
     Irn,
     IrnPfc,
     Roce,
@@ -23,9 +23,9 @@ pub enum Series {
 }
 
 impl Series {
-    pub const ALL: [Self; 4] = [Self::Irn, Self::IrnPfc, Self::Roce, Self::RocePfc];
+    pub(crate) const ALL: [Self; 4] = [Self::Irn, Self::IrnPfc, Self::Roce, Self::RocePfc];
 
-    pub fn pfc(self) -> bool {
+    pub(crate) fn pfc(self) -> bool {
         matches!(self, Self::IrnPfc | Self::RocePfc)
     }
     fn recovery(self) -> RecoveryConfig {
@@ -39,15 +39,15 @@ impl Series {
 /// One run to be: a [`SimConfig`] whose settings at "auto" are resolved when it runs, and flows
 /// written out. What differs from the defaults is changed in `config`.
 #[derive(Clone)]
-pub struct Scene {
-    pub config: SimConfig,
-    pub list: FlowList,
+pub(crate) struct Scene {
+    pub(crate) config: SimConfig,
+    pub(crate) list: FlowList,
     parallel: Parallel,
 }
 
 impl Scene {
     /// Nothing to carry yet; 1024-byte packets, buffers of twice the bandwidth-delay product.
-    pub fn new(graph: Graph, series: Series) -> Self {
+    pub(crate) fn new(graph: Graph, series: Series) -> Self {
         let mut switch = SwitchConfig::default();
         switch.pfc.enabled = series.pfc();
         let config = SimConfig {
@@ -70,19 +70,19 @@ impl Scene {
     }
     /// Changes the configuration.
     #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut SimConfig)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut SimConfig)) -> Self {
         change(&mut self.config);
         self
     }
     /// Every input with a buffer of this size; `None`: without limit.
     #[must_use]
-    pub fn buffer(self, per_port: Option<u64>) -> Self {
+    pub(crate) fn buffer(self, per_port: Option<u64>) -> Self {
         let per_port = per_port.map(Bytes::new).into();
         self.with(|config| config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port }))
     }
     /// Changes IRN's settings; nothing for go-back-N.
     #[must_use]
-    pub fn irn(self, change: impl FnOnce(&mut IrnConfig)) -> Self {
+    pub(crate) fn irn(self, change: impl FnOnce(&mut IrnConfig)) -> Self {
         self.with(|config| {
             if let RecoveryConfig::Irn(irn) = &mut config.transport.recovery {
                 change(irn);
@@ -91,7 +91,7 @@ impl Scene {
     }
     /// Changes go-back-N's settings; nothing for IRN.
     #[must_use]
-    pub fn roce(self, change: impl FnOnce(&mut GoBackNConfig)) -> Self {
+    pub(crate) fn roce(self, change: impl FnOnce(&mut GoBackNConfig)) -> Self {
         self.with(|config| {
             if let RecoveryConfig::GoBackN(roce) = &mut config.transport.recovery {
                 change(roce);
@@ -100,12 +100,12 @@ impl Scene {
     }
     /// Adds a flow.
     #[must_use]
-    pub fn flow(mut self, src: u32, dst: u32, size: u64, at: Duration) -> Self {
+    pub(crate) fn flow(mut self, src: u32, dst: u32, size: u64, at: Duration) -> Self {
         self.add(src, dst, size, Start::At(Instant::ZERO + at));
         self
     }
     /// Adds a flow and returns it for changes.
-    pub fn add(&mut self, src: u32, dst: u32, size: u64, start: Start) -> &mut ListedFlow {
+    pub(crate) fn add(&mut self, src: u32, dst: u32, size: u64, start: Start) -> &mut ListedFlow {
         self.list.flows.push(ListedFlow {
             id: self.list.flows.len() as u64,
             src: HostId(src),
@@ -118,18 +118,18 @@ impl Scene {
         self.list.flows.last_mut().expect("it was just added")
     }
     /// Adds a trigger and returns its number.
-    pub fn trigger(&mut self, kind: TriggerKind) -> u32 {
+    pub(crate) fn trigger(&mut self, kind: TriggerKind) -> u32 {
         self.list.triggers.push(kind);
         self.list.triggers.len() as u32 - 1
     }
     /// Spreads the run over threads and partitions.
     #[must_use]
-    pub fn parallel(mut self, threads: usize, partitions: usize) -> Self {
+    pub(crate) fn parallel(mut self, threads: usize, partitions: usize) -> Self {
         self.parallel = Parallel { threads, partitions };
         self
     }
     /// The configuration with every "auto" resolved.
-    pub fn resolved(&self) -> SimConfig {
+    pub(crate) fn resolved(&self) -> SimConfig {
         let mut config = self.config.clone();
         if !self.list.flows.is_empty() {
             config.workload.flows = Many::from(FlowFile { path: "list".into() });
@@ -162,42 +162,42 @@ impl Scene {
         config
     }
     /// Runs it, and checks what holds in every run.
-    pub fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         let outcome = self.run_unchecked();
         outcome.check(&self.resolved());
         outcome
     }
     /// Runs it, and all flows must finish.
-    pub fn finish(&self) -> Outcome {
+    pub(crate) fn finish(&self) -> Outcome {
         let outcome = self.run();
         assert_eq!(outcome.record.deadlock, None);
         assert_eq!(outcome.record.flows_finished, outcome.record.flows_started, "all flows finish");
         outcome
     }
     /// Runs it without the checks, some of which hold only where all classes are treated alike.
-    pub fn run_unchecked(&self) -> Outcome {
+    pub(crate) fn run_unchecked(&self) -> Outcome {
         let mut outcome = Outcome::default();
         outcome.record = self.run_with(&mut outcome);
         outcome
     }
     /// Runs it for another observer.
-    pub fn run_with(&self, observer: &mut dyn Observer) -> RunRecord {
+    pub(crate) fn run_with(&self, observer: &mut dyn Observer) -> RunRecord {
         let library = Lists(self.list.clone());
         run(&self.resolved(), &library, self.parallel, observer).expect("a configuration that can be built")
     }
     /// How long a data frame with this payload, or another frame, occupies a link of this rate.
-    pub fn data_time(&self, payload: u64, rate: Rate) -> Duration {
+    pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {
         rate.time_for(Bytes::new(payload) + self.config.nic.framing(&self.config.transport).overhead)
     }
 }
 
 /// What came of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// In the order in which they were reported.
-    pub flows: Vec<FlowRow>,
-    pub ports: Vec<PortRow>,
-    pub record: RunRecord,
+    pub(crate) flows: Vec<FlowRow>,
+    pub(crate) ports: Vec<PortRow>,
+    pub(crate) record: RunRecord,
 }
 
 impl Observer for Outcome {
@@ -211,15 +211,15 @@ impl Observer for Outcome {
 
 impl Outcome {
     /// The flow with this number in workload 0.
-    pub fn flow(&self, id: u64) -> &FlowRow {
+    pub(crate) fn flow(&self, id: u64) -> &FlowRow {
         self.flows.iter().find(|row| row.id == id).expect("every flow is reported")
     }
     /// When the flow with this number was received.
-    pub fn finish(&self, id: u64) -> Instant {
+    pub(crate) fn finish(&self, id: u64) -> Instant {
         self.flow(id).finish.expect("it finished")
     }
     /// How long the flow with this number took beyond its ideal time.
-    pub fn delay(&self, id: u64) -> Duration {
+    pub(crate) fn delay(&self, id: u64) -> Duration {
         let row = self.flow(id);
         row.fct().expect("it finished") - row.ideal
     }
@@ -296,7 +296,7 @@ impl Outcome {
 }
 
 /// How many were dropped for this reason.
-pub fn drops(drops: &Drops, reason: DropReason) -> u64 {
+pub(crate) fn drops(drops: &Drops, reason: DropReason) -> u64 {
     drops.by_reason[reason as usize]
 }
 
@@ -318,12 +318,12 @@ impl Library for Lists {
     }
 }
 
-pub fn link(gbps: u64, delay_ns: u64) -> LinkConfig {
+pub(crate) fn link(gbps: u64, delay_ns: u64) -> LinkConfig {
     LinkConfig { rate: Rate::from_gbps(gbps), delay: Duration::from_ns(delay_ns) }
 }
 
 /// Hosts "h0", "h1", ... with these links on one switch "s0".
-pub fn star(links: &[LinkConfig]) -> Graph {
+pub(crate) fn star(links: &[LinkConfig]) -> Graph {
     let mut graph = Graph::default();
     let switch = graph.add_switch("s0".into(), 0, 0);
     for (n, &link) in links.iter().enumerate() {
@@ -334,7 +334,7 @@ pub fn star(links: &[LinkConfig]) -> Graph {
 }
 
 /// Two hosts back to back.
-pub fn pair(link: LinkConfig) -> Graph {
+pub(crate) fn pair(link: LinkConfig) -> Graph {
     let mut graph = Graph::default();
     let [a, b]: [Node; 2] = [graph.add_host("h0".into(), 0).into(), graph.add_host("h1".into(), 1).into()];
     graph.connect(a, b, link);
@@ -342,4 +342,4 @@ pub fn pair(link: LinkConfig) -> Graph {
 }
 
 /// The smallest header: what a pause frame takes is this and the gap.
-pub const PAUSE_FRAME: Bytes = Header::MINIMUM_FRAME;
+pub(crate) const PAUSE_FRAME: Bytes = Header::MINIMUM_FRAME;

@@ -1,0 +1,100 @@
+//! Every host of a fat-tree sends to one other: the yardstick of packet-level simulators.
+
+use std::fmt;
+use std::str::FromStr;
+
+use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::topology::{FatTree, Graph, LinkConfig};
+use selvedge_sim::workload::{Cdf, FlowList, Many, Measure, Permutation, WorkloadConfig};
+use selvedge_sim::{ConfigError, Library, SimConfig};
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
+use selvedge_transport::recovery::irn::IrnConfig;
+use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+/// Which transport, over which fabric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Series {
+    /// Go-back-N with an acknowledgement per packet, over PFC; what htsim calls RoCE.
+    RocePfc,
+    /// IRN without PFC.
+    Irn,
+}
+
+impl FromStr for Series {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "roce+pfc" => Ok(Self::RocePfc),
+            "irn" => Ok(Self::Irn),
+            _ => Err(format!("found \"{text}\", expected \"roce+pfc\" or \"irn\"")),
+        }
+    }
+}
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RocePfc => "roce+pfc",
+            Self::Irn => "irn",
+        })
+    }
+}
+
+/// A permutation of flows of `size` on a fat-tree of `k`-port switches: 100 Gb/s, 1 us per link, 4096
+/// bytes per packet.
+pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConfig, ConfigError> {
+    let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
+    let nic = NicConfig { mtu: Bytes::new(4096), ..NicConfig::default() };
+    let frame = nic.mtu + nic.header;
+    // Six links there and back; buffers of twice that (IRN section 4.1).
+    let round_trip = delay * 12;
+    let bdp = rate.amount_in(round_trip);
+    let buffer = bdp * 2;
+
+    let pfc = matches!(series, Series::RocePfc);
+    let mut recovery: RecoveryConfig = match series {
+        Series::RocePfc => GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() }.into(),
+        Series::Irn => IrnConfig::default().into(),
+    };
+    let congested_rtt = round_trip + rate.time_for(buffer);
+    recovery.resolve(&Fabric { pfc, line_rate: rate, bdp, frame, congested_rtt });
+    let mut switch = SwitchConfig {
+        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer) }),
+        ..SwitchConfig::default()
+    };
+    switch.pfc.enabled = pfc;
+    switch.pfc.xon_gap = Setting::Value(frame * 2);
+    let flows = Permutation { size, repeat: 1, hosts: None, start: Duration::ZERO, jitter: Duration::ZERO };
+    Ok(SimConfig {
+        graph: FatTree { k, link: LinkConfig { rate, delay } }.build()?,
+        switch,
+        nic,
+        transport: TransportConfig { recovery, congestion: CongestionConfig::None(Default::default()) },
+        workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
+        measure: Measure::All,
+        loss: Vec::new(),
+        failures: Vec::new(),
+        seed: 1,
+        stop: Stop::default(),
+        sample: None,
+    })
+}
+
+/// A permutation needs no files.
+pub(crate) struct NoFiles;
+
+impl Library for NoFiles {
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        Err(ConfigError::new("", format!("no distribution \"{reference}\" here")))
+    }
+    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+        Err(ConfigError::new("", format!("no file \"{path}\" here")))
+    }
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        Err(ConfigError::new("", format!("no file \"{path}\" here")))
+    }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no file \"{path}\" here")))
+    }
+}
