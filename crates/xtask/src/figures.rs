@@ -8,7 +8,7 @@ use crate::product::{Profile, selvedge};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only try whether they run: short runs, as each scenario's [smoke] says
+    /// Only try whether they run: short runs, as the table "smoke" of each scenario says
     #[arg(long)]
     smoke: bool,
     /// Figures, or folders of figures

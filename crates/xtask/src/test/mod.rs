@@ -23,7 +23,7 @@ use transcript::{Shown, Transcript};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A skipped test is a failure (for CI); runs tests marked #[ignore] too
+    /// A skipped test is a failure (for CI); runs ignored tests too
     #[arg(long)]
     all: bool,
 }
