@@ -75,9 +75,8 @@ fn prepare(figure: &Path, args: &CheckArgs) -> Result<Prepared, Failure> {
 /// Runs a figure and holds its claims against the results.
 fn run(prepared: &Prepared, args: &CheckArgs) -> Result<Vec<ClaimVerdict>, Failure> {
     let Prepared { figure, plan, expectations } = prepared;
-    let place = args.out.clone().unwrap_or_else(|| {
-        std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id()))
-    });
+    let place =
+        args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id())));
     let target = place.join(name_of(figure));
     let marker = Marker::new(plan, VERSION, &command_line());
     let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), true)?;
@@ -98,8 +97,7 @@ fn find(path: &Path, figures: &mut Vec<PathBuf>) -> Result<(), Failure> {
         return Ok(());
     }
     let entries = fs::read_dir(path).map_err(|error| Failure::unreadable(path, &error))?;
-    let mut folders: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();
     folders.iter().try_for_each(|folder| find(folder, figures))
 }

@@ -62,20 +62,20 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
 
 /// The plan of what the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
-    let mut changes = Changes {
-        sets: input.sets.clone(),
-        series: input.series.clone(),
-        seeds: input.seeds.clone(),
-        smoke: false,
-    };
+    let mut changes =
+        Changes { sets: input.sets.clone(), series: input.series.clone(), seeds: input.seeds.clone(), smoke: false };
     let plan = match (&input.file, &input.topology, &input.flows) {
         (None, None, None) => Plan::built_in(&changes),
         (None, Some(topology), Some(flows)) => Plan::from_files(topology, flows, &changes),
         (None, Some(_), None) => {
-            return Err(Failure::input("--topology says where, not what: add --flows FILE, or a scenario with a workload"));
+            return Err(Failure::input(
+                "--topology says where, not what: add --flows FILE, or a scenario with a workload",
+            ));
         }
         (None, None, Some(_)) => {
-            return Err(Failure::input("--flows says what, not where: add --topology FILE, or a scenario with a topology"));
+            return Err(Failure::input(
+                "--flows says what, not where: add --topology FILE, or a scenario with a topology",
+            ));
         }
         (Some(file), topology, flows) => {
             // A file of the command line takes the place of what the scenario says.
@@ -125,11 +125,8 @@ fn threads(manner: &Manner) -> usize {
 
 /// "Does RDMA need a lossless fabric?" as a folder's name.
 fn slug(title: &str) -> String {
-    let words: Vec<String> = title
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words: Vec<String> =
+        title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     let mut slug = String::new();
     for word in words {
         if slug.len() + word.len() > 40 {

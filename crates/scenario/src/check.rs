@@ -92,7 +92,8 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         return Err(Finding::new("switch.pfc.classes", format!("{class} is not a traffic class: they are 0 to 7")));
     }
     if pfc.quanta < 2 {
-        let message = format!("{} quanta are too few: a pause is refreshed at half its time; give 2 to 65535", pfc.quanta);
+        let message =
+            format!("{} quanta are too few: a pause is refreshed at half its time; give 2 to 65535", pfc.quanta);
         return Err(Finding::new("switch.pfc.quanta", message));
     }
     if !pfc.enabled {
@@ -148,7 +149,10 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
 fn check_ecn(scenario: &Scenario) -> Result<(), Finding> {
     let ecn = &scenario.switch.ecn;
     if ecn.enabled && ecn.k_min > ecn.k_max {
-        let message = format!("marking would begin at {} and be certain from {} on; k-max must not be less", ecn.k_min, ecn.k_max);
+        let message = format!(
+            "marking would begin at {} and be certain from {} on; k-max must not be less",
+            ecn.k_min, ecn.k_max
+        );
         return Err(Finding::new("switch.ecn.k-max", message));
     }
     Ok(())

@@ -91,9 +91,10 @@ impl Draft {
             }
         };
         if wanted.is_empty() {
-            let place = chosen.map_or_else(|| self.document.place(&path("series")), |names| {
-                Place::Argument(format!("--series {names}"))
-            });
+            let place = chosen.map_or_else(
+                || self.document.place(&path("series")),
+                |names| Place::Argument(format!("--series {names}")),
+            );
             return Err(ScenarioError::new(place, "series", "no series to run; give at least one"));
         }
         let variants: Vec<Variant> =
@@ -130,8 +131,7 @@ impl Draft {
         }
         let mut edits = Vec::new();
         if let Some(preset) = &series.preset {
-            let preset =
-                Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
+            let preset = Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
             for (path, value) in preset.sets(&self.base) {
                 edits.push(Edit::new(&self.schema, path, value, place.clone())?);
             }

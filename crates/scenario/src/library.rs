@@ -201,7 +201,13 @@ impl FileLibrary {
             self.note(path, [Warning { line: 1, message }]);
         }
         graph.links = links()
-            .map(|link| Link { a: nodes[&link.a], b: nodes[&link.b], rate: link.rate, delay: link.delay, loss: link.loss })
+            .map(|link| Link {
+                a: nodes[&link.a],
+                b: nodes[&link.b],
+                rate: link.rate,
+                delay: link.delay,
+                loss: link.loss,
+            })
             .collect();
         graph.place_switches();
         graph

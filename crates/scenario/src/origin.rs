@@ -47,10 +47,16 @@ impl Plan {
             Some(matrix) => failures(&matrix, &graph, &flows).map_err(|message| wrong(&flows, message))?,
             None => Vec::new(),
         };
-        let stem = |path: &str| Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into());
+        let stem =
+            |path: &str| Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into());
         let scenario = Scenario {
             failures,
-            series: Some(DEFAULT_SERIES.iter().map(|preset| Series { preset: Some((*preset).to_owned()), ..Series::default() }).collect()),
+            series: Some(
+                DEFAULT_SERIES
+                    .iter()
+                    .map(|preset| Series { preset: Some((*preset).to_owned()), ..Series::default() })
+                    .collect(),
+            ),
             ..Scenario::new(
                 format!("{} on {}", stem(&flows), stem(&topology)),
                 Topology::File(TopologyFile { path: topology.clone() }),

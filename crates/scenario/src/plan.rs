@@ -97,12 +97,7 @@ impl Plan {
     }
 
     /// As [`Plan::from_text`], of a text that the user has not seen.
-    pub(crate) fn from_unseen(
-        name: &str,
-        text: &str,
-        folder: &Path,
-        changes: &Changes,
-    ) -> Result<Self, ScenarioError> {
+    pub(crate) fn from_unseen(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         Self::from_document(Document::parse(name, text)?.unseen(), folder, changes)
     }
 
@@ -193,8 +188,8 @@ impl Builder<'_> {
         let library = self.library.among(network.graph());
         let mut scenario = variant.scenario.clone();
         resolve(&mut scenario, &network);
-        for finding in check(&scenario, &network)
-            .map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
+        for finding in
+            check(&scenario, &network).map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
         {
             let warning = draft.error(&variant, &finding.key, finding.message).to_string();
             if !warnings.contains(&warning) {
@@ -202,7 +197,8 @@ impl Builder<'_> {
             }
         }
         let graph = network.graph();
-        LossPlan::new(graph, &scenario.loss, seeds[0], &library).map_err(|error| self.error(&variant, "loss", error))?;
+        LossPlan::new(graph, &scenario.loss, seeds[0], &library)
+            .map_err(|error| self.error(&variant, "loss", error))?;
         link_events(graph, &scenario.failures).map_err(|error| self.error(&variant, "failures", error))?;
         let env = BuildEnv {
             graph,
@@ -216,7 +212,8 @@ impl Builder<'_> {
         let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
         let extent = workload.extent().limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
-            let message = "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
+            let message =
+                "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
         absolute_paths(&mut scenario, &library);
@@ -237,9 +234,8 @@ impl Builder<'_> {
             return Ok(Arc::clone(network));
         }
         let graph = topology.build(&self.library).map_err(|error| self.error(variant, "topology", error))?;
-        let network = Network::new(graph).ok_or_else(|| {
-            self.draft.error(variant, "topology", "no host can reach another: connect at least two")
-        })?;
+        let network = Network::new(graph)
+            .ok_or_else(|| self.draft.error(variant, "topology", "no host can reach another: connect at least two"))?;
         let network = Arc::new(network);
         self.networks.push((topology.clone(), Arc::clone(&network)));
         Ok(network)

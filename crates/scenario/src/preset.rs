@@ -10,10 +10,8 @@ use toml::{Table, Value};
 use crate::document::unknown_name;
 
 /// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
-const RECOVERIES: &[(&str, &str, &str)] = &[
-    ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
-    ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
-];
+const RECOVERIES: &[(&str, &str, &str)] =
+    &[("irn", "irn", "selective retransmission, BDP-FC (IRN)"), ("roce", "go-back-n", "go-back-N, as in RoCE NICs")];
 
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
@@ -55,9 +53,11 @@ impl Preset {
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
-        let algorithms = [("transport.recovery", "recovery", Some(self.recovery))]
-            .into_iter()
-            .chain([("transport.congestion", "congestion", self.congestion)]);
+        let algorithms = [("transport.recovery", "recovery", Some(self.recovery))].into_iter().chain([(
+            "transport.congestion",
+            "congestion",
+            self.congestion,
+        )]);
         for (path, role, algorithm) in algorithms {
             let Some(algorithm) = algorithm else { continue };
             let chosen = base.get("transport").and_then(|transport| transport.get(role));

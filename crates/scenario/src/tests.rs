@@ -145,7 +145,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[[loss]]\nlink = 'core99'\nmodel.random.rate = 0.1\n"),
         with("[[failures]]\nlink = 'core0'\nat = '1ms'\nuntil = '1us'\n"),
         with("[measure]\nmiddle = 0\n"),
-        with("sample = '0us'\n").replace("sample = '0us'\n", ""). replacen("stop", "sample = '0us'\nstop", 1),
+        with("sample = '0us'\n").replace("sample = '0us'\n", "").replacen("stop", "sample = '0us'\nstop", 1),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
@@ -180,8 +180,8 @@ fn the_default_case_resolves_to_the_papers_numbers() {
         assert_eq!(network.bdp(), Bytes::from_kb(120));
         let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else { panic!("input-queued") };
         assert_eq!(buffer.per_port, Setting::Value(Bytes::from_kb(240)));
-        // 20 KB of link, two frames of 1106 B, a pause frame of 84 B.
-        assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 2 * 1_106 + 84)));
+        // 20 KB of link, three frames of 1106 B, a pause frame of 84 B.
+        assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 3 * 1_106 + 84)));
         assert_eq!(series.scenario.switch.pfc.xon_gap, Setting::Value(Bytes::new(2 * 1_106)));
         assert_eq!(series.flows, Some(12_500));
     }

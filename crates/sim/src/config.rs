@@ -75,7 +75,7 @@ pub struct PfcConfig {
     /// Whether switches pause their peers instead of dropping.
     pub enabled: bool,
     /// Room kept free per input for what arrives after X-OFF. "auto": the link's bandwidth-delay
-    /// product plus what is under way when the pause takes effect (two frames and the pause frame);
+    /// product plus what else may come before the pause takes effect (three frames, the pause frame);
     /// the IRN paper counts the product alone. "off": none.
     pub headroom: Setting<Bytes>,
     /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
@@ -103,13 +103,13 @@ impl Default for PfcConfig {
 impl PfcConfig {
     /// Headroom of an input whose link has this rate and delay: what is set, or what "auto" means.
     ///
-    /// After an input has crossed its threshold, the pause frame may wait for one frame that is being
-    /// sent, takes its own time and the link's delay; its peer may have just begun a frame; and what
-    /// fills the link then still arrives.
+    /// The frame that crosses the threshold lies beyond it but for a byte. Then the pause frame may wait
+    /// for one frame that is being sent, takes its own time and the link's delay; its peer may have
+    /// just begun a frame; and what fills the link then still arrives.
     pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
         let auto = || {
             let frame = nic.mtu + nic.header + nic.gap;
-            Some(rate.amount_in(delay * 2) + frame * 2 + Header::MINIMUM_FRAME + nic.gap)
+            Some(rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap)
         };
         self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
     }

@@ -192,8 +192,9 @@ impl ResultsFolder {
         }
         let marker = self.partial.join(MARKER);
         fs::remove_file(&marker).map_err(|error| StudyError::io(&marker, "remove it", &error))?;
-        fs::rename(&self.partial, &self.target)
-            .map_err(|error| StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error))?;
+        fs::rename(&self.partial, &self.target).map_err(|error| {
+            StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error)
+        })?;
         if replaced {
             fs::remove_dir_all(&old).map_err(|error| StudyError::io(&old, "remove it", &error))?;
         }

@@ -46,7 +46,7 @@ impl FlowRow {
     }
 }
 
-/// What one port did during one sampling interval.
+/// What one port did during one sampling interval. The last interval of a run may be shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRow {
     /// End of the interval.
@@ -237,8 +237,10 @@ pub struct RunRecord {
     pub acks_sent: u64,
     /// See `acks_sent`.
     pub acks_delivered: u64,
-    /// Pause and resume frames put on the wire.
+    /// Pause and resume frames put on the wire, and delivered.
     pub pause_frames: u64,
+    /// See `pause_frames`.
+    pub pauses_delivered: u64,
     /// Data packets that were dropped.
     pub data_drops: Drops,
     /// Acknowledgements that were dropped.

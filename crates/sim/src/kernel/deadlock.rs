@@ -5,7 +5,7 @@
 //! that leads back to the first port, and none of the ports on the way has sent anything since the
 //! last look, nothing will ever move again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use selvedge_telemetry::{Deadlock, PausedHop};
@@ -46,12 +46,18 @@ impl Watch {
         self.next
     }
 
-    pub(crate) fn check<P: Deref<Target = Partition>>(&mut self, now: Instant, partitions: &[P]) -> Option<Verdict> {
+    /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help.
+    pub(crate) fn check<P: Deref<Target = Partition>>(
+        &mut self,
+        now: Instant,
+        partitions: &[P],
+        hopeful: bool,
+    ) -> Option<Verdict> {
         self.next = now + INTERVAL;
         let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
-        if goodput != self.goodput || !waiting {
+        if goodput != self.goodput || !waiting || hopeful {
             self.goodput = goodput;
             self.since = now;
         }
@@ -65,7 +71,9 @@ impl Watch {
     /// A cycle of ports that wait for each other and have not moved since the last look.
     fn find_cycle<P: Deref<Target = Partition>>(&mut self, partitions: &[P]) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
-        let mut stuck = BTreeMap::new();
+        // By place, and by port: the search must not depend on how the fabric is cut.
+        let mut stuck = BTreeSet::new();
+        let mut starts = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
                 // What waits and may not leave.
@@ -77,19 +85,20 @@ impl Watch {
                 let sent = port.frames - partition.extras[at].pause_frames;
                 frames.insert(id, sent);
                 if self.frames.get(&id) == Some(&sent) {
-                    stuck.insert((index, at), ());
+                    stuck.insert((index, at));
+                    starts.insert(id, (index, at));
                 }
             }
         }
         self.frames = frames;
         // Depth-first search; a place is left for good once nothing beyond it leads to a cycle.
-        let mut left: BTreeMap<Place, ()> = BTreeMap::new();
-        for &start in stuck.keys() {
+        let mut left: BTreeSet<Place> = BTreeSet::new();
+        for &start in starts.values() {
             let mut path: Vec<(Place, Vec<Place>)> = vec![(start, waits_for(start, partitions))];
             while let Some((place, options)) = path.last_mut() {
                 let place = *place;
                 match options.pop() {
-                    Some(next) if !stuck.contains_key(&next) || left.contains_key(&next) => {}
+                    Some(next) if !stuck.contains(&next) || left.contains(&next) => {}
                     Some(next) => {
                         if let Some(begin) = path.iter().position(|(on_path, _)| *on_path == next) {
                             return Some(path[begin..].iter().map(|(place, _)| describe(*place, partitions)).collect());
@@ -97,7 +106,7 @@ impl Watch {
                         path.push((next, waits_for(next, partitions)));
                     }
                     None => {
-                        left.insert(place, ());
+                        left.insert(place);
                         path.pop();
                     }
                 }

@@ -365,7 +365,7 @@ impl Partition {
 
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
-        self.next_arrival.is_some() || !self.later.is_empty()
+        !self.closing && (self.next_arrival.is_some() || !self.later.is_empty())
     }
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
@@ -382,7 +382,7 @@ impl Partition {
             if port.paused != 0 {
                 extra.paused_total += self.now.since(extra.paused_since);
             }
-            port.paused = u8::MAX;
+            port.paused = Egress::DOWN;
             self.flush(at);
         } else {
             port.paused = 0;
@@ -434,6 +434,7 @@ impl Partition {
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];
+        record.pauses_delivered += self.tally.delivered[2];
         record.ecn_marks += self.tally.ecn_marks;
         let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {

@@ -194,12 +194,13 @@ impl<'a> Run<'a> {
         }
         loop {
             let next = self.partitions.iter().filter_map(|partition| lock(partition).schedule.next_time()).min();
-            let begin = match next {
-                Some(time) if !self.is_done() => Instant::from_ps(time),
-                _ => return None,
-            };
-            // What is due before anything else happens.
             let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
+            // Where everything waits for a link to come back, that happens next.
+            let begin = next.map_or(change_at, Instant::from_ps);
+            if begin == Instant::NEVER || self.is_done() {
+                return None;
+            }
+            // What is due before anything else happens.
             let check_at = self.watch.next_check();
             let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
             if due > begin {
@@ -219,7 +220,7 @@ impl<'a> Run<'a> {
             }
             if due == check_at {
                 let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
-                if let Some(verdict) = self.watch.check(self.now, &partitions) {
+                if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty()) {
                     self.record.deadlock = verdict.deadlock;
                     return None;
                 }
@@ -285,6 +286,10 @@ impl<'a> Run<'a> {
     /// Reports what is left and adds everything up.
     fn finish(mut self) -> RunRecord {
         self.report_flows();
+        // What is left of the last interval.
+        if self.sample.is_some_and(|interval| self.now + interval > self.next_sample) {
+            self.sample_ports();
+        }
         let mut record = std::mem::take(&mut self.record);
         record.end = self.now;
         for partition in self.partitions {

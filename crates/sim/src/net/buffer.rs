@@ -19,8 +19,9 @@ impl Partition {
         }
         let port = &mut self.ingress[at];
         port.peak = port.peak.max(port.buffered + port.in_headroom);
-        if lossless && port.pausing & (1 << class) == 0 && self.is_full(switch, at) {
-            self.ingress[at].pausing |= 1 << class;
+        if lossless && port.pausing == 0 && self.is_full(switch, at) {
+            // All of them share the input's headroom, which has room for one round trip.
+            self.ingress[at].pausing = self.fabric.lossless;
             self.note_pause_due(at);
             self.kick(at);
         }

@@ -161,14 +161,20 @@ impl Partition {
     /// Begins every flow whose time has come, and asks for the next.
     pub(crate) fn on_flow_start(&mut self) {
         self.events -= 1; // counted per flow, so that partitions do not change the sum
+        if self.closing {
+            self.next_arrival = None;
+        }
         while let Some(spec) = self.next_arrival.filter(|spec| spec.start <= self.now) {
             if let Some(host) = self.local_host(spec.src) {
                 self.events += 1;
                 self.start_flow(host, spec);
             }
             self.next_arrival = self.workload.stream.next_flow();
+            // Once per time at which flows come, not per event: other flows have events too.
+            if self.next_arrival.is_some_and(|next| next.start > self.now) {
+                self.schedule_next_arrival();
+            }
         }
-        self.schedule_next_arrival();
         while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= self.now) {
             let spec = first.remove();
             if let Some(host) = self.local_host(spec.src).filter(|_| !self.closing) {

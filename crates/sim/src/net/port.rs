@@ -26,7 +26,7 @@ pub(crate) struct Egress {
     pub(crate) peer_partition: u16,
     /// Bit per class: packets of it wait to leave.
     pub(crate) waiting: u8,
-    /// Bit per class: the peer has paused it. All ones while the link is down.
+    /// Bit per class: the peer has paused it. [`Egress::DOWN`] while the link is down.
     pub(crate) paused: u8,
     /// Whether a `PORT_FREE` event is pending.
     pub(crate) free_pending: bool,
@@ -115,6 +115,9 @@ pub(crate) struct Sampled {
 }
 
 impl Egress {
+    /// What `paused` is while the link is down; no peer pauses that many classes.
+    pub(crate) const DOWN: u8 = u8::MAX;
+
     pub(crate) fn new(delay: Duration, is_host: bool, owner: u32, rate: Rate) -> Self {
         Self {
             busy_until: Instant::ZERO,

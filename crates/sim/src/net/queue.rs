@@ -36,7 +36,8 @@ impl Queue {
 
     /// The packets in it, first to last.
     pub(crate) fn packets<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = Slot> + use<'a> {
-        std::iter::successors(Some(self.head), |&slot| Some(pool.get(slot).next)).take_while(|&slot| slot != NONE)
+        let some = |slot| (slot != NONE).then_some(slot);
+        std::iter::successors(some(self.head), move |&slot| some(pool.get(slot).next))
     }
 }
 

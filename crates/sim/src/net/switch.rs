@@ -6,6 +6,7 @@ use selvedge_wire::Ecn;
 
 use super::marking::marks;
 use super::pool::Slot;
+use super::port::Egress;
 use crate::kernel::partition::Partition;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
@@ -66,6 +67,10 @@ impl Partition {
         if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
             self.transmit(out, slot);
             return;
+        }
+        // A host that is cut off: to wait for it would stop the others.
+        if port.paused == Egress::DOWN {
+            return self.drop_packet(at, slot, DropReason::LinkDown);
         }
         if let Err(reason) = self.admit(switch, at, out, frame, class) {
             return self.drop_packet(at, slot, reason);

@@ -1,0 +1,206 @@
+//! The same scenario and seed give the same results to the bit: on any number of threads and
+//! partitions, in debug and release builds, this year and next.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use selvedge_sim::SimConfig;
+use selvedge_sim::config::{BufferConfig, SharedBuffer};
+use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
+use selvedge_sim::workload::{
+    AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Pairs, Permutation, Poisson, Senders, Sizes,
+};
+use selvedge_units::{Bytes, Chance, Duration};
+
+use crate::support::{Outcome, Scene, Series, link};
+
+fn fat_tree(k: u32) -> Graph {
+    FatTree { k, link: link(40, 2_000) }.build().unwrap()
+}
+
+fn leaf_spine() -> Graph {
+    let (host_link, spine_link) = (link(25, 600), link(100, 1_300));
+    LeafSpine { leaves: 6, spines: 3, hosts_per_leaf: 5, host_link, spine_link, parallel_links: 2 }.build().unwrap()
+}
+
+fn chain() -> Graph {
+    let (host_link, switch_link) = (link(7, 900), link(10, 1_100));
+    Chain { switches: 5, hosts_per_end: 2, hosts_per_inner: 1, host_link, switch_link }.build().unwrap()
+}
+
+fn poisson(config: &mut SimConfig) {
+    config.workload.poisson = Many::from(Poisson {
+        load: Fraction::new(0.5).unwrap(),
+        sizes: Sizes::Uniform([Bytes::new(1), Bytes::new(60_000)]),
+        hosts: None,
+        pairs: Pairs::Uniform,
+        flows: Some(300),
+        start: Duration::ZERO,
+        until: None,
+    });
+}
+
+fn incast(config: &mut SimConfig) {
+    config.workload.incast = Many::from(Incast {
+        size: Bytes::new(600_000),
+        senders: Senders::Count(8),
+        receiver: None,
+        start: Duration::from_us(10),
+        stagger: Duration::from_ns(100),
+        jitter: Duration::from_us(1),
+        repeat: 4,
+        interval: Some(Duration::from_us(60)),
+    });
+}
+
+fn triggered_incast(config: &mut SimConfig) {
+    incast(config);
+    config.workload.incast.0[0].interval = None;
+}
+
+fn permutation(config: &mut SimConfig) {
+    let (hosts, start, jitter) = (None, Duration::ZERO, Duration::ZERO);
+    config.workload.permutation =
+        Many::from(Permutation { size: Bytes::new(100_000), repeat: 2, hosts, start, jitter });
+}
+
+fn all_to_all(config: &mut SimConfig) {
+    let (hosts, start, jitter) = (None, Duration::ZERO, Duration::from_us(2));
+    config.workload.all_to_all =
+        Many::from(AllToAll { size: Bytes::new(5_000), outstanding: Some(2), hosts, start, jitter });
+}
+
+fn closed_loop(config: &mut SimConfig) {
+    config.workload.closed_loop = Many::from(ClosedLoopConfig {
+        clients: None,
+        servers: None,
+        outstanding: 2,
+        sizes: Sizes::Uniform([Bytes::new(100), Bytes::new(30_000)]),
+        flows_per_client: Some(8),
+        think: Duration::from_us(3),
+        start: Duration::ZERO,
+        jitter: Duration::from_us(5),
+    });
+}
+
+fn loss(config: &mut SimConfig) {
+    let (direction, packets) = (Direction::Both, Affected::All);
+    let random = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 100) });
+    let bursty = LossModel::Bursty(Bursty { mean_burst: 3.0, rate: Chance::ratio(1, 200) });
+    for (link, model) in [("all", random), ("host-links", bursty)] {
+        config.loss.push(LossConfig { link: link.parse().unwrap(), direction, packets, model });
+    }
+}
+
+fn failures(config: &mut SimConfig) {
+    let us = Duration::from_us;
+    for (link, at, until) in [("pod0-edge0 - pod0-agg1", us(40), Some(us(90))), ("core1", us(70), None)] {
+        config.failures.push(LinkFailure { link: link.parse().unwrap(), at, until });
+    }
+}
+
+fn ecn(config: &mut SimConfig) {
+    config.switch.ecn.enabled = true;
+    config.switch.ecn.p_max = Chance::ratio(1, 2);
+}
+
+fn shared(config: &mut SimConfig) {
+    let shared = SharedBuffer { total: Bytes::new(600_000), ..SharedBuffer::default() };
+    config.switch.buffer = BufferConfig::SharedBuffer(shared);
+}
+
+fn classes(config: &mut SimConfig) {
+    config.nic.ack_class = 6;
+}
+
+fn samples(config: &mut SimConfig) {
+    config.sample = Some(Duration::from_us(7));
+}
+
+fn stopped(config: &mut SimConfig) {
+    config.stop.time = Some(Duration::from_us(101));
+}
+
+fn stopped_by_flows(config: &mut SimConfig) {
+    config.stop.flows = Some(150);
+}
+
+type Change = fn(&mut SimConfig);
+
+/// Everything that the fabric can do, in a few scenarios.
+fn scenarios() -> Vec<(&'static str, Scene)> {
+    let scenarios: Vec<(&str, Graph, Series, &[Change])> = vec![
+        ("irn-poisson", fat_tree(4), Series::Irn, &[poisson, samples]),
+        ("irn-pfc-poisson", fat_tree(4), Series::IrnPfc, &[poisson, ecn]),
+        ("roce-poisson", fat_tree(4), Series::Roce, &[poisson]),
+        ("roce-pfc-poisson", fat_tree(4), Series::RocePfc, &[poisson, samples]),
+        ("irn-incast-loss", fat_tree(4), Series::Irn, &[incast, loss]),
+        ("irn-failures", fat_tree(4), Series::Irn, &[poisson, failures, samples]),
+        ("roce-loss-failures", fat_tree(4), Series::Roce, &[poisson, loss, failures]),
+        ("roce-pfc-failures", fat_tree(4), Series::RocePfc, &[poisson, incast, failures]),
+        ("roce-pfc-incast", fat_tree(6), Series::RocePfc, &[incast, samples]),
+        ("irn-closed-loop", fat_tree(4), Series::Irn, &[closed_loop, loss]),
+        ("roce-pfc-closed-loop", fat_tree(4), Series::RocePfc, &[closed_loop, poisson]),
+        ("irn-triggers", fat_tree(4), Series::Irn, &[triggered_incast]),
+        ("irn-pfc-shared", leaf_spine(), Series::IrnPfc, &[poisson, incast, shared, ecn]),
+        ("irn-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared]),
+        ("roce-pfc-shared-loss", leaf_spine(), Series::RocePfc, &[permutation, shared, loss]),
+        ("irn-all-to-all", leaf_spine(), Series::Irn, &[all_to_all, classes]),
+        ("roce-pfc-odd-rates", chain(), Series::RocePfc, &[all_to_all, classes, samples]),
+        ("irn-odd-rates", chain(), Series::Irn, &[permutation, loss, stopped_by_flows]),
+        ("roce-pfc-stopped", fat_tree(4), Series::RocePfc, &[poisson, permutation, stopped]),
+        ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
+    ];
+    let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {
+        (name, changes.iter().fold(Scene::new(graph, series), |scene, change| scene.with(change)))
+    };
+    scenarios.into_iter().map(scene).collect()
+}
+
+/// What must be equal: all but the time that the run took.
+fn essence(mut outcome: Outcome) -> Outcome {
+    (outcome.record.cpu_s, outcome.record.wall_s) = (0.0, 0.0);
+    outcome
+}
+
+#[test]
+fn threads_and_partitions_change_nothing() {
+    for (name, scene) in scenarios() {
+        let alone = essence(scene.run());
+        for (threads, partitions) in [(1, 2), (2, 2), (1, 4), (2, 4), (2, 8), (1, 1_000), (2, 1_000)] {
+            let outcome = essence(scene.clone().parallel(threads, partitions).run());
+            let same = outcome == alone;
+            assert_eq!(outcome.record.fingerprint, alone.record.fingerprint, "{name}: {threads} x {partitions}");
+            assert!(same, "{name}: {threads} threads, {partitions} partitions");
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    for (name, scene) in scenarios() {
+        let other = scene.clone().with(|config| config.seed = 2);
+        assert_ne!(scene.run().record.fingerprint, other.run().record.fingerprint, "{name}");
+    }
+}
+
+/// Run with `BLESS=1` to write the table anew, and say in the commit why it changed.
+#[test]
+fn fingerprints_are_those_on_record() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.toml");
+    let found: BTreeMap<String, String> = scenarios()
+        .into_iter()
+        .map(|(name, scene)| (name.to_owned(), format!("{:016x}", scene.run().record.fingerprint)))
+        .collect();
+    if std::env::var_os("BLESS").is_some() {
+        let mut text = String::from(
+            "# Fingerprints of the scenarios in tests/trust/determinism.rs. BLESS=1 cargo test writes them.\n",
+        );
+        found.iter().for_each(|(name, hash)| writeln!(text, "{name} = \"{hash}\"").expect("a string takes it"));
+        std::fs::write(path, text).expect("the table can be written");
+    }
+    let text = std::fs::read_to_string(path).expect("the table is there: BLESS=1 makes it");
+    let recorded: BTreeMap<String, String> = toml::from_str(&text).expect("a table of strings");
+    assert_eq!(found, recorded);
+}

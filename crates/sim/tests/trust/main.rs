@@ -1,0 +1,15 @@
+//! Reasons to trust the fabric: closed forms, conservation, and what must never happen.
+//!
+//! Every run of a [`support::Scene`] is also checked for what holds in all runs
+//! ([`support::Outcome`]): conservation of packets and bytes, and buffers within their limits.
+
+mod closed_forms;
+mod conservation;
+mod deadlock;
+mod determinism;
+mod loss;
+mod memory;
+mod pfc;
+mod queueing;
+mod support;
+mod workloads;

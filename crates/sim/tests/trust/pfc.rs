@@ -1,0 +1,294 @@
+//! Priority flow control: nothing is dropped, nothing stops for ever, and what it costs.
+
+use selvedge_sim::config::{BufferConfig, SharedBuffer};
+use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::{Chain, FatTree, Graph};
+use selvedge_sim::{SimConfig, port_infos};
+use selvedge_telemetry::{DropReason, PortKind};
+use selvedge_transport::recovery::go_back_n::Acks;
+use selvedge_transport::recovery::irn::Timeouts;
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+
+use crate::support::{Outcome, PAUSE_FRAME, Scene, Series, drops, link, star};
+
+fn fat_tree() -> Graph {
+    FatTree { k: 4, link: link(40, 2_000) }.build().unwrap()
+}
+
+/// Fifteen hosts send to the sixteenth.
+fn incast(series: Series, size: u64) -> Scene {
+    (1..16).fold(Scene::new(fat_tree(), series), |scene, host| scene.flow(host, 0, size, Duration::ZERO))
+}
+
+fn shared(total: u64) -> impl FnOnce(&mut SimConfig) {
+    move |config| {
+        let shared = SharedBuffer { total: Bytes::new(total), ..SharedBuffer::default() };
+        config.switch.buffer = BufferConfig::SharedBuffer(shared);
+    }
+}
+
+/// Drops of data in switches. Copies that a timeout sent in vain and that come after the queue pair has
+/// been closed are none.
+fn data_drops(outcome: &Outcome) -> u64 {
+    outcome.record.data_drops.total() - drops(&outcome.record.data_drops, DropReason::UnknownQp)
+}
+
+#[test]
+fn a_heavy_incast_loses_nothing() {
+    for series in [Series::IrnPfc, Series::RocePfc] {
+        for buffers in ["own", "tight", "shared"] {
+            let mut scene = incast(series, 1_000_000);
+            scene = match buffers {
+                "own" => scene,
+                "tight" => scene.buffer(Some(28_000)),
+                _ => scene.with(shared(400_000)),
+            };
+            let outcome = scene.finish();
+            assert_eq!(data_drops(&outcome), 0, "{series:?}, {buffers} buffers");
+            assert_eq!(outcome.record.retransmissions, 0);
+            // IRN's cap alone keeps 15 flows within 240 KB per input, if buffers are no smaller.
+            if series == Series::RocePfc || buffers == "tight" {
+                assert!(outcome.record.pause_frames > 0, "{series:?}, {buffers} buffers");
+            }
+        }
+    }
+}
+
+#[test]
+fn pauses_spread_upstream_to_the_hosts_and_their_time_is_counted() {
+    let outcome = incast(Series::RocePfc, 1_000_000).finish();
+    let infos = port_infos(&fat_tree());
+    let paused = |wanted: PortKind| {
+        let ports = outcome.record.ports.iter().zip(&infos).filter(|(_, info)| info.kind == wanted);
+        ports.filter(|(port, _)| !port.paused.is_zero()).count()
+    };
+    assert!(paused(PortKind::Host) > 10, "hosts are paused: {}", paused(PortKind::Host));
+    for tier in 0..3 {
+        assert!(paused(PortKind::Switch { tier }) > 0, "switches of tier {tier} are paused");
+    }
+    for (port, info) in outcome.record.ports.iter().zip(&infos) {
+        let peer = &outcome.record.ports[info.peer_id.index()];
+        assert_eq!(port.paused.is_zero(), peer.pauses_sent == 0, "who is paused was told so: {}", info.node);
+    }
+    // A host sends or is told not to, until its last packet waits in the fabric.
+    for host in 1..16 {
+        let port = &outcome.record.ports[host];
+        let busy = Rate::from_gbps(40).time_for(Bytes::new(port.bytes.get() + port.frames * 20));
+        let row = outcome.flows.iter().find(|row| row.src.index() == host).unwrap();
+        let share = (port.paused + busy).as_ps() as f64 / row.fct().unwrap().as_ps() as f64;
+        assert!((0.2..1.0).contains(&share), "{share} at host {host}");
+    }
+}
+
+/// A host sends through a port that hardly drains, while another keeps its reverse direction busy with
+/// full frames, so that pause frames wait as long as they can.
+fn blocked(delay_ns: u64, phase_ns: u64) -> Scene {
+    let graph = star(&[link(40, delay_ns), link(1, delay_ns), link(40, delay_ns)]);
+    Scene::new(graph, Series::RocePfc).flow(0, 1, 80 * 1_024, Duration::ZERO).flow(
+        2,
+        0,
+        80 * 1_024,
+        Duration::from_ns(phase_ns),
+    )
+}
+
+#[test]
+fn headroom_is_enough_whatever_the_phase() {
+    // Thresholds at every place within a frame, delays and the other direction at every place within a
+    // frame's time.
+    let mut least_room = u64::MAX;
+    for (delay, phase) in
+        (1_000..1_120).step_by(10).flat_map(|delay| (0..220).step_by(20).map(move |phase| (delay, phase)))
+    {
+        for buffer in (40_000..41_100).step_by(109) {
+            let outcome = blocked(delay, phase).buffer(Some(buffer)).finish();
+            assert_eq!(data_drops(&outcome), 0, "delay {delay} ns, phase {phase} ns, buffer {buffer}");
+            let peak = outcome.record.ports.iter().map(|port| port.ingress_peak.get()).max().unwrap();
+            least_room = least_room.min(buffer - peak);
+        }
+    }
+    assert!(least_room < 1_086, "the worst case was met, to less than a frame: {least_room}");
+}
+
+#[test]
+fn headroom_of_a_shared_buffer_is_enough_whatever_the_phase() {
+    for (delay, phase) in
+        (1_000..1_120).step_by(20).flat_map(|delay| (0..220).step_by(20).map(move |phase| (delay, phase)))
+    {
+        for total in (100_000..117_400).step_by(1_609) {
+            let outcome = blocked(delay, phase).with(shared(total)).finish();
+            assert_eq!(data_drops(&outcome), 0, "delay {delay} ns, phase {phase} ns, buffer {total}");
+            assert!(outcome.record.pause_frames > 0);
+        }
+    }
+}
+
+#[test]
+fn too_little_headroom_drops_for_real_and_says_so() {
+    for (shared_buffer, series) in [(false, Series::IrnPfc), (true, Series::IrnPfc), (false, Series::RocePfc)] {
+        let mut scene = incast(series, 500_000).irn(|irn| irn.bdp_cap = Setting::Value(500));
+        // Loss without timeouts would be final.
+        scene = scene.irn(|irn| irn.timeouts = Timeouts::On);
+        scene = scene.roce(|roce| {
+            roce.acks = Acks::PerPacket;
+            roce.rto = Setting::Value(Duration::from_us(320));
+        });
+        if shared_buffer {
+            scene = scene.with(shared(400_000));
+        }
+        let outcome = scene.with(|config| config.switch.pfc.headroom = Setting::Value(Bytes::new(3_000))).finish();
+        let dropped = drops(&outcome.record.data_drops, DropReason::HeadroomFull);
+        assert!(dropped > 0, "{series:?}, shared: {shared_buffer}");
+        assert_eq!(dropped, data_drops(&outcome), "for no other reason");
+    }
+}
+
+#[test]
+fn only_listed_classes_are_lossless() {
+    for (listed, lossless) in [(vec![3], true), (vec![0, 1, 2, 4, 5, 6, 7], false), (vec![], false)] {
+        let scene = incast(Series::Irn, 500_000).irn(|irn| irn.bdp_cap = Setting::Value(500)).with(|config| {
+            config.switch.pfc.enabled = true;
+            config.switch.pfc.classes = listed;
+        });
+        let scene = scene.irn(|irn| irn.timeouts = Timeouts::On);
+        let outcome = scene.run_unchecked();
+        assert_eq!(outcome.record.flows_finished, 15);
+        assert_eq!(data_drops(&outcome) == 0, lossless);
+        assert_eq!(outcome.record.pause_frames > 0, lossless);
+    }
+}
+
+#[test]
+fn acknowledgements_in_a_higher_class_pass_paused_data() {
+    // Everybody sends to everybody's neighbour and into the incast, so that ACKs meet paused data.
+    let crossing = |ack_class| {
+        let mut scene = incast(Series::IrnPfc, 300_000).buffer(Some(60_000));
+        for host in 0..15 {
+            scene = scene.flow(host, host + 1, 300_000, Duration::ZERO);
+        }
+        scene.with(|config| config.nic.ack_class = ack_class).finish()
+    };
+    let (same, higher, lower) = (crossing(3), crossing(5), crossing(0));
+    for outcome in [&same, &higher, &lower] {
+        assert_eq!(outcome.record.data_drops, Default::default());
+        assert_eq!(outcome.record.ack_drops, Default::default());
+        assert!(outcome.record.pause_frames > 0);
+    }
+    let mean = |outcome: &Outcome| outcome.flows.iter().map(|row| row.slowdown().unwrap()).sum::<f64>();
+    assert!(mean(&higher) < mean(&lower), "ACKs that need not wait open windows sooner");
+    assert_ne!(same.record.fingerprint, higher.record.fingerprint);
+}
+
+#[test]
+fn a_pause_frame_takes_its_time_on_the_wire() {
+    // Two hosts fill a third's link, while the third sends to a host of its own: the pause frames that
+    // the switch sends to h0 and h1 share the wire with what h2 sends them, packet by packet.
+    let scene = |buffer| {
+        Scene::new(star(&[link(40, 1_000); 4]), Series::RocePfc)
+            .buffer(buffer)
+            .flow(0, 2, 400 * 1_024, Duration::ZERO)
+            .flow(1, 2, 400 * 1_024, Duration::ZERO)
+            .flow(3, 0, 800 * 1_024, Duration::ZERO)
+            .finish()
+    };
+    let (with, without) = (scene(Some(60_000)), scene(None));
+    assert_eq!(without.delay(2), Duration::ZERO);
+    // The switch's port to h0 carried all of the flow from h3, and every pause frame to h0 in between.
+    let frame = Rate::from_gbps(40).time_for(PAUSE_FRAME + Bytes::new(20));
+    let port_to_h0 = &with.record.ports[4];
+    let pauses = port_to_h0.frames - 800;
+    assert!(pauses > 4, "{pauses}");
+    let delay = with.delay(2);
+    assert_eq!(delay.as_ps() % frame.as_ps(), 0, "whole pause frames: {delay}");
+    assert!((1..=pauses).contains(&(delay.as_ps() / frame.as_ps())), "{delay} for {pauses} pause frames");
+}
+
+/// A fast host behind a slow one's link, so that the switch pauses it again and again.
+fn throttled(quanta: u16, loss: Option<LossModel>) -> Outcome {
+    let scene = Scene::new(star(&[link(100, 1_000), link(10, 1_000)]), Series::RocePfc)
+        .buffer(Some(60_000))
+        .flow(0, 1, 2_000_000, Duration::ZERO)
+        .with(|config| {
+            config.switch.pfc.quanta = quanta;
+            config.loss.extend(loss.map(|model| LossConfig {
+                link: LinkSelector::Index(0),
+                direction: Direction::Down,
+                packets: Affected::Pause,
+                model,
+            }));
+        });
+    scene.finish()
+}
+
+#[test]
+fn pausing_costs_no_throughput_and_lasts_as_long_as_it_must() {
+    let outcome = throttled(u16::MAX, None);
+    // The slow link never idles: the fast one takes the rest of the time in pauses.
+    assert_eq!(outcome.delay(0), Duration::ZERO);
+    let paused = outcome.record.paused.as_ps() as f64 / outcome.flow(0).ideal.as_ps() as f64;
+    assert!((0.8..0.95).contains(&paused), "{paused}");
+}
+
+#[test]
+fn a_long_pause_is_kept_alive() {
+    // 200 quanta at 100 Gb/s are 1.024 us, far less than each pause lasts: only refreshes keep it.
+    let (short, long) = (throttled(200, None), throttled(u16::MAX, None));
+    assert_eq!(data_drops(&short), 0);
+    assert_eq!(short.delay(0), Duration::ZERO);
+    assert!(short.record.pause_frames > long.record.pause_frames * 3, "{}", short.record.pause_frames);
+    assert_eq!(short.record.paused, long.record.paused, "the port feels no difference");
+}
+
+#[test]
+fn a_lost_resume_does_not_stop_the_link_for_ever() {
+    // Pause frames to h0 alternate: stop, go, stop, go. The second is lost, and the pause runs out
+    // after 65,535 quanta of 512 bits: 335.5392 us at 100 Gb/s.
+    let lost = throttled(u16::MAX, Some(LossModel::Trace(DropList::Drops(vec![1]))));
+    assert_eq!(lost.record.pause_drops.total(), 1);
+    let expiry = Duration::from_ps(65_535 * 512 * 10);
+    let late = lost.delay(0);
+    assert!(late < expiry && late.as_ps() > expiry.as_ps() * 8 / 10, "{late} of {expiry}");
+    // Shorter pauses recover sooner.
+    let lost = throttled(1_000, Some(LossModel::Trace(DropList::Drops(vec![1]))));
+    assert!(lost.delay(0) < Duration::from_us(6), "{}", lost.delay(0));
+}
+
+#[test]
+fn pause_frames_may_be_lost_at_random() {
+    // A lost stop overruns the buffer until the refresh: drops for real, which go-back-N repairs.
+    let model = LossModel::Random(RandomLoss { rate: Chance::ratio(3, 10) });
+    let scene = Scene::new(star(&[link(100, 1_000), link(100, 1_000), link(10, 1_000)]), Series::RocePfc);
+    let scene = scene.flow(0, 2, 1_000_000, Duration::ZERO).flow(1, 2, 1_000_000, Duration::ZERO);
+    let scene = scene.roce(|roce| {
+        roce.acks = Acks::PerPacket;
+        roce.rto = Setting::Value(Duration::from_ms(1));
+    });
+    let outcome = scene
+        .buffer(Some(60_000))
+        .with(|config| {
+            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::Pause);
+            config.loss.push(LossConfig { link, direction, packets, model });
+        })
+        .finish();
+    assert!(outcome.record.pause_drops.total() > 0);
+    assert!(drops(&outcome.record.data_drops, DropReason::HeadroomFull) > 0);
+}
+
+#[test]
+fn a_chain_pauses_hop_by_hop() {
+    let (host_link, switch_link) = (link(40, 1_000), link(40, 1_000));
+    let chain = Chain { switches: 6, hosts_per_end: 2, hosts_per_inner: 0, host_link, switch_link }.build().unwrap();
+    // Two hosts at the near end and one at the far end send to the other at the far end.
+    let scene = Scene::new(chain.clone(), Series::RocePfc)
+        .flow(0, 2, 2_000_000, Duration::ZERO)
+        .flow(1, 2, 2_000_000, Duration::ZERO)
+        .flow(3, 2, 2_000_000, Duration::ZERO);
+    let outcome = scene.finish();
+    assert_eq!(data_drops(&outcome), 0);
+    let infos = port_infos(&chain);
+    for n in 1..6 {
+        let (from, to) = (format!("s{}", n - 1), format!("s{n}"));
+        let port = infos.iter().position(|info| info.node == from && info.peer == to).unwrap();
+        assert!(!outcome.record.ports[port].paused.is_zero(), "{from} is paused by {to}");
+    }
+}

@@ -1,0 +1,345 @@
+//! A fabric, what it carries, and what came of it, in few words.
+
+use std::sync::Arc;
+
+use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
+use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
+use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::irn::IrnConfig;
+use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
+use selvedge_wire::Header;
+
+/// The four series of the IRN paper's basic comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Series {
+    Irn,
+    IrnPfc,
+    Roce,
+    RocePfc,
+}
+
+impl Series {
+    pub const ALL: [Self; 4] = [Self::Irn, Self::IrnPfc, Self::Roce, Self::RocePfc];
+
+    pub fn pfc(self) -> bool {
+        matches!(self, Self::IrnPfc | Self::RocePfc)
+    }
+    fn recovery(self) -> RecoveryConfig {
+        match self {
+            Self::Irn | Self::IrnPfc => IrnConfig::default().into(),
+            Self::Roce | Self::RocePfc => GoBackNConfig::default().into(),
+        }
+    }
+}
+
+/// One run to be: a [`SimConfig`] whose settings at "auto" are resolved when it runs, and flows
+/// written out. What differs from the defaults is changed in `config`.
+#[derive(Clone)]
+pub struct Scene {
+    pub config: SimConfig,
+    pub list: FlowList,
+    parallel: Parallel,
+}
+
+impl Scene {
+    /// Nothing to carry yet; 1024-byte packets, buffers of twice the bandwidth-delay product.
+    pub fn new(graph: Graph, series: Series) -> Self {
+        let mut switch = SwitchConfig::default();
+        switch.pfc.enabled = series.pfc();
+        let config = SimConfig {
+            graph,
+            switch,
+            nic: NicConfig::default(),
+            transport: TransportConfig {
+                recovery: series.recovery(),
+                congestion: CongestionConfig::None(Default::default()),
+            },
+            workload: WorkloadConfig::default(),
+            measure: Measure::All,
+            loss: Vec::new(),
+            failures: Vec::new(),
+            seed: 1,
+            stop: Stop::default(),
+            sample: None,
+        };
+        Self { config, list: FlowList::default(), parallel: Parallel::default() }
+    }
+    /// Changes the configuration.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut SimConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+    /// Every input with a buffer of this size; `None`: without limit.
+    #[must_use]
+    pub fn buffer(self, per_port: Option<u64>) -> Self {
+        let per_port = per_port.map(Bytes::new).into();
+        self.with(|config| config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port }))
+    }
+    /// Changes IRN's settings; nothing for go-back-N.
+    #[must_use]
+    pub fn irn(self, change: impl FnOnce(&mut IrnConfig)) -> Self {
+        self.with(|config| {
+            if let RecoveryConfig::Irn(irn) = &mut config.transport.recovery {
+                change(irn);
+            }
+        })
+    }
+    /// Changes go-back-N's settings; nothing for IRN.
+    #[must_use]
+    pub fn roce(self, change: impl FnOnce(&mut GoBackNConfig)) -> Self {
+        self.with(|config| {
+            if let RecoveryConfig::GoBackN(roce) = &mut config.transport.recovery {
+                change(roce);
+            }
+        })
+    }
+    /// Adds a flow.
+    #[must_use]
+    pub fn flow(mut self, src: u32, dst: u32, size: u64, at: Duration) -> Self {
+        self.add(src, dst, size, Start::At(Instant::ZERO + at));
+        self
+    }
+    /// Adds a flow and returns it for changes.
+    pub fn add(&mut self, src: u32, dst: u32, size: u64, start: Start) -> &mut ListedFlow {
+        self.list.flows.push(ListedFlow {
+            id: self.list.flows.len() as u64,
+            src: HostId(src),
+            dst: HostId(dst),
+            size: Bytes::new(size),
+            start,
+            on_sent: None,
+            on_received: None,
+        });
+        self.list.flows.last_mut().expect("it was just added")
+    }
+    /// Adds a trigger and returns its number.
+    pub fn trigger(&mut self, kind: TriggerKind) -> u32 {
+        self.list.triggers.push(kind);
+        self.list.triggers.len() as u32 - 1
+    }
+    /// Spreads the run over threads and partitions.
+    #[must_use]
+    pub fn parallel(mut self, threads: usize, partitions: usize) -> Self {
+        self.parallel = Parallel { threads, partitions };
+        self
+    }
+    /// The configuration with every "auto" resolved.
+    pub fn resolved(&self) -> SimConfig {
+        let mut config = self.config.clone();
+        if !self.list.flows.is_empty() {
+            config.workload.flows = Many::from(FlowFile { path: "list".into() });
+        }
+        let graph = Arc::new(config.graph.clone());
+        let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
+        let (rate, propagation) = (paths.slowest_host(), paths.longest().expect("two hosts").propagation);
+        let buffer = match &mut config.switch.buffer {
+            BufferConfig::InputQueued(own) => {
+                own.per_port = own.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
+                own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
+            }
+            BufferConfig::SharedBuffer(shared) => shared.total,
+        };
+        let pfc = &mut config.switch.pfc;
+        if let BufferConfig::SharedBuffer(_) = config.switch.buffer {
+            let rooms = graph.links.iter().map(|link| pfc.headroom_on(link.rate, link.delay, &config.nic));
+            pfc.headroom = rooms.max().into();
+        }
+        let frame = config.nic.mtu + config.nic.data_header(&config.transport);
+        pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
+        config.transport.recovery.resolve(&Fabric {
+            pfc: pfc.enabled,
+            line_rate: rate,
+            bdp: paths.bdp(),
+            frame,
+            congested_rtt: propagation * 2 + rate.time_for(buffer),
+        });
+        config.transport.recovery.check().expect("settings that can work");
+        config
+    }
+    /// Runs it, and checks what holds in every run.
+    pub fn run(&self) -> Outcome {
+        let outcome = self.run_unchecked();
+        outcome.check(&self.resolved());
+        outcome
+    }
+    /// Runs it, and all flows must finish.
+    pub fn finish(&self) -> Outcome {
+        let outcome = self.run();
+        assert_eq!(outcome.record.deadlock, None);
+        assert_eq!(outcome.record.flows_finished, outcome.record.flows_started, "all flows finish");
+        outcome
+    }
+    /// Runs it without the checks, some of which hold only where all classes are treated alike.
+    pub fn run_unchecked(&self) -> Outcome {
+        let mut outcome = Outcome::default();
+        outcome.record = self.run_with(&mut outcome);
+        outcome
+    }
+    /// Runs it for another observer.
+    pub fn run_with(&self, observer: &mut dyn Observer) -> RunRecord {
+        let library = Lists(self.list.clone());
+        run(&self.resolved(), &library, self.parallel, observer).expect("a configuration that can be built")
+    }
+    /// How long a data frame with this payload, or another frame, occupies a link of this rate.
+    pub fn data_time(&self, payload: u64, rate: Rate) -> Duration {
+        rate.time_for(Bytes::new(payload) + self.config.nic.framing(&self.config.transport).overhead)
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Outcome {
+    /// In the order in which they were reported.
+    pub flows: Vec<FlowRow>,
+    pub ports: Vec<PortRow>,
+    pub record: RunRecord,
+}
+
+impl Observer for Outcome {
+    fn on_flows(&mut self, rows: &[FlowRow]) {
+        self.flows.extend_from_slice(rows);
+    }
+    fn on_ports(&mut self, rows: &[PortRow]) {
+        self.ports.extend_from_slice(rows);
+    }
+}
+
+impl Outcome {
+    /// The flow with this number in workload 0.
+    pub fn flow(&self, id: u64) -> &FlowRow {
+        self.flows.iter().find(|row| row.id == id).expect("every flow is reported")
+    }
+    /// When the flow with this number was received.
+    pub fn finish(&self, id: u64) -> Instant {
+        self.flow(id).finish.expect("it finished")
+    }
+    /// How long the flow with this number took beyond its ideal time.
+    pub fn delay(&self, id: u64) -> Duration {
+        let row = self.flow(id);
+        row.fct().expect("it finished") - row.ideal
+    }
+
+    /// What holds in every run.
+    fn check(&self, config: &SimConfig) {
+        let record = &self.record;
+        // Every packet that was sent was delivered, dropped with a reason, or is under way.
+        let gone = |drops: &Drops, kind: usize| drops.total() + record.in_flight[kind];
+        assert_eq!(record.data_sent, record.data_delivered + gone(&record.data_drops, 0), "data is conserved");
+        assert_eq!(record.acks_sent, record.acks_delivered + gone(&record.ack_drops, 1), "ACKs are conserved");
+        assert_eq!(
+            record.pause_frames,
+            record.pauses_delivered + gone(&record.pause_drops, 2),
+            "pause frames are conserved"
+        );
+        assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
+        self.check_flows();
+        self.check_ports(config);
+        if config.switch.pfc.enabled {
+            assert_eq!(drops(&record.data_drops, DropReason::BufferFull), 0, "all classes are lossless");
+        } else {
+            assert_eq!((record.pause_frames, record.paused), (0, Duration::ZERO));
+            assert_eq!(drops(&record.data_drops, DropReason::HeadroomFull), 0);
+        }
+    }
+
+    fn check_flows(&self) {
+        let record = &self.record;
+        assert_eq!(self.flows.len() as u64, record.flows_started, "each flow is reported");
+        let mut names: Vec<_> = self.flows.iter().map(|row| (row.workload, row.id)).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), self.flows.len(), "each flow is reported once");
+        let finished: Vec<_> = self.flows.iter().filter(|row| row.finish.is_some()).collect();
+        assert_eq!(finished.len() as u64, record.flows_finished);
+        let bytes: Bytes = finished.iter().map(|row| row.size).sum();
+        if record.flows_finished == record.flows_started {
+            assert_eq!(record.goodput, bytes, "every byte is accepted exactly once");
+        } else {
+            assert!(record.goodput >= bytes);
+        }
+        for row in finished {
+            assert!(row.fct() >= Some(row.ideal), "no flow beats its ideal: {row:?}");
+            assert!(row.finish <= Some(record.end));
+        }
+    }
+
+    fn check_ports(&self, config: &SimConfig) {
+        let record = &self.record;
+        let infos = port_infos(&config.graph);
+        assert_eq!(record.ports.len(), infos.len());
+        assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
+        assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
+        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops].map(Drops::total);
+        assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
+        let gap = config.nic.gap.get();
+        for (port, info) in record.ports.iter().zip(&infos) {
+            assert_eq!(port.id, info.id);
+            assert!(port.paused.as_ps() <= record.end.as_ps(), "no port is paused longer than the run lasts");
+            // All but one frame has left the wire; rates that are no whole picoseconds per byte round.
+            let on_wire = info.rate.time_for(Bytes::new(port.bytes.get() + port.frames * gap));
+            let longest = info.rate.time_for(Bytes::new(10_000));
+            assert!(on_wire.as_ps() <= (record.end.as_ps() + longest.as_ps()), "no port sends faster than its link");
+            if let (
+                BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(limit) }),
+                PortKind::Switch { .. },
+            ) = (config.switch.buffer, info.kind)
+            {
+                assert!(port.ingress_peak <= limit, "{} of {limit} at {}", port.ingress_peak, info.node);
+            }
+        }
+    }
+}
+
+/// How many were dropped for this reason.
+pub fn drops(drops: &Drops, reason: DropReason) -> u64 {
+    drops.by_reason[reason as usize]
+}
+
+/// A library with one list of flows.
+struct Lists(FlowList);
+
+impl Library for Lists {
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        Err(ConfigError::new("", format!("no distribution {reference} here")))
+    }
+    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+        Ok(self.0.clone())
+    }
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        Err(ConfigError::new("", format!("no file {path} here")))
+    }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no file {path} here")))
+    }
+}
+
+pub fn link(gbps: u64, delay_ns: u64) -> LinkConfig {
+    LinkConfig { rate: Rate::from_gbps(gbps), delay: Duration::from_ns(delay_ns) }
+}
+
+/// Hosts "h0", "h1", ... with these links on one switch "s0".
+pub fn star(links: &[LinkConfig]) -> Graph {
+    let mut graph = Graph::default();
+    let switch = graph.add_switch("s0".into(), 0, 0);
+    for (n, &link) in links.iter().enumerate() {
+        let host = graph.add_host(format!("h{n}"), 0);
+        graph.connect(host.into(), switch.into(), link);
+    }
+    graph
+}
+
+/// Two hosts back to back.
+pub fn pair(link: LinkConfig) -> Graph {
+    let mut graph = Graph::default();
+    let [a, b]: [Node; 2] = [graph.add_host("h0".into(), 0).into(), graph.add_host("h1".into(), 1).into()];
+    graph.connect(a, b, link);
+    graph
+}
+
+/// The smallest header: what a pause frame takes is this and the gap.
+pub const PAUSE_FRAME: Bytes = Header::MINIMUM_FRAME;

@@ -1,0 +1,309 @@
+//! Studies with a stand-in for the simulator: what is written, when, and what survives.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use selvedge_results::PointSummary;
+use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Watch, free_name};
+use selvedge_telemetry::{FlowRow, Observer, RunRecord};
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+const SCENARIO: &str = r#"
+title = "stand-in"
+seeds = 3
+stop = { flows = 10 }
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+[workload.poisson]
+load = 0.5
+sizes = { fixed = "10KB" }
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce+pfc"
+"#;
+
+const VERSION: &str = "1.2.3";
+
+fn plan() -> Plan {
+    Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &Changes::default()).expect("a plan")
+}
+
+/// A folder of its own for each test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("selvedge-study-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Ten flows whose times follow from the seed.
+fn stand_in(
+    config: &SimConfig,
+    _: &dyn Library,
+    parallel: Parallel,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord, ConfigError> {
+    assert!(parallel.threads >= 1);
+    for id in 0..10 {
+        let start = Instant::from_ps(id * 1_000_000);
+        let row = FlowRow {
+            id,
+            workload: 0,
+            group: 0,
+            src: HostId(0),
+            dst: HostId(1),
+            size: Bytes::from_kb(10),
+            packets: 10,
+            start,
+            finish: Some(start + Duration::from_us(10 + config.seed)),
+            ideal: Duration::from_us(10),
+            spurious: 0,
+            measured: true,
+        };
+        observer.on_flows(&[row]);
+        if !observer.on_progress(start, id + 1) {
+            break;
+        }
+    }
+    Ok(RunRecord { fingerprint: config.seed, flows_finished: 10, wall_s: 0.1, ..RunRecord::default() })
+}
+
+/// Says stop once `allowed` points are complete, and remembers what it is told.
+struct Spectator {
+    allowed: usize,
+    complete: AtomicUsize,
+    parts: Mutex<Vec<f64>>,
+    notices: Mutex<Vec<String>>,
+}
+
+impl Spectator {
+    fn until(allowed: usize) -> Self {
+        Self { allowed, complete: AtomicUsize::new(0), parts: Mutex::default(), notices: Mutex::default() }
+    }
+}
+impl Watch for Spectator {
+    fn on_progress(&self, part: f64) {
+        self.parts.lock().expect("no panic").push(part);
+    }
+    fn on_point(&self, _: &Plan, _: Point, _: &PointSummary) {
+        self.complete.fetch_add(1, Ordering::Relaxed);
+    }
+    fn on_notice(&self, text: &str) {
+        self.notices.lock().expect("no panic").push(text.to_owned());
+    }
+    fn interrupted(&self) -> bool {
+        self.complete.load(Ordering::Relaxed) >= self.allowed
+    }
+}
+
+fn begin(plan: &Plan, target: &Path, force: bool) -> Result<ResultsFolder, StudyError> {
+    ResultsFolder::create(target, &Marker::new(plan, VERSION, "selvedge run"), &plan.to_toml(), force)
+}
+
+fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -> Result<Outcome, StudyError> {
+    let study = Study {
+        plan,
+        folder,
+        threads,
+        simulate: &stand_in,
+        watch,
+        elapsed: &|| 1.5,
+        version: VERSION,
+        command: "selvedge run",
+    };
+    study.run()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn results_appear_whole() {
+    let scratch = Scratch::new("whole");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let folder = begin(&plan, &target, false).expect("a folder");
+    assert!(!target.exists());
+    assert_eq!(files(folder.partial()), ["parts", "scenario.toml", "unfinished.json"]);
+
+    let watch = Spectator::until(usize::MAX);
+    let Outcome::Complete(summary) = run(&plan, &folder, &watch, 2).expect("a study") else { panic!("complete") };
+    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert!(!folder.partial().exists());
+    assert_eq!(summary.seeds, [1, 2, 3]);
+    let fct = &summary.find("irn").expect("the series").metrics["fct_mean_us"];
+    assert_eq!(fct.per_seed, [Some(11.0), Some(12.0), Some(13.0)]);
+    assert_eq!((summary.run.threads, summary.run.wall_s), (2, 1.5));
+    assert_eq!(fs::read_to_string(target.join("scenario.toml")).expect("text"), plan.to_toml());
+
+    let parts = watch.parts.lock().expect("no panic");
+    assert!(parts.iter().all(|part| (0.0..=1.0).contains(part)));
+    assert_eq!(parts.iter().copied().fold(0.0, f64::max), 1.0);
+}
+
+#[test]
+fn threads_do_not_show_in_the_results() {
+    let scratch = Scratch::new("threads");
+    let plan = plan();
+    let rows: Vec<Vec<u8>> = [1, 2, 5, 16]
+        .into_iter()
+        .map(|threads| {
+            let target = scratch.join(&format!("out{threads}"));
+            let folder = begin(&plan, &target, false).expect("a folder");
+            run(&plan, &folder, &Spectator::until(usize::MAX), threads).expect("a study");
+            fs::read(target.join("flows.parquet")).expect("flows")
+        })
+        .collect();
+    assert!(rows.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn what_was_interrupted_continues() {
+    let scratch = Scratch::new("resume");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let folder = begin(&plan, &target, false).expect("a folder");
+    let outcome = run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
+    assert_eq!(outcome, Outcome::Interrupted { done: 2, of: 6 });
+    assert!(!target.exists());
+
+    // By either name, from the resolved scenario alone.
+    for name in ["out", "out.partial", "out.partial/"] {
+        let (folder, marker) = ResultsFolder::open(&scratch.join(name)).expect("unfinished results");
+        let again = Plan::from_file(&folder.scenario(), &Changes::default()).expect("the resolved scenario");
+        folder.check(&marker, &again, VERSION).expect("the same study");
+        assert_eq!(folder.target(), target);
+    }
+
+    // One point is damaged meanwhile.
+    let parts = folder.partial().join("parts");
+    let summary = files(&parts).into_iter().find(|name| name.ends_with("summary.json")).expect("a complete point");
+    fs::write(parts.join(&summary), "{ \"series\": ").expect("writable");
+    let watch = Spectator::until(usize::MAX);
+    let Outcome::Complete(resumed) = run(&plan, &folder, &watch, 1).expect("a study") else { panic!("complete") };
+    let notices = watch.notices.lock().expect("no panic");
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].contains(&summary), "{}", notices[0]);
+    assert_eq!(watch.complete.load(Ordering::Relaxed), 5, "one point was kept");
+
+    // As if it had never been interrupted.
+    let other = begin(&plan, &scratch.join("straight"), false).expect("a folder");
+    let Outcome::Complete(straight) = run(&plan, &other, &Spectator::until(usize::MAX), 1).expect("a study") else {
+        panic!("complete")
+    };
+    assert_eq!(resumed, straight);
+    let rows = |name: &str| fs::read(scratch.join(name).join("flows.parquet")).expect("flows");
+    assert_eq!(rows("out"), rows("straight"));
+}
+
+#[test]
+fn another_version_or_scenario_is_refused() {
+    let scratch = Scratch::new("refused");
+    let (plan, target) = (plan(), scratch.join("out"));
+    begin(&plan, &target, false).expect("a folder");
+    let (folder, marker) = ResultsFolder::open(&target).expect("unfinished results");
+    let error = folder.check(&marker, &plan, "9.9.9").expect_err("another version");
+    assert!(error.is_input() && error.to_string().contains("1.2.3"), "{error}");
+    let changes = Changes { sets: vec!["workload.poisson.load=0.4".to_owned()], ..Changes::default() };
+    let other = Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &changes).expect("a plan");
+    let error = folder.check(&marker, &other, VERSION).expect_err("another scenario");
+    assert!(error.to_string().contains("has changed"), "{error}");
+}
+
+#[test]
+fn nothing_is_overwritten_by_accident() {
+    let scratch = Scratch::new("overwrite");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let refused = |force| begin(&plan, &target, force).expect_err("refused").to_string();
+
+    let folder = begin(&plan, &target, false).expect("a folder");
+    assert!(refused(false).contains("--resume"), "unfinished results");
+    run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
+    assert!(refused(false).contains("--force"), "results");
+    assert_eq!(free_name(&scratch.0, "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
+
+    // Results are replaced at the very end, and only when asked for.
+    let folder = begin(&plan, &target, true).expect("by force");
+    assert!(target.join("summary.json").exists());
+    run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
+    assert_eq!(files(&scratch.0), ["out"]);
+
+    // A folder of somebody's holidays is never touched.
+    let photos = scratch.join("photos");
+    fs::create_dir(&photos).expect("a folder");
+    fs::write(photos.join("beach.jpg"), "sand").expect("a file");
+    let error = begin(&plan, &photos, true).expect_err("refused");
+    assert!(error.to_string().contains("holds no results"), "{error}");
+    let file = scratch.join("file");
+    fs::write(&file, "").expect("a file");
+    assert!(begin(&plan, &file, true).expect_err("refused").to_string().contains("is a file"));
+    assert!(begin(&plan, &file.join("below"), false).expect_err("refused").is_input(), "a folder in a file");
+}
+
+#[test]
+fn a_failing_simulator_is_reported_with_its_point() {
+    let scratch = Scratch::new("failing");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let watch = Spectator::until(usize::MAX);
+    let attempt = |simulate: &selvedge_study::Simulate, name: &str| {
+        let folder = begin(&plan, &scratch.join(name), false).expect("a folder");
+        let study = Study {
+            plan: &plan,
+            folder: &folder,
+            threads: 1,
+            simulate,
+            watch: &watch,
+            elapsed: &|| 0.0,
+            version: VERSION,
+            command: "selvedge run",
+        };
+        study.run().expect_err("it fails")
+    };
+    let error = attempt(&|_, _, _, _| Err(ConfigError::new("nic.mtu", "too large")), "refusing");
+    assert_eq!(error.to_string(), "series \"irn\", seed 1: nic.mtu: too large");
+    assert!(error.is_input());
+    let error = attempt(&|_, _, _, _| panic!("the sky fell"), "panicking");
+    assert!(error.to_string().starts_with("series \"irn\", seed 1: the simulator failed (the sky fell)"), "{error}");
+    assert!(!error.is_input());
+    assert!(!target.exists());
+}
+
+#[test]
+fn flows_of_files_are_written_as_hpcc_writes_them() {
+    let scratch = Scratch::new("fct");
+    let (topology, flows) = (scratch.join("topology.txt"), scratch.join("flow.txt"));
+    fs::write(&topology, "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n").expect("writable");
+    fs::write(&flows, "1\n1 2 3 100 10000 0.001\n").expect("writable");
+    let changes = Changes { series: Some("irn,roce+pfc".to_owned()), ..Changes::default() };
+    let plan = Plan::from_files(&topology, &flows, &changes).expect("a plan");
+    let target = scratch.join("out");
+    let folder = begin(&plan, &target, false).expect("a folder");
+    run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
+    let text = fs::read_to_string(target.join("fct.txt")).expect("text");
+    // The stand-in sends from host 0, node 1 of the file, to host 1, node 2.
+    assert_eq!(text.lines().next(), Some("0b000101 0b000201 10000 100 10000 0 11000 10000"));
+    assert_eq!(text.lines().count(), 10);
+    assert_eq!(fs::read_to_string(target.join("fct-irn.txt")).expect("text"), text);
+    assert!(target.join("fct-roce+pfc.txt").exists());
+}
