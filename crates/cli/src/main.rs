@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod clock;
 mod inspect;
 mod output;
 mod progress;

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
 
 use crate::args::{Input, Manner, RunArgs};
+use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
 
@@ -37,15 +37,15 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
         plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
-    let began = now();
+    let began = Stopwatch::start();
     let progress = Progress::new(manner.quiet);
     let study = Study {
         plan,
         folder,
         threads,
-        simulate: &selvedge_sim::run,
+        simulate: &timed_run(threads),
         watch: &progress,
-        elapsed: &move || began.elapsed().as_secs_f64(),
+        elapsed: &move || began.seconds(),
         version: VERSION,
         command: &command_line(),
     };
@@ -153,11 +153,6 @@ fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command line says how long a study took")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

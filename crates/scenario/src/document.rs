@@ -95,7 +95,7 @@ impl Document {
         if !self.is_file {
             return Place::Argument(self.name.clone());
         }
-        let before = &self.text[..self.text.floor_char_boundary(offset)];
+        let before = self.text.get(..offset).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Place::At {
             file: self.name.clone(),

@@ -29,7 +29,7 @@ pub struct TopologyFacts {
     /// 1 or less: none. `None`: nothing leads upwards.
     pub oversubscription: Option<f64>,
     /// How much hosts may offer, each to all others alike, before some link carries more than it
-    /// can: a fraction of their links' rate, headers counted as load.
+    /// can: a fraction of their links' rate, headers included.
     pub highest_uniform_load: f64,
     /// The link that fills first then.
     pub bottleneck: Option<String>,

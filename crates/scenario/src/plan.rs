@@ -15,7 +15,7 @@ use crate::draft::{Draft, Variant};
 use crate::error::ScenarioError;
 use crate::library::FileLibrary;
 use crate::network::Network;
-use crate::resolve::resolve;
+use crate::resolve::{resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 use crate::written::written;
 
@@ -216,6 +216,13 @@ impl Builder<'_> {
                 "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
+        let starts = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
+        let span = match scenario.stop.time {
+            Some(end) if starts.is_zero() => end,
+            Some(end) => end.min(starts),
+            None => starts,
+        };
+        settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
         absolute_paths(&mut scenario, &library);
         Ok(PlannedSeries {
             name: variant.name,

@@ -7,9 +7,9 @@ use selvedge_units::{Chance, Duration, Setting};
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// Replaces every "auto" of `scenario`, which runs on `network`.
+/// Replaces every "auto" of `scenario`, which runs on `network`, but that of `sample`.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
-    let Scenario { switch, nic, transport, sample, .. } = scenario;
+    let Scenario { switch, nic, transport, .. } = scenario;
     let bdp = network.bdp();
     let frame = nic.mtu + nic.data_header(transport);
 
@@ -43,14 +43,21 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     };
     transport.recovery.resolve(&fabric);
     transport.congestion.resolve(&fabric);
+}
 
-    settle(sample, Some(network.base_rtt().max(SHORTEST_SAMPLE) * 2));
+/// How often to sample where that is left open, when flows start over `span`: every other base
+/// round-trip time, for queues do not change much within less, but not much more than 2,000 times.
+pub(crate) fn sampling_interval(network: &Network, span: Duration) -> Duration {
+    let fine = network.base_rtt().max(SHORTEST_RTT) * 2;
+    let coarse = Duration::from_us(span.as_ps().div_ceil(MOST_SAMPLES * Duration::from_us(1).as_ps()));
+    fine.max(coarse)
 }
 
 /// Replaces "auto".
-fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
+pub(crate) fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
     *setting = setting.resolve(|| auto).into();
 }
 
-/// Queues do not change much within less.
-const SHORTEST_SAMPLE: Duration = Duration::from_us(5);
+/// Of networks smaller than this, queues last longer than round trips.
+const SHORTEST_RTT: Duration = Duration::from_us(5);
+const MOST_SAMPLES: u64 = 2_000;

@@ -34,8 +34,8 @@ pub struct Scenario {
     /// Which flows count.
     #[serde(default)]
     pub measure: Measure,
-    /// How often queue depths and pauses of all ports are recorded. "auto": 256 times in the time
-    /// that the offered traffic takes, at most every 10 us; "off": never.
+    /// How often queue depths and pauses of all ports are recorded. "auto": every other base
+    /// round-trip time, but not much more than 2,000 times while flows start; "off": never.
     #[serde(default)]
     pub sample: Setting<Duration>,
     /// The network.

@@ -299,6 +299,16 @@ fn the_committed_schema_is_current() {
 }
 
 #[test]
+fn sampling_fits_the_time_that_flows_start_over() {
+    let sample = |text: &str| plan(text, &Changes::default()).expect("a plan").series[0].scenario.sample;
+    let with_stop = |stop: &str| format!("stop = {{ {stop} }}\n{BASE}");
+    assert_eq!(sample(&with_stop("flows = 100")), Setting::Value(Duration::from_us(48)), "two round trips");
+    assert_eq!(sample(&with_stop("time = '1s'")), Setting::Value(Duration::from_us(500)), "2,000 times");
+    assert_eq!(sample(&format!("sample = '7us'\n{}", with_stop("flows = 9"))), Setting::Value(Duration::from_us(7)));
+    assert_eq!(sample(&format!("sample = 'off'\n{}", with_stop("flows = 9"))), Setting::Off);
+}
+
+#[test]
 fn the_schema_refuses_unknown_keys_everywhere() {
     fn walk(node: &serde_json::Value, path: &str) {
         if let Some(object) = node.as_object() {

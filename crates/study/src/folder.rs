@@ -218,7 +218,8 @@ pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
 fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
     let here = target.display();
     match fs::metadata(target) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // Whether it can be made is seen when it is made.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(error) => Err(StudyError::io(target, "look at it", &error)),
         Ok(meta) if !meta.is_dir() => Err(StudyError::input(format!("{here}: is a file; --out wants a folder"))),
         Ok(_) if is_empty(target) => Ok(()),

@@ -3,11 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 
-use crate::command::{cargo, run};
+use crate::command::run;
+use crate::product::{Profile, selvedge};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only try whether they run: short runs, as each scenario's [smoke] says
+    /// Only try whether they run: short runs, as the table "smoke" of each scenario says
     #[arg(long)]
     smoke: bool,
     /// Figures, or folders of figures
@@ -16,7 +17,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn figures(options: &Options) -> Result<()> {
-    let mut check = cargo(["run", "--quiet", "--release", "--package", "selvedge", "--", "check"]);
+    let mut check = selvedge(Profile::Release)?;
+    check.arg("check");
     if options.smoke {
         check.arg("--smoke");
     }

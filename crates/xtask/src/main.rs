@@ -6,6 +6,7 @@
 mod command;
 mod figures;
 mod fingerprints;
+mod product;
 mod schema;
 mod test;
 mod tidy;

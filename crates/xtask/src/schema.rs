@@ -5,7 +5,8 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::command::{cargo, output};
+use crate::command::output;
+use crate::product::{Profile, selvedge};
 use crate::workspace::{read, root};
 
 #[derive(Args)]
@@ -18,7 +19,7 @@ pub(crate) struct Options {
 const FILE: &str = "schema/scenario.schema.json";
 
 pub(crate) fn schema(options: &Options) -> Result<()> {
-    let current = output(&mut cargo(["run", "--quiet", "--package", "selvedge", "--", "schema"]))?;
+    let current = output(selvedge(Profile::Dev)?.arg("schema"))?;
     if options.check {
         ensure!(read(FILE)? == current, "{FILE} is out of date: run `cargo xtask schema` and commit it");
         eprintln!("{FILE} is current");

@@ -216,7 +216,11 @@ impl<'a> Run<'a> {
                 self.change_links();
             }
             if due == self.next_sample {
-                self.sample_ports();
+                if self.is_quiet() {
+                    self.skip_samples(begin);
+                } else {
+                    self.sample_ports();
+                }
             }
             if due == check_at {
                 let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
@@ -228,15 +232,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether every flow has ended at both ends and none will begin: what is still under way does
-    /// not matter.
+    /// Whether every flow has ended and none will begin: what is still under way does not matter.
     fn is_done(&self) -> bool {
+        self.partitions.iter().all(|partition| !lock(partition).expects_arrivals()) && self.is_quiet()
+    }
+
+    /// Whether every flow that has begun has ended at both ends.
+    fn is_quiet(&self) -> bool {
         let (mut started, mut finished, mut closed) = (0, 0, 0);
         for partition in self.partitions {
             let partition = lock(partition);
-            if partition.expects_arrivals() {
-                return false;
-            }
             started += partition.flows_started;
             finished += partition.flows_finished;
             closed += partition.flows_closed;
@@ -263,6 +268,13 @@ impl<'a> Run<'a> {
         self.observer.on_ports(&self.ports);
         self.ports.clear();
         self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));
+    }
+
+    /// Flow lists may begin seconds into the run: nobody wants samples of nothing.
+    fn skip_samples(&mut self, begin: Instant) {
+        let Some(interval) = self.sample else { return };
+        let skipped = begin.since(self.next_sample).as_ps() / interval.as_ps() + 1;
+        self.next_sample = self.next_sample.saturating_add(interval * skipped);
     }
 
     fn change_links(&mut self) {

@@ -1,13 +1,15 @@
 //! Documents that say what is there.
 
+use std::ffi::OsStr;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 use clap::Parser;
 
 use super::Complaint;
 use crate::Xtask;
-use crate::command::{cargo, run, text_of};
+use crate::product::{Profile, selvedge};
 use crate::workspace::{files, read, root};
 
 const EXPECTED: &[&str] = &[
@@ -38,10 +40,10 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
         }
     }
     // Commands are handed to the program with `--help` at their end: they are parsed, not obeyed.
-    run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
+    let product = selvedge(Profile::Dev)?;
     for document in ["README.md", "CONTRIBUTING.md"] {
         for (line, command) in commands(&read(document)?) {
-            if let Err(message) = check_command(&command) {
+            if let Err(message) = check_command(product.get_program(), &command) {
                 complaints.push(Complaint::new(format!("{document}:{line}"), message));
             }
         }
@@ -80,7 +82,7 @@ fn commands(text: &str) -> Vec<(usize, String)> {
     commands
 }
 
-fn check_command(command: &str) -> Result<(), String> {
+fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
     // Not a shell: our examples quote nothing, and what stands behind a pipe is other people's.
     let words: Vec<&str> = command.split(" | ").next().unwrap_or_default().split_whitespace().collect();
     for path in words.iter().filter(|word| ["crates/", "figures/", "docs/"].iter().any(|own| word.starts_with(own))) {
@@ -93,9 +95,8 @@ fn check_command(command: &str) -> Result<(), String> {
             .map(drop)
             .map_err(|error| first_line(&error.to_string())),
         ["cargo", "run", "--release", "--", ref rest @ ..] | ["selvedge", ref rest @ ..] => {
-            let mut help = cargo(["run", "--quiet", "--package", "selvedge", "--"]);
-            let output =
-                help.args(rest).arg("--help").output().map_err(|error| format!("{}: {error}", text_of(&help)))?;
+            let mut help = Command::new(product);
+            let output = help.args(rest).arg("--help").output().map_err(|error| error.to_string())?;
             if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }
         }
         _ => Ok(()),
@@ -124,6 +125,7 @@ mod tests {
 
     #[test]
     fn commands_of_xtask_must_exist() {
+        let check_command = |command| check_command(OsStr::new("selvedge"), command);
         assert_eq!(check_command("cargo xtask test --all"), Ok(()));
         assert!(check_command("cargo xtask test --some").is_err());
         assert!(check_command("cargo bench --manifest-path crates/nowhere/Cargo.toml").is_err());

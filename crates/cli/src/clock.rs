@@ -1,0 +1,38 @@
+//! How long things take. The only place that reads clocks, beside the data plane.
+
+use std::time::Instant;
+
+use cpu_time::{ProcessTime, ThreadTime};
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
+use selvedge_telemetry::{Observer, RunRecord};
+
+/// Wall time since it was made.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "the command line says how long a study took")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+    pub(crate) fn seconds(self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// One run of the simulator, timed, of a study that has `threads` threads in all.
+pub(crate) fn timed_run(
+    threads: usize,
+) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer) -> Result<RunRecord, ConfigError> + Sync {
+    move |config, library, parallel, observer| {
+        let share = parallel.threads as f64 / threads as f64;
+        let alone = parallel.threads == 1;
+        let (wall, thread, process) = (Stopwatch::start(), ThreadTime::now(), ProcessTime::now());
+        let mut record = selvedge_sim::run(config, library, parallel, observer)?;
+        record.wall_s = wall.seconds();
+        // Nobody counts the threads inside one run; its part of the threads has its part of the time.
+        let cpu = if alone { thread.elapsed().as_secs_f64() } else { process.elapsed().as_secs_f64() * share };
+        record.cpu_s = cpu;
+        Ok(record)
+    }
+}

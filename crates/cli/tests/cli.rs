@@ -1,0 +1,375 @@
+//! The program as people and scripts meet it: exit status, what is said where, what is left behind.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const SMALL: &str = r#"
+title = "small"
+seeds = 2
+stop = { flows = 50 }
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+[workload.poisson]
+load = 0.3
+sizes = { fixed = "4KB" }
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce+pfc"
+"#;
+
+const TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
+const FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";
+
+/// A folder to work in, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("selvedge-cli-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+    fn with(self, name: &str, content: &str) -> Self {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("inside the folder")).expect("writable");
+        fs::write(path, content).expect("writable");
+        self
+    }
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.current_dir(&self.0).args(arguments).env_remove("COLUMNS");
+        command
+    }
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program starts")
+    }
+    /// Runs it and expects this exit status; what was said, on standard output and error.
+    fn expect(&self, status: i32, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let (out, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
+        (out, error)
+    }
+}
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {json}"))
+}
+
+#[test]
+fn wrong_input_is_answered_in_one_line_with_status_2() {
+    let scratch = Scratch::new("wrong")
+        .with("ok.toml", SMALL)
+        .with("typo.toml", &SMALL.replace("load =", "laod ="))
+        .with("topology.txt", TOPOLOGY)
+        .with("flow.txt", FLOWS)
+        .with("strange.txt", "1\n1 9 3 100 10000 0.001\n")
+        .with("broken.txt", "4 1 3\n0\n0 1 10Gbps\n")
+        .with("bytes.bin", "\u{0}\u{1}")
+        .with("empty/readme", "")
+        .with("figure/scenario.toml", SMALL)
+        .with("figure/expect.toml", "[[expect]]\nsay='x'\nmetric='speed'\nof='irn'\nvalue={at-most=1}\n");
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "missing.toml"], "error: missing.toml: no such file"),
+        (&["run", "empty"], "error: empty: this is a folder"),
+        (
+            &["run", "typo.toml"],
+            "error: typo.toml:9:1: workload.poisson.laod: unknown key \"laod\"; did you mean \"load\"?",
+        ),
+        (&["run", "ok.toml", "--set", "switch.pfc.headrom=1KB"], "--set switch.pfc.headrom=1KB: unknown key"),
+        (&["run", "ok.toml", "--set", "topology.fat-tree.k=5"], "--set topology.fat-tree.k=5: topology.fat-tree.k:"),
+        (&["run", "ok.toml", "--seeds", "0"], "seeds: no seeds"),
+        (&["run", "ok.toml", "--seeds", "x"], "expected a number of seeds"),
+        (&["run", "ok.toml", "--series", "irn,rocee"], "unknown scheme \"rocee\"; did you mean \"roce\"?"),
+        (&["run", "ok.toml", "--series", "irn,irn"], "two series are called \"irn\""),
+        (&["run", "ok.toml", "--out", "ok.toml"], "error: ok.toml: is a file"),
+        (&["run", "ok.toml", "--out", "ok.toml/below"], "cannot make this folder"),
+        (&["run", "ok.toml", "--out", "empty"], "holds no results of a study"),
+        (&["run", "ok.toml", "--threads", "0"], "0"),
+        (&["run", "--topology", "topology.txt"], "add --flows"),
+        (&["run", "--flows", "flow.txt"], "add --topology"),
+        (&["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
+        (&["run", "--topology", "topology.txt", "--flows", "strange.txt"], "strange.txt:2: node 9 is not a host"),
+        (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
+        (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),
+        (&["run", "--resume", "empty"], "no unfinished results here"),
+        (&["topology", "--topology", "bytes.bin"], "bytes.bin:1:1: found"),
+        (&["check", "empty"], "error: empty: no figure here"),
+        (&["check", "figure"], "there is no metric \"speed\""),
+        (&["replay", "irn-receiver", "missing"], "missing: cannot be read"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ];
+    for (arguments, message) in cases {
+        let (out, error) = scratch.expect(2, arguments);
+        assert!(out.is_empty(), "{arguments:?}: {out}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+    assert!(!scratch.join("results").exists(), "nothing was written");
+}
+
+#[test]
+fn a_study_prints_its_table_and_leaves_its_folder() {
+    let scratch = Scratch::new("study").with("small.toml", SMALL);
+    let (out, error) = scratch.expect(0, &["run", "small.toml", "--threads", "2"]);
+    assert!(out.contains("average slowdown") && out.contains("roce+pfc / irn"), "{out}");
+    assert!(error.contains("report: results/small-1/report.html"), "{error}");
+    let mut names: Vec<_> = fs::read_dir(scratch.join("results/small-1"))
+        .expect("results")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+
+    // Again: the next number; by name: refused, then forced.
+    scratch.expect(0, &["run", "small.toml", "-q"]);
+    assert!(scratch.join("results/small-2/summary.json").exists());
+    let (_, error) = scratch.expect(2, &["run", "small.toml", "--out", "results/small-1"]);
+    assert!(error.contains("--force"), "{error}");
+    scratch.expect(0, &["run", "small.toml", "--out", "results/small-1", "--force", "--seeds", "1"]);
+    let summary = fs::read_to_string(scratch.join("results/small-1/summary.json")).expect("a summary");
+    assert_eq!(parsed(&summary)["seeds"], serde_json::json!([1]));
+
+    // A quiet run says nothing on standard error.
+    let (_, error) = scratch.expect(0, &["run", "small.toml", "--quiet"]);
+    assert_eq!(error, "");
+}
+
+#[test]
+fn json_is_all_there_is_on_standard_output() {
+    let scratch = Scratch::new("json").with("small.toml", SMALL);
+    let (out, _) = scratch.expect(0, &["run", "small.toml", "--json", "--out", "here"]);
+    let summary = parsed(&out);
+    assert_eq!(out, fs::read_to_string(scratch.join("here/summary.json")).expect("a summary"));
+    for series in summary["series"].as_array().expect("series") {
+        for metric in [
+            "slowdown_mean",
+            "fct_mean_us",
+            "fct_p99_us",
+            "drop_rate",
+            "pause_time_us",
+            "retransmissions",
+            "spurious_retransmissions",
+        ] {
+            let estimate = &series["metrics"][metric];
+            assert_eq!(estimate["per_seed"].as_array().map(Vec::len), Some(2), "{metric}: {estimate}");
+            assert!(estimate["mean"].is_number() && estimate["ci95"].as_array().is_some_and(|ci| ci.len() == 2));
+        }
+    }
+    for key in ["fingerprint", "packet_hops", "events", "cpu_s", "wall_s", "threads", "version"] {
+        assert!(!summary["run"][key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn the_resolved_scenario_runs_to_the_same_results() {
+    let scratch = Scratch::new("resolved").with("small.toml", SMALL);
+    let fingerprint = |file: &str, threads: &str| {
+        let (out, _) = scratch.expect(0, &["run", file, "--json", "-q", "--threads", threads]);
+        parsed(&out)["run"]["fingerprint"].clone()
+    };
+    let first = fingerprint("small.toml", "1");
+    assert_eq!(fingerprint("results/small-1/scenario.toml", "2"), first);
+    assert_eq!(fingerprint("results/small-2", "4"), first, "a folder with a scenario.toml will do");
+}
+
+#[test]
+fn files_of_other_simulators_run_and_give_an_fct_txt() {
+    let scratch = Scratch::new("files").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    let arguments = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,roce+pfc"];
+    scratch.expect(0, &[&arguments[..], &["--out", "out", "--seeds", "1"]].concat());
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    let lines: Vec<&str> = fct.lines().collect();
+    assert_eq!(lines.len(), 2);
+    // 10,000 B in ten packets of 82 B overhead each at 10 Gb/s, one packet of forwarding, 2 us of links.
+    assert!(lines[0].starts_with("0b000101 0b000201 10000 100 10000 1000000 "), "{fct}");
+    assert!(scratch.join("out/fct-roce+pfc.txt").exists());
+
+    // The resolved scenario names the files wherever it lies.
+    fs::create_dir(scratch.join("elsewhere")).expect("writable");
+    fs::copy(scratch.join("out/scenario.toml"), scratch.join("elsewhere/scenario.toml")).expect("writable");
+    scratch.expect(0, &["run", "elsewhere", "--out", "again", "-q"]);
+    assert_eq!(fs::read_to_string(scratch.join("again/fct.txt")).expect("fct.txt"), fct);
+}
+
+#[test]
+fn looking_before_running() {
+    let scratch = Scratch::new("look").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    let (out, _) = scratch.expect(0, &["topology"]);
+    assert!(out.contains("base RTT          24 us") && out.contains("BDP               120000 bytes"), "{out}");
+    let (out, _) = scratch.expect(0, &["topology", "--topology", "topology.txt", "--json"]);
+    let facts = parsed(&out);
+    assert_eq!((&facts["hosts"], &facts["base_rtt_us"]), (&3.into(), &4.0.into()));
+    let (out, _) = scratch.expect(0, &["workload", "--set", "workload.poisson.load=0.35"]);
+    assert!(out.contains("load 35.0 %") && out.contains("first flows"), "{out}");
+    let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
+    let facts = parsed(&out);
+    assert_eq!((&facts["flows"], &facts["first_flows"][1]["src"]), (&2.into(), &"3".into()));
+}
+
+#[test]
+fn figures_are_judged() {
+    let expect =
+        |bound: &str| format!("[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = {bound}\n");
+    let smoke = format!("{SMALL}[smoke]\nseeds = 1\n'stop.flows' = 20\n");
+    let scratch = Scratch::new("figures")
+        .with("figures/paper/good/scenario.toml", &smoke)
+        .with("figures/paper/good/expect.toml", &expect("{ at-least = 1 }"))
+        .with("figures/paper/bad/scenario.toml", SMALL)
+        .with("figures/paper/bad/expect.toml", &expect("{ at-most = 0.5 }"));
+    let (out, _) = scratch.expect(0, &["check", "figures/paper/good", "-q"]);
+    assert!(out.contains("reproduced") && out.contains("it works"), "{out}");
+    let (out, error) = scratch.expect(1, &["check", "figures", "--json", "--out", "kept"]);
+    let checked = parsed(&out);
+    assert_eq!(checked[0]["figure"], "figures/paper/bad");
+    assert_eq!(checked[0]["claims"][0]["fails"], true);
+    assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
+    assert!(error.contains("error: 1 claim fails"), "{error}");
+    assert!(scratch.join("kept/paper-good/report.html").exists());
+    // Smoke runs only show that the figure runs.
+    scratch.expect(0, &["check", "figures", "--smoke", "-q"]);
+}
+
+#[test]
+fn the_schema_and_completions_are_printed() {
+    let scratch = Scratch::new("print");
+    let (out, _) = scratch.expect(0, &["schema"]);
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
+    assert_eq!(out, fs::read_to_string(committed).expect("the schema is committed"));
+    for shell in ["bash", "zsh", "fish"] {
+        let (out, _) = scratch.expect(0, &["completions", shell]);
+        assert!(out.contains("selvedge"), "{shell}");
+    }
+}
+
+#[test]
+fn traces_are_replayed_as_they_come() {
+    let scratch = Scratch::new("replay")
+        .with("in.txt", "4\n0 1 0\n0 1 2\n0 1 1\n0 1 2\n")
+        .with("broken.txt", "3\n0 1 0\n0 1 x\n0 1 2\n");
+    let (out, error) = scratch.expect(0, &["replay", "irn-receiver", "in.txt"]);
+    assert_eq!(out, "0 1 0 0 0\n1 1 2 0 0\n0 3 1 0 0\n0 3 2 0 0\n");
+    assert_eq!(error, "");
+    // Through standard input, with a wrong count.
+    let mut child = scratch
+        .command(&["replay", "irn-receiver", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(text(&output.stdout), "0 1 0 0 0\n");
+    assert!(text(&output.stderr).starts_with("warning: standard input:1:"), "{}", text(&output.stderr));
+    // What was right before an error is shown.
+    let (out, error) = scratch.expect(2, &["replay", "irn-receiver", "broken.txt"]);
+    assert_eq!(out, "0 1 0 0 0\n");
+    assert!(error.starts_with("error: broken.txt:3:5:"), "{error}");
+    // Senders.
+    let scratch = scratch.with("sender.txt", "2\n7 0\n7 1 1 0 0\n");
+    let (out, _) = scratch.expect(0, &["replay", "irn-sender", "sender.txt"]);
+    assert_eq!(out.lines().count(), 2);
+    assert!(out.starts_with("0 1 0 1 "), "{out}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let scratch = Scratch::new("pipe");
+    let mut input = String::from("100000\n");
+    (0..100_000).for_each(|psn| input += &format!("0 1 {psn}\n"));
+    let scratch = scratch.with("long.txt", &input);
+    let mut child = scratch
+        .command(&["replay", "irn-receiver", "long.txt"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut first = [0; 10];
+    child.stdout.take().expect("piped").read_exact(&mut first).expect("output");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_authors_trace_comes_out_identical() {
+    let shared = std::env::var_os("SELVEDGE_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let folder = shared.join("traces/irn-receiver");
+    let find = |prefix: &str| -> Option<PathBuf> {
+        let mut entries: Vec<_> = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        entries.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+    };
+    let (Some(input), Some(output)) = (find("recvInput"), find("recvOutput")) else {
+        eprintln!("skipped: the traces of the IRN authors are not in {}", folder.display());
+        return;
+    };
+    let scratch = Scratch::new("trace");
+    let (out, error) = scratch.expect(0, &["replay", "irn-receiver", &input.display().to_string()]);
+    assert_eq!(error, "");
+    let expected = fs::read_to_string(output).expect("readable");
+    assert_eq!(out.lines().count(), 140_361);
+    assert!(out.lines().eq(expected.lines().map(str::trim_end)), "every line");
+}
+
+/// A study that takes a while, begun and interrupted as by Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_study_continues_where_it_was() {
+    let long = SMALL.replace("flows = 50", "flows = 2_000").replace("seeds = 2", "seeds = 200");
+    let scratch = Scratch::new("interrupt").with("long.toml", &long);
+    let child = scratch
+        .command(&["run", "long.toml", "--out", "out", "--threads", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    wait_for(&child, || fs::read_dir(scratch.join("out.partial/parts")).is_ok_and(|parts| parts.count() > 3));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+    let output = child.wait_with_output().expect("it ends");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
+    assert!(scratch.join("out.partial/unfinished.json").exists() && !scratch.join("out").exists());
+
+    let (_, error) = scratch.expect(2, &["run", "long.toml", "--out", "out"]);
+    assert!(error.contains("--resume out.partial"), "{error}");
+    let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
+    assert_eq!(parsed(&out)["seeds"].as_array().map(Vec::len), Some(200));
+    assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
+    let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
+    assert!(error.contains("these results are complete"), "{error}");
+}
+
+/// Waits until `ready`; panics after half a minute.
+#[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
+fn wait_for(child: &Child, ready: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if ready() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("process {} never got there", child.id());
+}

@@ -1,0 +1,44 @@
+//! The program itself, built.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::command::{cargo, output};
+use crate::workspace::root;
+
+/// Which build.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Quick to build.
+    Dev,
+    /// Quick to run.
+    Release,
+}
+
+/// Builds the command line and returns a command that runs it at the root of the workspace.
+///
+/// As part of the whole workspace: dependencies then have the features that the tests' build gives
+/// them, and nothing is built twice.
+///
+/// # Errors
+/// When it does not build.
+pub(crate) fn selvedge(profile: Profile) -> Result<Command> {
+    let mut build = cargo(["build", "--workspace", "--bin", "selvedge", "--message-format=json-render-diagnostics"]);
+    if profile == Profile::Release {
+        build.arg("--release");
+    }
+    let messages = output(build.stdin(Stdio::null()))?;
+    for message in messages.lines() {
+        let message: Value = serde_json::from_str(message).context("cargo build")?;
+        if let (Some(executable), Some("selvedge")) =
+            (message["executable"].as_str(), message["target"]["name"].as_str())
+        {
+            let mut command = Command::new(executable);
+            command.current_dir(root());
+            return Ok(command);
+        }
+    }
+    bail!("cargo build made no program called selvedge")
+}
