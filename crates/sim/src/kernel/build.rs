@@ -175,6 +175,7 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             full_frame: (config.nic.mtu + config.nic.data_header(&config.transport)).get(),
             ack_frame: config.nic.ack_frame.get(),
             classes: fabric.classes,
+            is_large: false,
             schedule: schedule_for(&graph, config, cut.count),
             now: Instant::ZERO,
             pool: Pool::new(),

@@ -24,7 +24,7 @@ use crate::config::{BufferConfig, EcnConfig};
 use crate::fault::PacketKind;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
-use crate::net::pool::{Pool, Slot};
+use crate::net::pool::{NONE, Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra, Size};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
@@ -126,6 +126,8 @@ pub(crate) struct Partition {
     pub(crate) ack_frame: u64,
     /// See [`Fabric::classes`].
     pub(crate) classes: u32,
+    /// Whether it is too large for the cache.
+    pub(crate) is_large: bool,
     pub(crate) schedule: Schedule,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
@@ -156,19 +158,18 @@ pub(crate) struct Partition {
     pub(crate) flows_closed: u64,
 }
 
+/// A partition with more ports does not fit into a second-level cache of a megabyte. Debug builds
+/// prepare always, so that the fingerprints of both profiles show that it changes nothing.
+const LARGE: usize = if cfg!(debug_assertions) { 0 } else { 1_500 };
+
 impl Partition {
     /// Handles every event earlier than `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         let limit = end.as_ps();
-        loop {
-            let (pool, ingress, egress) = (&self.pool, &self.ingress, &self.egress);
-            let upcoming = |event: &Event| {
-                // Without asking what it is: two of three are needed, and asking costs more.
-                super::prefetch(pool.places(), event.payload());
-                super::prefetch(ingress, event.entity());
-                super::prefetch(egress, event.entity());
-            };
-            let Some(event) = self.schedule.pop_before(limit, upcoming) else { break };
+        while let Some(event) = self.schedule.pop_before(limit) {
+            if self.is_large {
+                self.prepare();
+            }
             self.now = Instant::from_ps(event.time());
             self.events += 1;
             let entity = event.entity();
@@ -179,6 +180,40 @@ impl Partition {
                 kind::NOTICE => self.on_notice(entity),
                 kind::FLOW_START => self.on_flow_start(),
                 _ => self.on_pause_timer(entity),
+            }
+        }
+    }
+
+    /// Brings what coming events need into the cache. A large fabric does not fit into it, and each hop
+    /// touches half a dozen lines, most of which are known only when the one before is there. So
+    /// events are looked at several times as their turn comes nearer, one step each.
+    #[inline(always)]
+    fn prepare(&mut self) {
+        self.schedule.prefetch_upcoming(48);
+        if let Some(event) = self.schedule.upcoming(16) {
+            let at = event.entity();
+            if event.kind() == kind::ARRIVAL {
+                super::prefetch(self.pool.places(), event.payload());
+                super::prefetch(&self.ingress, at);
+            } else {
+                super::prefetch(&self.egress, at);
+                super::prefetch(&self.lines, at * self.classes);
+            }
+        }
+        if let Some(event) = self.schedule.upcoming(10) {
+            let at = event.entity();
+            if event.kind() == kind::ARRIVAL {
+                self.fetch_way(at, event.payload());
+            } else {
+                self.lines[at * self.classes].prefetch_queue(&self.queues);
+            }
+        }
+        if let Some(event) = self.schedule.upcoming(4) {
+            let at = event.entity();
+            if event.kind() == kind::ARRIVAL {
+                self.find_way(at, event.payload());
+            } else {
+                self.lines[at * self.classes].prefetch_packet(&self.queues, &self.pool);
             }
         }
     }
@@ -241,7 +276,9 @@ impl Partition {
     /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
-        let frame = u64::from(self.pool.get(slot).packet.frame);
+        let held = self.pool.get_mut(slot);
+        held.next = NONE;
+        let frame = u64::from(held.packet.frame);
         let size = self.size_of(frame);
         let port = &mut self.egress[at];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
@@ -337,6 +374,7 @@ impl Partition {
 
     /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
     pub(crate) fn lay_lines(&mut self) {
+        self.is_large = self.egress.len() > LARGE;
         let mut ports_by_delay = BTreeMap::new();
         let sizes = [(Size::Full, self.full_frame), (Size::Ack, self.ack_frame)];
         let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
@@ -366,6 +404,13 @@ impl Partition {
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
         !self.closing && (self.next_arrival.is_some() || !self.later.is_empty())
+    }
+
+    /// Forgets the ways that were found for packets under way: routes have changed.
+    pub(crate) fn forget_ways(&mut self) {
+        for event in self.schedule.lined_up().filter(|event| event.kind() == kind::ARRIVAL) {
+            self.pool.get_mut(event.payload()).next = NONE;
+        }
     }
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.

@@ -75,6 +75,8 @@ pub(crate) struct Schedule {
     /// The first event of each line and of the wheel, earliest first.
     heads: [Head; LINES],
     lines: [DelayLine; LINES],
+    /// The line of the event that was popped last.
+    latest: usize,
     /// Delay of each line in use; the first is the wheel's and means nothing.
     delays: Vec<u64>,
     wheel: Wheel,
@@ -97,6 +99,7 @@ impl Schedule {
         Self {
             heads: std::array::from_fn(|line| Head { event: Event::NEVER, line }),
             lines: std::array::from_fn(|_| DelayLine::new()),
+            latest: 0,
             delays: vec![0],
             wheel: Wheel::new(shift, count),
         }
@@ -163,22 +166,16 @@ impl Schedule {
         (event != Event::NEVER).then(|| event.time())
     }
 
-    /// Takes the next event, if it is earlier than `limit`. `upcoming` is shown an event that comes
-    /// soon, for prefetching.
+    /// Takes the next event, if it is earlier than `limit`.
     #[inline(always)]
-    pub(crate) fn pop_before(&mut self, limit: u64, upcoming: impl FnOnce(&Event)) -> Option<Event> {
+    pub(crate) fn pop_before(&mut self, limit: u64) -> Option<Event> {
         let Head { event, line } = self.heads[0];
         if event.time() >= limit {
             return None;
         }
         let line = line & (LINES - 1);
-        let next = if line == 0 {
-            self.wheel.pop_and_look()
-        } else {
-            let queue = &mut self.lines[line];
-            upcoming(queue.ahead());
-            queue.pop_and_look()
-        };
+        let next = if line == 0 { self.wheel.pop_and_look() } else { self.lines[line].pop_and_look() };
+        self.latest = line;
         // Where the line's next event belongs among the heads.
         let mut at = 0;
         while at + 1 < LINES && self.heads[at + 1].event < next {
@@ -190,6 +187,34 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The event that comes `ahead` places after the next one on the line that was popped last, if
+    /// there is one.
+    #[inline(always)]
+    pub(crate) fn upcoming(&self, ahead: usize) -> Option<Event> {
+        let line = &self.lines[self.latest & (LINES - 1)];
+        let mask = line.ring.len() - 1;
+        let waiting = line.tail.wrapping_sub(line.head) & mask;
+        (waiting > ahead).then(|| line.ring[line.head.wrapping_add(ahead) & mask])
+    }
+
+    /// Brings what follows on the line that was popped last into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_upcoming(&self, ahead: usize) {
+        let line = &self.lines[self.latest & (LINES - 1)];
+        super::prefetch(&line.ring, (line.head.wrapping_add(ahead) & (line.ring.len() - 1)) as u32);
+    }
+
+    /// Everything that is lined up.
+    pub(crate) fn lined_up(&self) -> impl Iterator<Item = Event> {
+        self.lines.iter().flat_map(|line| {
+            let mask = line.ring.len() - 1;
+            let waiting = line.tail.wrapping_sub(line.head) & mask;
+            (0..waiting).map(move |n| line.ring[(line.head + n) & mask])
+        })
+    }
+}
+
 /// Events that take equally long: first in, first out.
 struct DelayLine {
     /// A ring; its length is a power of two. Never full: an empty ring has its ends together.
@@ -197,9 +222,6 @@ struct DelayLine {
     head: usize,
     tail: usize,
 }
-
-/// How many places before its turn an event is shown to the prefetcher.
-const AHEAD: usize = 6;
 
 impl DelayLine {
     fn new() -> Self {
@@ -253,11 +275,6 @@ impl DelayLine {
         let mask = self.ring.len() - 1;
         self.head = (self.head + 1) & mask;
         if self.head == self.tail { Event::NEVER } else { self.ring[self.head & mask] }
-    }
-
-    #[inline(always)]
-    fn ahead(&self) -> &Event {
-        &self.ring[(self.head + AHEAD) & (self.ring.len() - 1)]
     }
 
     #[cold]
@@ -472,14 +489,14 @@ mod tests {
                 assert_eq!(schedule.next_time(), first.map(Event::time));
                 let limit = now + rng.below(reach * 2);
                 let expected = first.filter(|event| event.time() < limit);
-                assert_eq!(schedule.pop_before(limit, |_| {}), expected, "seed {seed}, round {round}");
+                assert_eq!(schedule.pop_before(limit), expected, "seed {seed}, round {round}");
                 if let Some(event) = expected {
                     now = event.time();
                     model.pop();
                 }
             }
             while let Some(Reverse(expected)) = model.pop() {
-                assert_eq!(schedule.pop_before(u64::MAX, |_| {}), Some(expected));
+                assert_eq!(schedule.pop_before(u64::MAX), Some(expected));
             }
             assert_eq!(schedule.next_time(), None);
         }

@@ -1,9 +1,10 @@
 //! Tables of entities, indexed by numbers that the builder handed out.
 //!
-//! Every hop looks into half a dozen of them. Checking each index against the length again took a
-//! seventh of all instructions (callgrind, RoCE + PFC permutation on 128 hosts), although no number
-//! ever comes from outside: ports, lines, queues and switches are numbered by `kernel::build`, packets
-//! by `net::pool`, and both tables and numbers live as long as the partition. Debug builds check.
+//! Every hop looks into half a dozen of them. Checking each index against the length again was a tenth
+//! of all instructions (callgrind, RoCE + PFC permutation on 128 hosts: 556 and 505 per packet-hop),
+//! although no number ever comes from outside: ports, lines, queues and switches are numbered by
+//! `kernel::build`, packets by `net::pool`, and both tables and numbers live as long as the partition.
+//! Debug builds check.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 

@@ -284,6 +284,7 @@ impl<'a> Run<'a> {
                 partition.now = self.now;
                 if let Some(forwarding) = &change.forwarding {
                     partition.forwarding = Arc::clone(forwarding);
+                    partition.forget_ways();
                 }
             }
             for (port, down) in change.ports {

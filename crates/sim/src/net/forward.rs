@@ -2,12 +2,14 @@
 
 use selvedge_units::SwitchId;
 
-use crate::topology::Routes;
+use crate::kernel::prefetch;
+use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
-    /// `entries[switch * leaves + leaf]`: how many ports, and the port itself or where they are
-    /// listed.
+    /// `groups[switch * leaves + leaf]`: which set of ports; short, because there are many of them.
+    groups: Vec<u16>,
+    /// Per set: how many ports, and the port itself or where they are listed.
     entries: Vec<u32>,
     members: Vec<u16>,
     leaves: usize,
@@ -18,23 +20,29 @@ const PLACE_BITS: u32 = 20;
 
 impl Forwarding {
     /// `None` if a switch has more equal paths, or the fabric more different sets of them, than the
-    /// entries can tell apart (4,095 and about a million).
+    /// tables can tell apart (4,095 and 65,536).
     pub(crate) fn new(routes: &Routes) -> Option<Self> {
         let raw = routes.raw();
-        let entry = |&group: &u32| {
-            let group = raw.groups[group as usize];
+        let entry = |group: &Group| {
             let place = if group.len == 1 { u32::from(raw.members[group.offset as usize]) } else { group.offset };
             (group.len < 1 << (32 - PLACE_BITS) && place < 1 << PLACE_BITS).then_some(group.len << PLACE_BITS | place)
         };
-        let entries: Option<Vec<u32>> = raw.table.iter().map(entry).collect();
-        Some(Self { entries: entries?, members: raw.members.to_vec(), leaves: raw.leaves })
+        let entries: Option<Vec<u32>> = raw.groups.iter().map(entry).collect();
+        let groups: Result<Vec<u16>, _> = raw.table.iter().map(|&group| u16::try_from(group)).collect();
+        Some(Self { groups: groups.ok()?, entries: entries?, members: raw.members.to_vec(), leaves: raw.leaves })
+    }
+
+    /// Fetches what [`Forwarding::port`] will need.
+    #[inline]
+    pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
+        prefetch(&self.groups, (switch.index() * self.leaves) as u32 + leaf);
     }
 
     /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without
     /// a path.
     #[inline]
     pub(crate) fn port(&self, switch: SwitchId, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
-        let entry = self.entries[switch.index() * self.leaves + leaf as usize];
+        let entry = self.entries[self.groups[switch.index() * self.leaves + leaf as usize] as usize];
         let (count, place) = (entry >> PLACE_BITS, entry & ((1 << PLACE_BITS) - 1));
         match count {
             0 => None,

@@ -18,7 +18,8 @@ pub(crate) const NONE: Slot = u32::MAX;
 #[repr(align(64))]
 pub(crate) struct Held {
     pub(crate) packet: Packet,
-    /// The packet behind it in its queue, or the next free place.
+    /// The packet behind it in its queue; the next free place; or, on the way to a switch, the port
+    /// through which it will leave that (`NONE`: not known yet).
     pub(crate) next: Slot,
     /// The port through which it entered the switch that holds it.
     pub(crate) ingress: u32,

@@ -9,6 +9,7 @@
 //!    section 4.1) at constant cost, whatever the number of ports.
 
 use super::pool::{NONE, Pool, Slot};
+use crate::kernel::prefetch;
 use crate::kernel::table::Table;
 
 /// Packets of one class from one input (or from all) to one output.
@@ -84,6 +85,20 @@ impl Line {
             (self.first, self.last) = (NONE, NONE);
         }
         slot
+    }
+
+    /// Fetches the queue that is served next.
+    #[inline]
+    pub(crate) fn prefetch_queue(&self, queues: &Table<Queue>) {
+        prefetch(queues, self.first);
+    }
+
+    /// Fetches the packet that is served next.
+    #[inline]
+    pub(crate) fn prefetch_packet(&self, queues: &Table<Queue>, pool: &Pool) {
+        if self.first != NONE {
+            prefetch(pool.places(), queues[self.first].head);
+        }
     }
 
     fn append(&mut self, queues: &mut Table<Queue>, queue: u32) {

@@ -2,12 +2,13 @@
 
 use selvedge_telemetry::DropReason;
 use selvedge_units::{HostId, SwitchId};
-use selvedge_wire::Ecn;
+use selvedge_wire::{Ecn, Repr};
 
 use super::marking::marks;
-use super::pool::Slot;
+use super::pool::{NONE, Slot};
 use super::port::Egress;
 use crate::kernel::partition::Partition;
+use crate::kernel::prefetch;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -53,14 +54,49 @@ impl Partition {
         Some(switch.first_port + port)
     }
 
+    /// Fetches what tells the way of a packet that will enter through port `at`, or the host there.
+    #[inline]
+    pub(crate) fn fetch_way(&self, at: u32, slot: Slot) {
+        let port = &self.ingress[at];
+        if port.is_host {
+            return prefetch(&self.hosts, port.owner);
+        }
+        let dst = self.pool.get(slot).packet.dst;
+        if let Some(place) = self.fabric.attachment.get(dst.index()) {
+            self.forwarding.prefetch(self.switches[port.owner].id, place.leaf);
+        }
+    }
+
+    /// Finds the way of a packet that will soon enter through port `at`, notes it in the packet's place
+    /// (whose link is free while it is under way), and fetches what it leads to.
+    #[inline]
+    pub(crate) fn find_way(&mut self, at: u32, slot: Slot) {
+        let port = &self.ingress[at];
+        let packet = &self.pool.get(slot).packet;
+        if port.is_host || matches!(packet.repr, Repr::Pause(_)) {
+            return;
+        }
+        let (switch, class) = (port.owner, packet.class);
+        if let Some(out) = self.route(switch, packet.dst, packet.entropy) {
+            self.pool.get_mut(slot).next = out;
+            prefetch(&self.egress, out);
+            prefetch(&self.lines, out * self.classes + u32::from(class));
+            prefetch(&self.queues, self.queue_of(switch, at, out, class));
+        }
+    }
+
     /// A packet has entered `switch` through port `at`.
     #[inline]
     pub(crate) fn arrive_at_switch(&mut self, switch: u32, at: u32, slot: Slot) {
         let packet = &self.pool.get(slot).packet;
         let (dst, entropy, frame, class) = (packet.dst, packet.entropy, u64::from(packet.frame), packet.class);
         let capable = packet.ecn == Ecn::Capable;
-        let Some(out) = self.route(switch, dst, entropy) else {
-            return self.drop_packet(at, slot, DropReason::NoRoute);
+        let out = match self.pool.get(slot).next {
+            NONE => match self.route(switch, dst, entropy) {
+                Some(out) => out,
+                None => return self.drop_packet(at, slot, DropReason::NoRoute),
+            },
+            found => found,
         };
         let port = &self.egress[out];
         // Nothing waits and nothing is in the way: straight through.
