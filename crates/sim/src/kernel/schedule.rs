@@ -221,12 +221,15 @@ struct DelayLine {
     ring: Box<[Event]>,
     head: usize,
     tail: usize,
+    /// Events of one time may be out of order up to this time, except those of the time `sorted`.
+    unsorted_until: u64,
+    sorted: u64,
 }
 
 impl DelayLine {
     fn new() -> Self {
         // A valid event, so that the prefetcher may look at any place.
-        Self { ring: vec![Event(0); 16].into(), head: 0, tail: 0 }
+        Self { ring: vec![Event(0); 16].into(), head: 0, tail: 0, unsorted_until: 0, sorted: 0 }
     }
 
     /// Returns whether it is the first now.
@@ -247,7 +250,9 @@ impl DelayLine {
         was_empty
     }
 
-    /// Moves the last event to where it belongs among those of its time.
+    /// The last event is smaller than the one before it, which has the same time. If it belongs to the
+    /// events that come next, it is moved to its place among them; else they are sorted when their
+    /// turn comes, which is cheaper when thousands of hosts act at once.
     #[inline(never)]
     fn sort_last(&mut self) -> bool {
         if self.tail == self.head {
@@ -256,12 +261,20 @@ impl DelayLine {
         let mask = self.ring.len() - 1;
         let mut at = self.tail.wrapping_sub(1) & mask;
         let event = self.ring[at];
+        debug_assert_eq!(
+            self.ring[at.wrapping_sub(1) & mask].time(),
+            event.time(),
+            "what goes in later comes out later"
+        );
+        if event.time() != self.ring[self.head].time() {
+            self.unsorted_until = event.time();
+            return false;
+        }
         while at != self.head {
             let before = at.wrapping_sub(1) & mask;
             if self.ring[before] <= event {
                 break;
             }
-            debug_assert_eq!(self.ring[before].time(), event.time(), "what goes in later comes out later");
             self.ring[at] = self.ring[before];
             at = before;
         }
@@ -274,7 +287,34 @@ impl DelayLine {
     fn pop_and_look(&mut self) -> Event {
         let mask = self.ring.len() - 1;
         self.head = (self.head + 1) & mask;
-        if self.head == self.tail { Event::NEVER } else { self.ring[self.head & mask] }
+        if self.head == self.tail {
+            return Event::NEVER;
+        }
+        let next = self.ring[self.head & mask];
+        if next.time() <= self.unsorted_until && next.time() != self.sorted {
+            return self.sort_first();
+        }
+        next
+    }
+
+    /// Sorts the events that have the time of the first one, and returns the first.
+    #[inline(never)]
+    fn sort_first(&mut self) -> Event {
+        let mask = self.ring.len() - 1;
+        let time = self.ring[self.head].time();
+        let waiting = self.tail.wrapping_sub(self.head) & mask;
+        let same = (1..waiting).take_while(|n| self.ring[(self.head + n) & mask].time() == time).count() + 1;
+        if self.head + same <= self.ring.len() {
+            self.ring[self.head..self.head + same].sort_unstable();
+        } else {
+            let mut events: Vec<Event> = (0..same).map(|n| self.ring[(self.head + n) & mask]).collect();
+            events.sort_unstable();
+            for (n, event) in events.into_iter().enumerate() {
+                self.ring[(self.head + n) & mask] = event;
+            }
+        }
+        self.sorted = time;
+        self.ring[self.head]
     }
 
     #[cold]
@@ -500,6 +540,32 @@ mod tests {
             }
             assert_eq!(schedule.next_time(), None);
         }
+    }
+
+    /// Many events at the same few times, as when thousands of hosts begin at once.
+    #[test]
+    fn events_of_one_time_come_in_the_order_of_kind_and_entity() {
+        let mut rng = Rng::stream(9, Domain::Impairment, 0);
+        let mut schedule = Schedule::new(8, 4096);
+        let lines = [1_000, 3_000].map(|delay| (schedule.line_for(delay), delay));
+        let mut model = BinaryHeap::new();
+        for n in 0..200 {
+            schedule.push(Event::new(Instant::ZERO, 0, n, n));
+            model.push(Reverse(Event::new(Instant::ZERO, 0, n, n)));
+        }
+        for round in 0..50_000 {
+            let Some(Reverse(expected)) = model.pop() else { break };
+            assert_eq!(schedule.pop_before(u64::MAX), Some(expected), "round {round}");
+            for (line, delay) in lines {
+                if round < 40_000 && rng.below(100) < 50 {
+                    let at = Instant::from_ps(expected.time() + delay);
+                    let event = Event::new(at, rng.below(6) as u32, rng.below(1 << 28) as u32, round);
+                    model.push(Reverse(event));
+                    schedule.push_line(line, event);
+                }
+            }
+        }
+        assert!(model.is_empty());
     }
 
     #[test]

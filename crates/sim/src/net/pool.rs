@@ -59,7 +59,9 @@ impl Pool {
         let place = &mut self.places[slot];
         place.next = self.free;
         self.free = slot;
-        place.packet
+        let packet = place.packet;
+        place.packet.frame = 0; // no packet is that short: the place is free
+        packet
     }
 
     #[inline]
@@ -80,12 +82,6 @@ impl Pool {
 
     /// The packets that are in the fabric now, in no particular order.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Packet> {
-        let mut free = vec![false; self.places.len()];
-        let mut at = self.free;
-        while at != NONE {
-            free[at as usize] = true;
-            at = self.places[at].next;
-        }
-        self.places.iter().zip(free).filter(|(_, free)| !free).map(|(held, _)| &held.packet)
+        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame > 0)
     }
 }
