@@ -246,7 +246,8 @@ fn figures_are_judged() {
     assert!(error.contains("error: 1 claim fails"), "{error}");
     assert!(scratch.join("kept/paper-good/report.html").exists());
     // Smoke runs only show that the figure runs.
-    scratch.expect(0, &["check", "figures", "--smoke", "-q"]);
+    let (out, _) = scratch.expect(0, &["check", "figures", "--smoke", "-q"]);
+    assert!(out.contains("runs  not judged") && !out.contains("FAIL"), "{out}");
 }
 
 #[test]

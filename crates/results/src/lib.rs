@@ -47,7 +47,7 @@ mod timeline;
 mod verdict;
 
 pub use error::ResultsError;
-pub use expect::{Claim, ClaimVerdict, ExpectError, Expectations, Outcome, check, render_claims};
+pub use expect::{Claim, ClaimVerdict, ExpectError, Expectations, Outcome, check, check_smoke, render_claims};
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use point::{

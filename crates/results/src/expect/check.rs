@@ -18,6 +18,8 @@ pub enum Outcome {
     DirectionOnly,
     /// Not as claimed, or the study lacks the numbers.
     NotReproduced,
+    /// There is a value, from runs too short to hold a claim against.
+    NotJudged,
 }
 
 impl fmt::Display for Outcome {
@@ -26,6 +28,7 @@ impl fmt::Display for Outcome {
             Self::Reproduced => "reproduced",
             Self::DirectionOnly => "direction only",
             Self::NotReproduced => "not reproduced",
+            Self::NotJudged => "not judged",
         })
     }
 }
@@ -68,12 +71,24 @@ pub fn check(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict
     expectations.claims.iter().map(|claim| check_claim(claim, summary)).collect()
 }
 
+/// Looks only whether each claim finds its numbers: for smoke runs, which are too short to judge. A
+/// claim fails when the study has no value for it, whether or not it is known.
+pub fn check_smoke(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict> {
+    let unjudged = |verdict: ClaimVerdict| {
+        let fails = verdict.mean.is_none();
+        let outcome = if fails { Outcome::NotReproduced } else { Outcome::NotJudged };
+        ClaimVerdict { outcome, fails, ..verdict }
+    };
+    check(expectations, summary).into_iter().map(unjudged).collect()
+}
+
 /// One line per claim and what it rests on, for a terminal; the last line counts.
 pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     let mut out = String::new();
     for verdict in verdicts {
         let mark = match (verdict.outcome, verdict.fails) {
             (Outcome::Reproduced, _) => "ok  ",
+            (Outcome::NotJudged, _) => "runs",
             (_, false) => "know",
             (_, true) => "FAIL",
         };
@@ -81,13 +96,16 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     }
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     let fails = verdicts.iter().filter(|verdict| verdict.fails).count();
-    out += &format!(
-        "{} claims: {} reproduced, {} in direction only, {} not; {fails} without a known reason\n",
-        verdicts.len(),
-        count(Outcome::Reproduced),
-        count(Outcome::DirectionOnly),
-        count(Outcome::NotReproduced),
-    );
+    let claims = verdicts.len();
+    out += &match count(Outcome::NotJudged) {
+        0 => format!(
+            "{claims} claims: {} reproduced, {} in direction only, {} not; {fails} without a known reason\n",
+            count(Outcome::Reproduced),
+            count(Outcome::DirectionOnly),
+            count(Outcome::NotReproduced),
+        ),
+        valued => format!("{claims} claims: {valued} with a value, not judged after a smoke run; {fails} without\n"),
+    };
     out
 }
 
@@ -105,9 +123,10 @@ fn evidence(verdict: &ClaimVerdict) -> String {
     }
     parts.extend(verdict.paper.iter().map(|paper| format!("paper {paper}")));
     parts.extend(verdict.note.clone());
-    parts.extend(verdict.known.iter().map(|reason| match verdict.outcome {
-        Outcome::Reproduced => "comes out after all: remove `known`".to_string(),
-        _ => format!("known: {reason}"),
+    parts.extend(verdict.known.iter().filter_map(|reason| match verdict.outcome {
+        Outcome::Reproduced => Some("comes out after all: remove `known`".to_string()),
+        Outcome::NotJudged => None,
+        _ => Some(format!("known: {reason}")),
     }));
     parts.join("; ")
 }

@@ -30,5 +30,5 @@
 mod check;
 mod parse;
 
-pub use check::{ClaimVerdict, Outcome, check, render_claims};
+pub use check::{ClaimVerdict, Outcome, check, check_smoke, render_claims};
 pub use parse::{Claim, ExpectError, Expectations};

@@ -1,7 +1,7 @@
 //! Claims: how they are written, and when they hold.
 
 use crate::common::{series, study};
-use selvedge_results::{ClaimVerdict, Expectations, Outcome, Summary, check, render_claims};
+use selvedge_results::{ClaimVerdict, Expectations, Outcome, Summary, check, check_smoke, render_claims};
 
 /// "irn" at 1, "pfc" at about 2, "same" at 1.
 fn summary() -> Summary {
@@ -13,10 +13,13 @@ fn summary() -> Summary {
     ])
 }
 
-fn one(claim: &str) -> ClaimVerdict {
+fn expectations(claim: &str) -> Expectations {
     let text = format!("[[expect]]\nsay = \"it holds\"\nmetric = \"fct_mean_us\"\n{claim}\n");
-    let expectations = Expectations::parse(&text, "expect.toml").unwrap_or_else(|error| panic!("{error}"));
-    check(&expectations, &summary()).remove(0)
+    Expectations::parse(&text, "expect.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn one(claim: &str) -> ClaimVerdict {
+    check(&expectations(claim), &summary()).remove(0)
 }
 
 fn outcome(claim: &str) -> Outcome {
@@ -70,6 +73,19 @@ fn a_known_failure_is_reported_and_does_not_fail() {
     assert!(text.contains("known: our switch has shallower buffers"), "{text}");
     let stale = one("of = 'irn'\nthan = 'pfc'\nratio = { at-most = 1.0 }\nknown = 'x'");
     assert!(render_claims(&[stale]).contains("remove `known`"));
+}
+
+#[test]
+fn a_smoke_run_fails_only_what_has_no_value() {
+    let smoke = |claim: &str| check_smoke(&expectations(claim), &summary()).remove(0);
+    let missed = smoke("of = 'pfc'\nthan = 'irn'\nratio = { at-most = 1.0 }\nknown = 'x'");
+    assert_eq!((missed.outcome, missed.fails), (Outcome::NotJudged, false));
+    let missing = smoke("of = 'roce'\nthan = 'irn'\nratio = { at-most = 1.0 }\nknown = 'x'");
+    assert_eq!((missing.outcome, missing.fails), (Outcome::NotReproduced, true));
+    let text = render_claims(&[missed, missing]);
+    assert!(text.starts_with("runs  not judged      it holds: found 2"), "{text}");
+    assert!(text.contains("FAIL  not reproduced  it holds: the study has no series"), "{text}");
+    assert!(text.ends_with("2 claims: 1 with a value, not judged after a smoke run; 1 without\n"), "{text}");
 }
 
 #[test]
