@@ -56,6 +56,8 @@ impl Opcode {
     pub const SEND_LAST: u8 = 0x02;
     /// Acknowledgement, positive or negative.
     pub const ACKNOWLEDGE: u8 = 0x11;
+    /// Congestion notification packet (RoCEv2 annex A17.9.4).
+    pub const CONGESTION_NOTIFICATION: u8 = 0x81;
 }
 
 impl Bth {

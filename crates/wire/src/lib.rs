@@ -9,6 +9,7 @@
 
 pub mod aeth;
 pub mod bth;
+pub mod cnp;
 pub mod datagram;
 mod error;
 pub mod extension;

@@ -15,7 +15,7 @@ pub struct GoBackNConfig {
     /// with one congested link) without PFC, and off with it (IRN, section 4.1).
     pub rto: Setting<Duration>,
     /// Whether data packets are acknowledged. Default: "auto", which is none with PFC (the paper's
-    /// baseline, section 5.2) and per-packet without.
+    /// baseline, section 5.2) unless congestion control needs them, and per-packet without.
     pub acks: Acks,
     /// How often a gap is reported. Default: once-per-gap.
     pub nack: Nacks,
@@ -28,7 +28,8 @@ pub struct GoBackNConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Acks {
-    /// As the scheme's paper has it: none with PFC, per packet without.
+    /// As the scheme's paper has it: none with PFC, per packet without; per packet, too, for congestion
+    /// control that lives by acknowledgements.
     #[default]
     Auto,
     /// Each one.
@@ -59,7 +60,7 @@ impl Scheme for GoBackNConfig {
         resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt));
         resolve(&mut self.bdp_cap, || None);
         if self.acks == Acks::Auto {
-            self.acks = if fabric.pfc { Acks::None } else { Acks::PerPacket };
+            self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };
         }
     }
     fn check(&self) -> Result<(), SettingError> {
