@@ -30,8 +30,8 @@ fn recovery(name: &str) -> RecoveryConfig {
         bdp: Bytes::new(120_000),
         frame: Bytes::new(1024 + 62),
         base_rtt: Duration::from_us(24),
-    congested_rtt: Duration::from_us(320),
-    acks: false,
+        congested_rtt: Duration::from_us(320),
+        acks: false,
     };
     let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&fabric);

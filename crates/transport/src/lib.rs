@@ -30,6 +30,8 @@ mod pacing;
 mod receiver;
 mod registry;
 mod role;
+#[cfg(test)]
+mod rounds;
 mod sender;
 
 pub mod congestion;

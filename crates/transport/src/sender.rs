@@ -257,7 +257,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 }
 
-const _: () = assert!(size_of::<Sender>() <= 384, "a sender fits six cache lines, of which no congestion control uses all");
+const _: () =
+    assert!(size_of::<Sender>() <= 384, "a sender fits six cache lines, of which no congestion control uses all");
 
 #[cfg(test)]
 mod tests {

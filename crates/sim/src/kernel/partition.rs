@@ -485,8 +485,7 @@ impl Partition {
         record.pauses_delivered += self.tally.delivered[2];
         record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
-        let drops =
-            [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
+        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
             total.add(mine);
         }

@@ -56,14 +56,13 @@ fn random_arrivals_wait_as_in_m_d_1() {
 
 #[test]
 fn marks_follow_the_red_curve() {
-    let ecn =
-        EcnConfig {
-            enabled: Toggle::On,
-            k_min: Setting::Value(Bytes::from_kb(100)),
-            k_max: Setting::Value(Bytes::from_kb(600)),
-            p_max: Setting::Value(Chance::ratio(1, 5)),
-            at_rate: Setting::Off,
-        };
+    let ecn = EcnConfig {
+        enabled: Toggle::On,
+        k_min: Setting::Value(Bytes::from_kb(100)),
+        k_max: Setting::Value(Bytes::from_kb(600)),
+        p_max: Setting::Value(Chance::ratio(1, 5)),
+        at_rate: Setting::Off,
+    };
     let frame = 1_024 + 62;
     let packets = 700;
     let scene = Scene::new(star(&[link(40, 1_000); 3]), Series::RocePfc)

@@ -202,11 +202,9 @@ impl Tuning for DcqcnConfig {
         if self.byte_counter == Setting::Value(Bytes::ZERO) {
             return Err(SettingError::new("byte-counter", "give some bytes, or \"off\" for the timer alone"));
         }
-        for (key, value) in [
-            ("g", self.g),
-            ("initial-alpha", self.initial_alpha),
-            ("min-decrease-factor", self.min_decrease_factor),
-        ] {
+        for (key, value) in
+            [("g", self.g), ("initial-alpha", self.initial_alpha), ("min-decrease-factor", self.min_decrease_factor)]
+        {
             let value = needed(value, key)?;
             if !(0.0..=1.0).contains(&value) || (key == "g" && value == 0.0) {
                 let message = alloc::format!("{value} is out of range: 0 to 1, and g above 0");
@@ -224,15 +222,12 @@ impl Tuning for DcqcnConfig {
             Defaults::Paper => Marking::DCQCN,
             Defaults::ConnectX => VENDOR_MARKING,
         };
-        Needs {
-            marking: Some(marking),
-            cnp_interval: resolved(self.cnp_interval, "cnp-interval"),
-            ..Needs::default()
-        }
+        Needs { marking: Some(marking), cnp_interval: resolved(self.cnp_interval, "cnp-interval"), ..Needs::default() }
     }
 }
 
 /// The value of a setting that cannot be off.
 fn needed<T: Copy>(setting: Setting<T>, key: &'static str) -> Result<T, SettingError> {
-    resolved(setting, key).ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))
+    resolved(setting, key)
+        .ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))
 }

@@ -76,9 +76,8 @@ impl Tuning for TimelyConfig {
     }
 
     fn check(&self) -> Result<(), SettingError> {
-        let rate = |setting, key| {
-            resolved(setting, key).ok_or_else(|| SettingError::new(key, "give a rate, or \"auto\""))
-        };
+        let rate =
+            |setting, key| resolved(setting, key).ok_or_else(|| SettingError::new(key, "give a rate, or \"auto\""));
         let line_rate = rate(self.line_rate, "line-rate")?;
         for (key, setting) in [("min-rate", self.min_rate), ("initial-rate", self.initial_rate)] {
             let value = rate(setting, key)?;

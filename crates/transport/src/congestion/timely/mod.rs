@@ -106,7 +106,9 @@ impl Congestion for Control {
         // Losses are the recovery's business alone.
         let Signal::Acked { bytes, rtt, .. } = signal else { return };
         self.unsampled += bytes.get();
-        if self.unsampled >= self.settings.segment && cx.now >= self.next_update {
+        // Who hears of nothing new (go-back-N after a loss) completes no segment, but has an RTT.
+        let complete = self.unsampled >= self.settings.segment || bytes.is_zero();
+        if complete && cx.now >= self.next_update {
             self.unsampled = 0;
             self.next_update = cx.now.saturating_add(self.settings.update_interval);
             self.update(rtt.as_ps() as f64);
