@@ -13,6 +13,7 @@ pub mod datagram;
 mod error;
 pub mod extension;
 mod packet;
+pub mod tcp;
 
 pub use aeth::{Aeth, Syndrome};
 pub use bth::{Bth, Opcode};
@@ -20,3 +21,4 @@ pub use datagram::{Body, Datagram};
 pub use error::ParseError;
 pub use extension::Extension;
 pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Repr};
+pub use tcp::Tcp;
