@@ -123,7 +123,7 @@ fn sent(end: &mut Connection, cx: &mut Cx<'_>) -> String {
 
 fn name(sent: &Transmit) -> String {
     let start = sent.segment.seq.near(Octet::FIRST, OURS).expect("behind the SYN") - Octet::FIRST;
-    let place = if start % MSS == 0 { format!("{}", start / MSS) } else { format!("@{start}") };
+    let place = if start.is_multiple_of(MSS) { format!("{}", start / MSS) } else { format!("@{start}") };
     let short = if u64::from(sent.segment.payload) < MSS { "s" } else { "" };
     let again = if sent.is_again { "r" } else { "" };
     let fin = if sent.segment.flags.contains(Flags::FIN) { "F" } else { "" };
