@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
+    Cx, Feedback, FeedbackConfig, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
@@ -167,6 +167,12 @@ impl Nic {
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
 
+    /// What a sending queue pair waits for at `now`; `None` if there is none such.
+    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
+        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
+        Some(state.sender.hold(now))
+    }
+
     /// Takes in a packet that arrived.
     #[inline]
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
@@ -175,7 +181,7 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::Cnp => self.on_cnp(cx, packet),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
         }
     }
 
@@ -248,6 +254,7 @@ impl Nic {
     /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
     pub fn handle_report(&mut self, cx: &mut Cx<'_>, report: &Report) {
         let Some(state) = self.sender_at(report.slot, report.qp) else { return };
+        cx.about(report.qp);
         state.sender.on_report(cx, report.bytes, report.sent_at);
         self.refresh(report.slot, cx.now);
     }
@@ -275,7 +282,7 @@ impl Nic {
                     self.stats.acks_sent += 1;
                     self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
                 }
-                Repr::Data(_) | Repr::Pause(_) => {}
+                Repr::Data(_) | Repr::Pause(_) | Repr::Tcp(_) => {}
             }
             return Some(packet);
         }
@@ -351,6 +358,7 @@ impl Nic {
                 continue; // an earlier entry has taken its place
             }
             *armed = Instant::NEVER;
+            cx.about(qp);
             if !due.is_pacing() {
                 let before = state.sender.stats().timeouts;
                 state.sender.handle_timeout(cx);

@@ -37,6 +37,7 @@ mod sender;
 pub mod congestion;
 pub mod recovery;
 pub mod replay;
+pub mod tcp;
 
 pub use bitmap::WIDEST_WINDOW;
 pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs, Signal, Tuning};
@@ -44,5 +45,5 @@ pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, Told};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
-pub use role::{Cx, Next, Reply, Segment, Verdict};
+pub use role::{Cx, Hold, Next, Reply, Segment, Verdict};
 pub use sender::{Sender, SenderConfig, SenderStats};

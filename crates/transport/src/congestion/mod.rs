@@ -133,8 +133,10 @@ pub trait Tuning {
     fn resolve(&mut self, fabric: &Fabric);
     /// What is wrong with the resolved settings, if anything is.
     fn check(&self) -> Result<(), SettingError>;
-    /// What the algorithm needs from receivers and switches, with resolved settings.
-    fn needs(&self) -> Needs;
+    /// What the algorithm needs from receivers and switches, with resolved settings. Most need nothing.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
 }
 
 registry! {
