@@ -1,10 +1,11 @@
-//! What happens next, and where: the schedule, the partitions, the windows in which they run.
+//! What happens next, and where: the calendar, the partitions, the windows in which they run.
 
 mod build;
+pub(crate) mod calendar;
 mod deadlock;
+pub(crate) mod earliest;
 pub(crate) mod partition;
 mod sample;
-pub(crate) mod schedule;
 pub(crate) mod table;
 mod window;
 

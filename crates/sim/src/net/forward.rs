@@ -2,7 +2,6 @@
 
 use selvedge_units::SwitchId;
 
-use crate::kernel::prefetch;
 use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
@@ -30,12 +29,6 @@ impl Forwarding {
         let entries: Option<Vec<u32>> = raw.groups.iter().map(entry).collect();
         let groups: Result<Vec<u16>, _> = raw.table.iter().map(|&group| u16::try_from(group)).collect();
         Some(Self { groups: groups.ok()?, entries: entries?, members: raw.members.to_vec(), leaves: raw.leaves })
-    }
-
-    /// Fetches what [`Forwarding::port`] will need.
-    #[inline]
-    pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
-        prefetch(&self.groups, (switch.index() * self.leaves) as u32 + leaf);
     }
 
     /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without
