@@ -5,7 +5,8 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_transport::Scheme;
-use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
+use selvedge_wire::Header;
 
 use super::calendar::Calendar;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
@@ -164,7 +165,8 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
         stop_flows: config.stop.flows,
     })?;
     // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
-    let (wanted, window) = if workload.triggers.is_empty() { (wanted, lookahead.as_ps()) } else { (1, 1) };
+    let (wanted, window) =
+        if workload.triggers.is_empty() { (wanted, window(&graph, &numbering.ports, lookahead)) } else { (1, 1) };
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
@@ -311,6 +313,18 @@ impl Classes {
         let listed = (0u8..).zip(&self.priorities).filter(|(_, priority)| listed.contains(priority));
         listed.fold(0, |bits, (class, _)| bits | 1 << class)
     }
+}
+
+/// How long windows may be, in picoseconds: no link may deliver what was sent in the same window, and the
+/// mail of a switch must not be more than 16 bits can count.
+fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
+    let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
+    let rate_into = |switch| -> u64 {
+        ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum()
+    };
+    let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
+    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 2));
+    lookahead.min(fits).as_ps().max(1)
 }
 
 /// How long a full frame takes to the other end of the slowest link, in picoseconds.

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
 /// Windows that the ring of agendas covers.
@@ -36,14 +37,14 @@ pub(crate) struct Calendar {
     /// Bit per agenda: somebody is booked.
     filled: u64,
     /// Per node: bit per agenda in which it stands.
-    booked: Vec<u64>,
+    booked: Table<u64>,
     /// Per node: the far window for which it is booked.
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
-    /// `inboxes[node * depth + window % depth]`.
-    inboxes: Vec<Vec<Descriptor>>,
+    /// `inboxes[node * depth + window % depth]`. One that is empty has no memory.
+    inboxes: Table<Vec<Descriptor>>,
     /// A power of two.
-    depth: u64,
+    depth: u32,
     spare: Vec<Vec<Descriptor>>,
     /// Mail for windows beyond the inboxes' depth.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
@@ -55,7 +56,7 @@ impl Calendar {
     pub(crate) fn new(nodes: usize, length: u64, reach: u64) -> Self {
         // Descriptors hold times within a window in 32 bits.
         let length = length.clamp(1, u64::from(u32::MAX));
-        let depth = (reach / length + 2).next_power_of_two().clamp(4, 16);
+        let depth = (reach / length + 2).next_power_of_two().clamp(4, 16) as u32;
         Self {
             length,
             window: 0,
@@ -63,10 +64,10 @@ impl Calendar {
             end: length,
             agendas: std::array::from_fn(|_| Vec::new()),
             filled: 0,
-            booked: vec![0; nodes],
+            booked: Table::of(nodes, || 0),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
-            inboxes: vec![Vec::new(); nodes * depth as usize],
+            inboxes: Table::of(nodes * depth as usize, Vec::new),
             depth,
             spare: Vec::new(),
             far_mail: BTreeMap::new(),
@@ -114,7 +115,7 @@ impl Calendar {
         self.filled &= !(1 << place);
         let nodes = std::mem::take(&mut self.agendas[place as usize]);
         for &node in &nodes {
-            self.booked[node as usize] &= !(1 << place);
+            self.booked[node] &= !(1 << place);
         }
         nodes
     }
@@ -137,7 +138,9 @@ impl Calendar {
                 self.book_window(node, window);
             }
         }
-        while let Some(entry) = self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + self.depth) {
+        while let Some(entry) =
+            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + u64::from(self.depth))
+        {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
                 self.put(node, window, descriptor);
@@ -163,7 +166,7 @@ impl Calendar {
     fn book_window(&mut self, node: u32, window: u64) {
         if window - self.window < NEAR {
             let bit = 1 << (window % NEAR);
-            let booked = &mut self.booked[node as usize];
+            let booked = &mut self.booked[node];
             if *booked & bit == 0 {
                 *booked |= bit;
                 self.filled |= bit;
@@ -183,57 +186,54 @@ impl Calendar {
         }
     }
 
-    /// Sends `descriptor` to `node`, where it arrives at `time`, in a later window.
+    /// Sends `packet` to `node`, where it arrives at `time`, in a later window, through `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, node: u32, time: u64, mut descriptor: Descriptor) {
+    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
         debug_assert!(time >= self.end, "a link delays by a window at least");
-        let mut after = time - self.end;
-        let mut ahead = 1;
-        while after >= self.length {
-            after -= self.length;
-            ahead += 1;
-            if ahead >= self.depth {
-                return self.send_far(node, time, descriptor);
-            }
-        }
-        descriptor.at = after as u32;
-        self.put(node, self.window + ahead, descriptor);
+        let after = time - self.end;
+        // Most often it is the next window, or the one after that.
+        let (ahead, after) = if after < self.length {
+            (1, after)
+        } else if after - self.length < self.length {
+            (2, after - self.length)
+        } else {
+            return self.send_far(node, time, port, packet);
+        };
+        self.put(node, self.window + ahead, Descriptor { at: after as u32, port, ..*packet });
+    }
+
+    #[inline(always)]
+    fn place(&self, node: u32, window: u64) -> u32 {
+        node * self.depth + (window as u32 & (self.depth - 1))
     }
 
     #[inline(always)]
     fn put(&mut self, node: u32, window: u64, descriptor: Descriptor) {
-        let place = node as usize * self.depth as usize + (window & (self.depth - 1)) as usize;
+        let place = self.place(node, window);
         let inbox = &mut self.inboxes[place];
         if inbox.len() == inbox.capacity() {
-            self.enlarge(place);
+            return self.put_first(node, window, descriptor);
         }
-        let inbox = &mut self.inboxes[place];
-        if inbox.is_empty() {
-            inbox.push(descriptor);
+        inbox.push(descriptor);
+    }
+
+    /// Puts something into an inbox that has no room.
+    #[inline(never)]
+    fn put_first(&mut self, node: u32, window: u64, descriptor: Descriptor) {
+        let place = self.place(node, window);
+        if self.inboxes[place].is_empty() {
+            self.inboxes[place] = self.spare.pop().unwrap_or_default();
             self.book_window(node, window);
-        } else {
-            inbox.push(descriptor);
         }
+        self.inboxes[place].push(descriptor);
     }
 
-    /// An inbox needs more room; one that has none gets a spare one's.
-    #[cold]
-    fn enlarge(&mut self, place: usize) {
-        let inbox = &mut self.inboxes[place];
-        if inbox.capacity() == 0
-            && let Some(spare) = self.spare.pop()
-        {
-            *inbox = spare;
-        } else {
-            inbox.reserve(inbox.len().max(4));
-        }
-    }
-
-    #[cold]
-    fn send_far(&mut self, node: u32, time: u64, mut descriptor: Descriptor) {
+    #[inline(never)]
+    fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
         let window = time / self.length;
-        descriptor.at = (time - window * self.length) as u32;
-        if window - self.window < self.depth {
+        let at = (time - window * self.length) as u32;
+        let descriptor = Descriptor { at, port, ..*packet };
+        if window - self.window < u64::from(self.depth) {
             self.put(node, window, descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
@@ -243,9 +243,8 @@ impl Calendar {
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Vec<Descriptor> {
-        std::mem::take(
-            &mut self.inboxes[node as usize * self.depth as usize + (self.window & (self.depth - 1)) as usize],
-        )
+        let place = self.place(node, self.window);
+        std::mem::take(&mut self.inboxes[place])
     }
 
     /// Returns what [`Calendar::take_mail`] gave.
@@ -260,7 +259,7 @@ impl Calendar {
     /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books.
     #[cold]
     pub(crate) fn keep_mail(&mut self, node: u32, mail: Vec<Descriptor>) {
-        let place = node as usize * self.depth as usize + (self.window & (self.depth - 1)) as usize;
+        let place = self.place(node, self.window);
         self.inboxes[place] = mail;
     }
 }
@@ -304,7 +303,7 @@ mod tests {
                         sent += 2;
                         let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         if mail.insert((to, at)) {
-                            calendar.send(to, at, Descriptor { slot: sent, ..Descriptor::EMPTY });
+                            calendar.send(to, at, 0, &Descriptor { slot: sent, ..Descriptor::EMPTY });
                         }
                         let (who, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         calendar.book(who, at);

@@ -1,7 +1,7 @@
 //! The earliest of a few times: a tournament.
 //!
-//! A switch has one time per port, at which the port is free again. Changing one costs a comparison
-//! per round, knowing the earliest costs a look.
+//! A switch has one time per port, at which the port is free again, and one for its pause timers.
+//! Changing one costs a comparison per round, knowing the earliest costs a look.
 
 use super::table::Table;
 
@@ -15,6 +15,8 @@ pub(crate) struct Earliest {
     /// are the things themselves.
     winners: Table<u16>,
     leaves: u32,
+    /// Who won, and with what.
+    first: (u64, u32),
 }
 
 impl Earliest {
@@ -28,27 +30,37 @@ impl Earliest {
         for at in (1..leaves).rev() {
             winners[at] = winners[2 * at];
         }
-        Self { times, winners, leaves }
+        Self { times, winners, leaves, first: (NEVER, 0) }
     }
 
     /// The earliest time, and whose it is.
     #[inline]
     pub(crate) fn first(&self) -> (u64, u32) {
-        let winner = u32::from(self.winners[1]);
-        (self.times[winner], winner)
+        self.first
     }
 
     /// Gives `n` the time `time`.
     #[inline]
     pub(crate) fn set(&mut self, n: u32, time: u64) {
         self.times[n] = time;
-        let mut at = (self.leaves + n) / 2;
-        while at > 0 {
-            let (left, right) = (self.winners[2 * at], self.winners[2 * at + 1]);
-            let wins = self.times[u32::from(right)] < self.times[u32::from(left)];
-            self.winners[at] = if wins { right } else { left };
+        let mut at = self.leaves + n;
+        let (mut winner, mut best) = (n, time);
+        while at > 1 {
+            // The other side of the match; the left one wins a tie.
+            let rival = u32::from(self.winners[at ^ 1]);
+            let rival_time = self.times[rival];
+            if (rival_time, rival) < (best, winner) {
+                (winner, best) = (rival, rival_time);
+            }
             at /= 2;
+            self.winners[at] = winner as u16;
         }
+        self.first = (best, winner);
+    }
+
+    /// The time of `n`.
+    pub(crate) fn get(&self, n: u32) -> u64 {
+        self.times[n]
     }
 }
 

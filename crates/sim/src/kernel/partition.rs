@@ -194,16 +194,27 @@ impl Partition {
         }
     }
 
-    /// The order in which the packets of `mail` arrive: each place in it behind the time.
+    /// The order in which the packets of `mail` arrive: times, ports (of simultaneous arrivals the lowest
+    /// comes first), and places in `mail`.
     #[inline]
-    pub(crate) fn sort_mail(mail: &mut [Descriptor], order: &mut Vec<u64>) {
+    pub(crate) fn sort_mail(mail: &[Descriptor], order: &mut Vec<u64>) {
         order.clear();
-        order.extend(mail.iter().zip(0..).map(|(packet, place)| u64::from(packet.at) << 32 | place));
-        order.sort_unstable();
-        // Of simultaneous arrivals the lowest port's comes first; that of its place means nothing.
-        let port = |key: u64| mail[key as u32 as usize].port;
-        if order.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32) {
-            order.sort_unstable_by_key(|&key| (key >> 32, port(key)));
+        let key = |packet: &Descriptor, place| u64::from(packet.at) << 32 | u64::from(packet.port) << 16 | place;
+        if mail.len() > 24 {
+            order.extend(mail.iter().zip(0..).map(|(packet, place)| key(packet, place)));
+            order.sort_unstable();
+            return;
+        }
+        // Each neighbour's packets lie in order, so most have to move by a few places at most.
+        for (packet, place) in mail.iter().zip(0..) {
+            let key = key(packet, place);
+            let mut at = order.len();
+            order.push(key);
+            while at > 0 && order[at - 1] > key {
+                order[at] = order[at - 1];
+                at -= 1;
+            }
+            order[at] = key;
         }
     }
 
@@ -257,17 +268,16 @@ impl Partition {
 
     /// Puts a packet on the wire of port `at`, which is free.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, at: u32, mut packet: Descriptor) {
+    pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         let port = &mut self.egress[at];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
         let frame = u64::from(packet.frame);
         port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
         port.frames += 1;
         port.bytes += frame;
-        packet.port = port.peer_port;
         let arrival = port.busy_until + port.delay;
         if port.peer_partition == self.index {
-            self.calendar.send(port.peer_node, arrival.as_ps(), packet);
+            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
         } else {
             self.send_away(at, arrival, packet);
         }
@@ -275,9 +285,10 @@ impl Partition {
 
     /// Leaves a packet for another partition.
     #[inline(never)]
-    fn send_away(&mut self, at: u32, arrival: Instant, descriptor: Descriptor) {
+    fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
         let port = &self.egress[at];
         let packet = self.pool.take(descriptor.slot);
+        let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
         let parcel = Parcel { at: arrival, node: port.peer_node, descriptor, packet };
         self.outboxes[port.peer_partition as usize].parcels.push(parcel);
     }
@@ -295,7 +306,7 @@ impl Partition {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
-            switch.frees.set(at - switch.first_port, free_at);
+            switch.agenda.set(at - switch.first_port, free_at);
         }
     }
 
@@ -330,7 +341,7 @@ impl Partition {
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
-            self.calendar.send(node, at.as_ps(), Descriptor { slot, ..descriptor });
+            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);

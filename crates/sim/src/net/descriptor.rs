@@ -80,8 +80,8 @@ impl Descriptor {
         self.flags & Self::ECN_CAPABLE != 0
     }
 
-    /// It has been marked.
-    pub(crate) fn set_marked(&mut self) {
-        self.flags &= !Self::ECN_CAPABLE;
+    /// Its flags once it is marked.
+    pub(crate) fn flags_when_marked(&self) -> u8 {
+        self.flags & !Self::ECN_CAPABLE
     }
 }

@@ -132,15 +132,17 @@ impl Partition {
     pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
-        let mut mail = self.calendar.take_mail(host);
+        let mail = self.calendar.take_mail(host);
         for packet in &mail {
             self.pool.prefetch(packet.slot);
         }
         let port = self.hosts[host].port;
-        let (mut read, mut now) = (0, begin);
+        let mut now = begin;
+        let mut unread = mail.iter();
         let next = loop {
             let state = &self.hosts[host];
-            let arrival = mail.get(read).map_or(NEVER, |packet| begin + u64::from(packet.at));
+            let packet = unread.as_slice().first();
+            let arrival = packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
             let wake = state.nic.poll_timeout().map_or(NEVER, |at| at.as_ps().max(now));
             let next = arrival.min(state.desk_at).min(state.free_at).min(wake).min(state.timer_at);
             if next >= limit {
@@ -149,10 +151,10 @@ impl Partition {
             now = next;
             self.now = Instant::from_ps(now);
             if arrival == now {
-                let packet = mail[read];
-                read += 1;
-                if self.enter(port, &packet) {
-                    self.arrive_at_host(host, port, &packet);
+                if let Some(packet) = unread.next()
+                    && self.enter(port, packet)
+                {
+                    self.arrive_at_host(host, port, packet);
                 }
             } else if state.desk_at == now {
                 self.attend_desk(host);
@@ -165,11 +167,11 @@ impl Partition {
                 self.on_pause_timer(port);
             }
         };
-        if read == mail.len() {
+        if unread.as_slice().is_empty() {
             self.calendar.return_mail(mail);
         } else {
-            mail.drain(..read);
-            self.calendar.keep_mail(host, mail);
+            let rest = unread.copied().collect();
+            self.calendar.keep_mail(host, rest);
         }
         self.leave(host, next, limit);
     }
@@ -240,7 +242,7 @@ impl Partition {
         let Some(packet) = packet else { return };
         let more = state.nic.is_ready();
         let slot = self.pool.put(packet);
-        self.transmit(at, Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
+        self.transmit(at, &Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
         if more {
             self.return_when_free(at);
         }

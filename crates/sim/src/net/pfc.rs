@@ -54,7 +54,7 @@ impl Partition {
             repr: Repr::Pause(pause),
         };
         let slot = self.pool.put(packet);
-        self.transmit(at, Descriptor::of(&packet, slot, Attachment::NONE));
+        self.transmit(at, &Descriptor::of(&packet, slot, Attachment::NONE));
         self.return_when_free(at);
     }
 

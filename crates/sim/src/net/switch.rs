@@ -34,12 +34,11 @@ pub(crate) struct Switch {
     pub(crate) shared_total: u64,
     /// What waits in its queues.
     pub(crate) store: Store,
-    /// When its ports are free, where something waits for that.
-    pub(crate) frees: Earliest,
+    /// When its ports are free, where something waits for that; behind the last port, when the first
+    /// pause timer fires.
+    pub(crate) agenda: Earliest,
     /// Pause timers: when, and of which port.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    /// When the first of them fires.
-    timer_at: u64,
 }
 
 /// What a switch is built from; see [`Switch`].
@@ -78,28 +77,29 @@ impl Switch {
             shared_used: 0,
             shared_total: plan.shared_total,
             store: Store::new(),
-            frees: Earliest::new(plan.ports),
+            agenda: Earliest::new(plan.ports + 1),
             timers: BinaryHeap::new(),
-            timer_at: NEVER,
         }
     }
 
     /// When it has something to do beside its mail.
     #[inline]
     pub(crate) fn due(&self) -> u64 {
-        self.frees.first().0.min(self.timer_at)
+        self.agenda.first().0
     }
 
     /// Sets a pause timer of port `at`.
     pub(crate) fn arm(&mut self, at: u32, time: u64) {
         self.timers.push(Reverse((time, at)));
-        self.timer_at = self.timer_at.min(time);
+        if time < self.agenda.get(self.ports) {
+            self.agenda.set(self.ports, time);
+        }
     }
 
     /// The port whose pause timer fires at `now`.
     fn fired(&mut self) -> Option<u32> {
         let Reverse((_, at)) = self.timers.pop()?;
-        self.timer_at = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
+        self.agenda.set(self.ports, self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time));
         Some(at)
     }
 }
@@ -109,38 +109,38 @@ impl Partition {
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
         let begin = self.calendar.begin();
-        let mut mail = self.calendar.take_mail(node);
+        let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
-        Self::sort_mail(&mut mail, &mut order);
-        let first_port = self.switches[index].first_port;
-        let mut read = 0;
+        Self::sort_mail(&mail, &mut order);
+        let (first_port, ports) = (self.switches[index].first_port, self.switches[index].ports);
+        let mut unread = order.iter();
+        let time_of = |key: Option<&u64>| key.map_or(NEVER, |key| begin + (key >> 32));
+        let mut arrival = time_of(unread.as_slice().first());
         let next = loop {
-            let state = &self.switches[index];
-            let arrival = order.get(read).map_or(NEVER, |key| begin + (key >> 32));
-            let (free, port) = state.frees.first();
-            let next = arrival.min(free).min(state.timer_at);
+            let (due, port) = self.switches[index].agenda.first();
+            let next = arrival.min(due);
             if next >= limit {
                 break next;
             }
             self.now = Instant::from_ps(next);
             // What comes in goes before what goes out, and both before timers.
-            if arrival == next {
-                let packet = mail[order[read] as u32 as usize];
-                read += 1;
+            if arrival <= due {
+                let Some(packet) = unread.next().and_then(|key| mail.get(*key as u16 as usize)) else { break NEVER };
+                arrival = time_of(unread.as_slice().first());
                 let at = first_port + u32::from(packet.port);
-                if self.enter(at, &packet) {
+                if self.enter(at, packet) {
                     self.arrive_at_switch(index, at, packet);
                 }
-            } else if free == next {
+            } else if port < ports {
                 self.on_port_free(index, port, first_port + port);
             } else if let Some(at) = self.switches[index].fired() {
                 self.on_pause_timer(at);
             }
         };
-        if read == order.len() {
+        if unread.as_slice().is_empty() {
             self.calendar.return_mail(mail);
         } else {
-            let rest = order[read..].iter().map(|&key| mail[key as u32 as usize]).collect();
+            let rest = unread.map(|&key| mail[key as u16 as usize]).collect();
             self.calendar.keep_mail(node, rest);
         }
         self.order = order;
@@ -157,7 +157,7 @@ impl Partition {
         let more = state.pause_due || state.waiting & !state.paused != 0;
         state.free_pending = more && state.busy_until > self.now;
         let next = if state.free_pending { state.busy_until.as_ps() } else { NEVER };
-        self.switches[switch].frees.set(port, next);
+        self.switches[switch].agenda.set(port, next);
     }
 
     /// The port through which `switch` forwards a packet, numbered within the switch; `None` without a
@@ -173,8 +173,8 @@ impl Partition {
 
     /// A packet has entered `switch` through port `at`.
     #[inline]
-    fn arrive_at_switch(&mut self, switch: u32, at: u32, mut packet: Descriptor) {
-        let Some(out) = self.route(switch, &packet) else {
+    fn arrive_at_switch(&mut self, switch: u32, at: u32, packet: &Descriptor) {
+        let Some(out) = self.route(switch, packet) else {
             return self.drop_packet(at, packet.slot, DropReason::NoRoute);
         };
         let out = self.switches[switch].first_port + out;
@@ -193,14 +193,16 @@ impl Partition {
         }
         let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
+        let mut flags = packet.flags;
         if self.fabric.ecn.enabled
             && packet.is_markable()
             && marks(&self.fabric.ecn, line.bytes, &mut self.extras[out].marking)
         {
-            packet.set_marked();
+            flags = packet.flags_when_marked();
             self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
             self.tally.ecn_marks += 1;
         }
+        let packet = Descriptor { flags, ..*packet };
         line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet);
         self.egress[out].waiting |= 1 << class;
         self.kick(out);
@@ -234,7 +236,7 @@ impl Partition {
             port.waiting &= !(1 << class);
         }
         let more = port.waiting & !port.paused != 0;
-        self.transmit(at, packet);
+        self.transmit(at, &packet);
         if more {
             self.return_when_free(at);
         }
