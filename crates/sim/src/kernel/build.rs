@@ -138,9 +138,9 @@ impl Cut {
         }
     }
 
-    /// How many nodes a partition gets.
-    fn nodes(&self, partition: usize) -> usize {
-        self.hosts.iter().chain(&self.switches).filter(|&&of| usize::from(of) == partition).count()
+    /// How many of these nodes a partition gets.
+    fn count(nodes: &[u16], partition: usize) -> usize {
+        nodes.iter().filter(|&&of| usize::from(of) == partition).count()
     }
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             forwarding: Arc::clone(&forwarding),
             gap: config.nic.gap.get(),
             classes: fabric.classes,
-            calendar: Calendar::new(cut.nodes(index), window, reach),
+            calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
             order: Vec::new(),
             now: Instant::ZERO,
@@ -319,9 +319,8 @@ impl Classes {
 /// mail of a switch must not be more than 16 bits can count.
 fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
     let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
-    let rate_into = |switch| -> u64 {
-        ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum()
-    };
+    let rate_into =
+        |switch| -> u64 { ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum() };
     let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
     let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 2));
     lookahead.min(fits).as_ps().max(1)

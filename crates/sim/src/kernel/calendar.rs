@@ -45,15 +45,19 @@ pub(crate) struct Calendar {
     inboxes: Table<Vec<Descriptor>>,
     /// A power of two.
     depth: u32,
-    spare: Vec<Vec<Descriptor>>,
+    /// Spare memory for inboxes, of hosts and of switches, which need more.
+    spare: [Vec<Vec<Descriptor>>; 2],
+    /// How many of the nodes are hosts; they come first.
+    hosts: u32,
     /// Mail for windows beyond the inboxes' depth.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
 }
 
 impl Calendar {
-    /// A calendar for `nodes` nodes and windows of `length` ps, in which mail usually takes no longer than
-    /// `reach` ps.
-    pub(crate) fn new(nodes: usize, length: u64, reach: u64) -> Self {
+    /// A calendar for `hosts` hosts and `switches` switches, and windows of `length` ps, in which mail usually
+    /// takes no longer than `reach` ps.
+    pub(crate) fn new(hosts: usize, switches: usize, length: u64, reach: u64) -> Self {
+        let (nodes, hosts) = (hosts + switches, hosts as u32);
         // Descriptors hold times within a window in 32 bits.
         let length = length.clamp(1, u64::from(u32::MAX));
         let depth = (reach / length + 2).next_power_of_two().clamp(4, 16) as u32;
@@ -69,7 +73,8 @@ impl Calendar {
             far: BTreeMap::new(),
             inboxes: Table::of(nodes * depth as usize, Vec::new),
             depth,
-            spare: Vec::new(),
+            spare: [Vec::new(), Vec::new()],
+            hosts,
             far_mail: BTreeMap::new(),
         }
     }
@@ -222,7 +227,7 @@ impl Calendar {
     fn put_first(&mut self, node: u32, window: u64, descriptor: Descriptor) {
         let place = self.place(node, window);
         if self.inboxes[place].is_empty() {
-            self.inboxes[place] = self.spare.pop().unwrap_or_default();
+            self.inboxes[place] = self.spare[usize::from(node >= self.hosts)].pop().unwrap_or_default();
             self.book_window(node, window);
         }
         self.inboxes[place].push(descriptor);
@@ -240,6 +245,27 @@ impl Calendar {
         }
     }
 
+    /// Fetches what tells where the mail of `node` lies.
+    #[inline]
+    pub(crate) fn prefetch_inbox(&self, node: u32) {
+        super::prefetch(&self.inboxes, self.place(node, self.window));
+    }
+
+    /// Fetches the mail of `node`.
+    #[inline]
+    pub(crate) fn prefetch_mail(&self, node: u32) {
+        let mail = self.mail(node);
+        for at in (0..mail.len() as u32).step_by(2) {
+            super::prefetch(mail, at);
+        }
+    }
+
+    /// The mail of `node` for this window, which stays where it is.
+    #[inline]
+    pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
+        &self.inboxes[self.place(node, self.window)]
+    }
+
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Vec<Descriptor> {
@@ -249,10 +275,10 @@ impl Calendar {
 
     /// Returns what [`Calendar::take_mail`] gave.
     #[inline]
-    pub(crate) fn return_mail(&mut self, mut mail: Vec<Descriptor>) {
+    pub(crate) fn return_mail(&mut self, node: u32, mut mail: Vec<Descriptor>) {
         if mail.capacity() > 0 {
             mail.clear();
-            self.spare.push(mail);
+            self.spare[usize::from(node >= self.hosts)].push(mail);
         }
     }
 
@@ -278,7 +304,7 @@ mod tests {
         for (seed, reach) in [(1, 3_000), (2, 40_000), (3, 900_000)] {
             let (nodes, length) = (7, 1_000);
             let mut rng = Rng::stream(seed, Domain::Impairment, 0);
-            let mut calendar = Calendar::new(nodes, length, 5_000);
+            let mut calendar = Calendar::new(3, nodes - 3, length, 5_000);
             // (node, time) of visits and of mail to come.
             let mut visits = BTreeSet::from([(0, 0)]);
             let mut mail = BTreeSet::new();
@@ -298,7 +324,7 @@ mod tests {
                         let at = calendar.begin() + u64::from(letter.at);
                         assert!(mail.remove(&(node, at)), "sent once, and for this window");
                     }
-                    calendar.return_mail(letters);
+                    calendar.return_mail(node, letters);
                     if sent < 30_000 {
                         sent += 2;
                         let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));

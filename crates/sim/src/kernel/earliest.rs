@@ -58,6 +58,16 @@ impl Earliest {
         self.first = (best, winner);
     }
 
+    /// Fetches what [`Earliest::set`] will need.
+    pub(crate) fn prefetch(&self) {
+        for line in (0..self.leaves).step_by(8) {
+            super::prefetch(&self.times, line);
+        }
+        for line in (0..2 * self.leaves).step_by(32) {
+            super::prefetch(&self.winners, line);
+        }
+    }
+
     /// The time of `n`.
     pub(crate) fn get(&self, n: u32) -> u64 {
         self.times[n]

@@ -21,6 +21,7 @@ use selvedge_wire::{Packet, Repr};
 
 use super::calendar::Calendar;
 use super::earliest::NEVER;
+use super::prefetch_all;
 use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
 use crate::fault::PacketKind;
@@ -164,13 +165,68 @@ impl Partition {
             self.admit_flows(limit);
             let nodes = self.calendar.take_agenda();
             let hosts = self.hosts.len() as u32;
-            for &node in &nodes {
+            for (at, &node) in nodes.iter().enumerate() {
+                self.prepare(&nodes, at);
                 if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
             }
             self.calendar.return_agenda(nodes);
         }
         for node in self.postponed.drain(..) {
             self.calendar.book(node, end);
+        }
+    }
+
+    /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
+    /// there, so nodes are looked at several times as their turn comes nearer, one step each.
+    #[inline]
+    fn prepare(&mut self, nodes: &[u32], at: usize) {
+        let hosts = self.hosts.len() as u32;
+        if let Some(&node) = nodes.get(at + 4) {
+            self.calendar.prefetch_inbox(node);
+            if node < hosts {
+                prefetch_all(&self.hosts[node]);
+            } else {
+                prefetch_all(&self.switches[node - hosts]);
+            }
+        }
+        if let Some(&node) = nodes.get(at + 3) {
+            self.calendar.prefetch_mail(node);
+            if node < hosts {
+                let port = self.hosts[node].port;
+                prefetch_all(&self.egress[port]);
+                prefetch_all(&self.ingress[port]);
+            } else {
+                let switch = &self.switches[node - hosts];
+                switch.agenda.prefetch();
+                for port in switch.port_range() {
+                    super::prefetch(&self.egress, port);
+                    super::prefetch(&self.ingress, port);
+                    super::prefetch(&self.lines, port * self.classes);
+                }
+            }
+        }
+        if let Some(&node) = nodes.get(at + 2) {
+            if node < hosts {
+                for packet in self.calendar.mail(node) {
+                    self.pool.prefetch(packet.slot);
+                }
+            } else {
+                let switch = &self.switches[node - hosts];
+                for packet in self.calendar.mail(node) {
+                    self.forwarding.prefetch(switch.id, packet.leaf);
+                }
+                for port in switch.port_range() {
+                    self.lines[port * self.classes].prefetch_queue(&self.queues);
+                }
+            }
+        }
+        if let Some(&node) = nodes.get(at + 1)
+            && node >= hosts
+        {
+            let switch = &self.switches[node - hosts];
+            for port in switch.port_range() {
+                self.lines[port * self.classes].prefetch_packet(&self.queues, &switch.store);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use selvedge_units::SwitchId;
 
+use crate::kernel::prefetch;
 use crate::kernel::table::Table;
 use crate::topology::{Group, Routes};
 
@@ -35,6 +36,12 @@ impl Forwarding {
             members: raw.members.to_vec().into(),
             leaves: raw.leaves as u32,
         })
+    }
+
+    /// Fetches what [`Forwarding::port`] will need.
+    #[inline]
+    pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
+        prefetch(&self.groups, switch.0 * self.leaves + leaf);
     }
 
     /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without

@@ -133,9 +133,6 @@ impl Partition {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
-        for packet in &mail {
-            self.pool.prefetch(packet.slot);
-        }
         let port = self.hosts[host].port;
         let mut now = begin;
         let mut unread = mail.iter();
@@ -168,7 +165,7 @@ impl Partition {
             }
         };
         if unread.as_slice().is_empty() {
-            self.calendar.return_mail(mail);
+            self.calendar.return_mail(host, mail);
         } else {
             let rest = unread.copied().collect();
             self.calendar.keep_mail(host, rest);

@@ -11,6 +11,7 @@
 //!    section 4.1) at constant cost, whatever the number of ports.
 
 use super::descriptor::Descriptor;
+use crate::kernel::prefetch;
 use crate::kernel::table::Table;
 
 /// No place in a store; no queue.
@@ -19,34 +20,31 @@ const NONE: u32 = u32::MAX;
 /// All that waits in one switch.
 pub(crate) struct Store {
     places: Table<Descriptor>,
-    free: u32,
+    /// Places that are free. A list of its own, because the places themselves may be far from the cache.
+    free: Vec<u32>,
 }
 
 impl Store {
     pub(crate) const fn new() -> Self {
-        Self { places: Table::new(), free: NONE }
+        Self { places: Table::new(), free: Vec::new() }
     }
 
     #[inline]
     fn put(&mut self, descriptor: Descriptor) -> u32 {
         let last = Descriptor { at: NONE, ..descriptor };
-        if self.free == NONE {
-            self.places.push(last);
-            return self.places.len() as u32 - 1;
+        if let Some(place) = self.free.pop() {
+            self.places[place] = last;
+            return place;
         }
-        let place = self.free;
-        self.free = self.places[place].at;
-        self.places[place] = last;
-        place
+        self.places.push(last);
+        self.places.len() as u32 - 1
     }
 
     /// Takes a descriptor out; its `at` says what came after it.
     #[inline]
     fn take(&mut self, place: u32) -> Descriptor {
-        let descriptor = self.places[place];
-        self.places[place].at = self.free;
-        self.free = place;
-        descriptor
+        self.free.push(place);
+        self.places[place]
     }
 }
 
@@ -122,6 +120,20 @@ impl Line {
             (self.first, self.last) = (NONE, NONE);
         }
         packet
+    }
+
+    /// Fetches the queue that is served next.
+    #[inline]
+    pub(crate) fn prefetch_queue(&self, queues: &Table<Queue>) {
+        prefetch(queues, self.first);
+    }
+
+    /// Fetches the packet that is served next.
+    #[inline]
+    pub(crate) fn prefetch_packet(&self, queues: &Table<Queue>, store: &Store) {
+        if self.first != NONE {
+            prefetch(&store.places, queues[self.first].head);
+        }
     }
 
     fn append(&mut self, queues: &mut Table<Queue>, queue: u32) {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, SwitchId};
@@ -82,6 +83,12 @@ impl Switch {
         }
     }
 
+    /// Its ports, in its partition's numbering.
+    #[inline]
+    pub(crate) fn port_range(&self) -> Range<u32> {
+        self.first_port..self.first_port + self.ports
+    }
+
     /// When it has something to do beside its mail.
     #[inline]
     pub(crate) fn due(&self) -> u64 {
@@ -138,7 +145,7 @@ impl Partition {
             }
         };
         if unread.as_slice().is_empty() {
-            self.calendar.return_mail(mail);
+            self.calendar.return_mail(node, mail);
         } else {
             let rest = unread.map(|&key| mail[key as u16 as usize]).collect();
             self.calendar.keep_mail(node, rest);
@@ -236,6 +243,7 @@ impl Partition {
             port.waiting &= !(1 << class);
         }
         let more = port.waiting & !port.paused != 0;
+        line.prefetch_packet(&self.queues, &state.store);
         self.transmit(at, &packet);
         if more {
             self.return_when_free(at);
