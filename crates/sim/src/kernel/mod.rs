@@ -4,13 +4,14 @@ mod build;
 pub(crate) mod calendar;
 mod deadlock;
 pub(crate) mod earliest;
+mod log;
 pub(crate) mod partition;
 mod sample;
 pub(crate) mod table;
 mod window;
 
 pub use build::port_infos;
-pub use window::{Parallel, run};
+pub use window::{Parallel, run, run_recorded};
 
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]

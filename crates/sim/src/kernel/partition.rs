@@ -21,6 +21,7 @@ use selvedge_wire::{Packet, Repr};
 
 use super::calendar::Calendar;
 use super::earliest::NEVER;
+use super::log::Log;
 use super::prefetch_all;
 use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
@@ -106,11 +107,12 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Data(_) => 0,
         Repr::Ack(_) => 1,
         Repr::Pause(_) => 2,
+        Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
     }
 }
 
-/// A part of the fabric.
-pub(crate) struct Partition {
+/// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
+pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) forwarding: Arc<Forwarding>,
@@ -150,9 +152,11 @@ pub(crate) struct Partition {
     pub(crate) flows_finished: u64,
     /// Flows whose sender knows that; counted where they begin.
     pub(crate) flows_closed: u64,
+    /// What has happened since the last window; stays empty unless `RECORDED`.
+    pub(crate) log: Log,
 }
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles every event earlier than `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         let end = end.as_ps();
@@ -278,6 +282,9 @@ impl Partition {
     /// port's own business. Returns whether the packet goes on.
     #[inline(always)]
     pub(crate) fn enter(&mut self, at: u32, packet: &Descriptor) -> bool {
+        if RECORDED {
+            self.note_arrived(at, packet.slot);
+        }
         self.events += 1;
         let port = &mut self.ingress[at];
         port.digest = fold(port.digest, self.now, packet.name);
@@ -299,6 +306,8 @@ impl Partition {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
+            Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
+            Repr::Tcp(_) => PacketKind::Ack,
         };
         let mut reason = extra.down.then_some(DropReason::LinkDown);
         if let Some(loss) = &mut extra.loss
@@ -316,6 +325,9 @@ impl Partition {
     #[cold]
     pub(crate) fn drop_packet(&mut self, at: u32, slot: Slot, reason: DropReason) {
         let packet = self.pool.take(slot);
+        if RECORDED {
+            self.note_dropped(at, &packet, reason);
+        }
         self.extras[at].drops += 1;
         self.tally.drops[kind_of(&packet)].count(reason);
         let port = &mut self.ingress[at];
@@ -325,6 +337,9 @@ impl Partition {
     /// Puts a packet on the wire of port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
+        if RECORDED {
+            self.note_sent(at, packet.slot);
+        }
         let port = &mut self.egress[at];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
         let frame = u64::from(packet.frame);
@@ -416,6 +431,10 @@ impl Partition {
             return;
         }
         extra.down = down;
+        if RECORDED {
+            self.note_link(at, !down);
+        }
+        let extra = &mut self.extras[at];
         let has_loss = extra.loss.is_some();
         self.ingress[at].rare_arrivals = down || has_loss;
         let port = &mut self.egress[at];

@@ -41,7 +41,8 @@ impl Forwarding {
     /// Fetches what [`Forwarding::port`] will need.
     #[inline]
     pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
-        prefetch(&self.groups, switch.0 * self.leaves + leaf);
+        // Pause frames go nowhere; a prefetch from there does no harm.
+        prefetch(&self.groups, (switch.0 * self.leaves).wrapping_add(leaf));
     }
 
     /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without

@@ -127,7 +127,7 @@ impl Host {
     }
 }
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a host that are earlier than `limit`.
     pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
         let begin = self.calendar.begin();
@@ -186,8 +186,15 @@ impl Partition {
         let packet = self.pool.get(descriptor.slot);
         let (kind, slot) = (kind_of(packet), packet.slot);
         let state = &mut self.hosts[host];
-        let mut cx = Cx::at(self.now);
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, packet);
+        if RECORDED {
+            let packet = *packet;
+            self.note_handled(host, &packet);
+            if handled == Handled::Unknown {
+                self.note_dropped(at, &packet, DropReason::UnknownQp);
+            }
+        }
         self.pool.release(descriptor.slot);
         match handled {
             Handled::Taken => self.tally.delivered[kind] += 1,
@@ -214,7 +221,11 @@ impl Partition {
 
     fn on_host_wake(&mut self, host: u32) {
         self.events += 1;
-        self.hosts[host].nic.handle_timeout(&mut Cx::at(self.now));
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        self.hosts[host].nic.handle_timeout(&mut cx);
+        if RECORDED {
+            self.note_woken(host);
+        }
         self.after_nic(host);
     }
 
@@ -234,12 +245,16 @@ impl Partition {
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
         let paused = self.egress[at].paused;
         let state = &mut self.hosts[host];
-        let packet = state.nic.poll_transmit(&mut Cx::at(self.now), &self.fabric.nic, paused);
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let packet = state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused);
         // Nothing may go now. If that is for a pause, its end brings us back.
         let Some(packet) = packet else { return };
         let more = state.nic.is_ready();
         let slot = self.pool.put(packet);
         self.transmit(at, &Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
+        if RECORDED {
+            self.note_handled(host, &packet);
+        }
         if more {
             self.return_when_free(at);
         }
@@ -278,7 +293,7 @@ impl Partition {
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
         let message = Outgoing { dst: spec.dst, size: spec.size, entropy, context };
-        let (qp, _) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
         let row = FlowRow {
             id: spec.id,
             workload: spec.workload,
@@ -295,6 +310,9 @@ impl Partition {
             measured: spec.measured,
         };
         self.flows_started += 1;
+        if RECORDED {
+            self.note_flow_started(host, row, qp, slot);
+        }
         self.tell(host, spec.dst, News::Open { qp, row, on_received: spec.on_received });
         self.after_nic(host);
     }
@@ -353,6 +371,9 @@ impl Partition {
                 flow.row.spurious = duplicates;
                 let (row, on_received) = (flow.row, flow.on_received);
                 self.rows.push(row);
+                if RECORDED {
+                    self.note_flow_finished(host, row);
+                }
                 self.flows_finished += 1;
                 if self.fabric.unacknowledged {
                     self.tell(host, src, News::Finished { qp, slot });

@@ -111,7 +111,7 @@ impl Switch {
     }
 }
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a switch that are earlier than `limit`.
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
@@ -210,8 +210,12 @@ impl Partition {
             self.tally.ecn_marks += 1;
         }
         let packet = Descriptor { flags, ..*packet };
+        let slot = packet.slot;
         line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet);
         self.egress[out].waiting |= 1 << class;
+        if RECORDED {
+            self.note_queued(at, out, slot);
+        }
         self.kick(out);
     }
 
