@@ -240,8 +240,8 @@ fn read_links(
         warnings.push(Warning::new(
             line,
             format!(
-                "the header says {declared}, more lines follow, and this one does not fit ({}): \
-                 the lines after the first {} are ignored",
+                "the header says {declared}, and more lines follow, of which this one does not fit ({}): \
+                 only the first {} are taken, as ns-3 does",
                 error.message, header.links
             ),
         ));

@@ -136,7 +136,7 @@ impl FileLibrary {
     }
 
     fn ns3_flows(&self, path: &str, mut list: Ns3Flows) -> Result<FlowList, ConfigError> {
-        self.note(path, list.drop_surplus(|id| self.hosts.contains_key(&id)));
+        self.note(path, list.settle_surplus(|id| self.hosts.contains_key(&id)));
         let flows = (0..).zip(&list.flows).map(|(position, flow)| {
             Ok(ListedFlow {
                 id: flow.id.unwrap_or(position),
