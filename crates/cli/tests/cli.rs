@@ -363,6 +363,40 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(error.contains("these results are complete"), "{error}");
 }
 
+/// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
+#[cfg(unix)]
+#[test]
+fn files_may_come_through_pipes() {
+    let scratch = Scratch::new("pipes").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    for (pipe, content) in [("t", TOPOLOGY), ("f", FLOWS)] {
+        let path = scratch.join(pipe);
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo exists").success());
+        std::thread::spawn(move || fs::write(path, content));
+    }
+    let study = ["--series", "irn,roce+pfc", "--seeds", "500", "--threads", "1"];
+    let child = scratch
+        .command(&["run", "--topology", "t", "--flows", "f", "--out", "out"])
+        .args(study)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    wait_for(&child, || fs::read_dir(scratch.join("out.partial/parts")).is_ok_and(|parts| parts.count() > 3));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+    child.wait_with_output().expect("it ends");
+
+    // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
+    let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
+    let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
+    let (read, _) = scratch.expect(0, &[&files[..], &study].concat());
+    assert_eq!(parsed(&piped)["series"], parsed(&read)["series"]);
+    let kept = fs::read_dir(scratch.join("out/inputs")).expect("a folder").count();
+    assert_eq!(kept, 2);
+    let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
+    assert_eq!(parsed(&again)["series"], parsed(&read)["series"]);
+}
+
 /// Waits until `ready`; panics after half a minute.
 #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
 fn wait_for(child: &Child, ready: impl Fn() -> bool) {

@@ -51,14 +51,14 @@ impl Marker {
 }
 
 impl ResultsFolder {
-    /// Makes `<target>.partial` for a new study, with its marker and `scenario`, the resolved
-    /// scenario as TOML. With `force`, unfinished results there are removed, and at the end those
+    /// Makes `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and what
+    /// that needs beside it. With `force`, unfinished results there are removed, and at the end those
     /// in `target` are replaced.
     ///
     /// # Errors
     /// Results exist and `force` was not given; `target` is something else than results; the
     /// folder cannot be written.
-    pub fn create(target: &Path, marker: &Marker, scenario: &str, force: bool) -> Result<Self, StudyError> {
+    pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
         let target = without_trailing_slash(target);
         let partial = partial_of(&target);
         check_target(&target, force)?;
@@ -84,7 +84,10 @@ impl ResultsFolder {
         let folder = Self { target, partial, replace: force };
         let parts = folder.parts();
         fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
-        folder.write(SCENARIO, scenario)?;
+        folder.write(SCENARIO, &plan.to_toml())?;
+        for (name, content) in plan.kept_inputs() {
+            folder.keep(&name, &content)?;
+        }
         let marker = Marker { replace: force, ..marker.clone() };
         folder.write(MARKER, &(serde_json::to_string_pretty(&marker).expect("a marker is text") + "\n"))?;
         Ok(folder)
@@ -177,6 +180,14 @@ impl ResultsFolder {
     /// Writes a file of the results.
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), StudyError> {
         let path = self.partial.join(name);
+        fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
+    }
+
+    /// Keeps a file that the scenario names.
+    fn keep(&self, name: &Path, content: &[u8]) -> Result<(), StudyError> {
+        let path = self.partial.join(name);
+        let parent = path.parent().unwrap_or(&self.partial);
+        fs::create_dir_all(parent).map_err(|error| StudyError::io(parent, "make this folder", &error))?;
         fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
     }
 

@@ -115,7 +115,7 @@ impl Watch for Spectator {
 }
 
 fn begin(plan: &Plan, target: &Path, force: bool) -> Result<ResultsFolder, StudyError> {
-    ResultsFolder::create(target, &Marker::new(plan, VERSION, "selvedge run"), &plan.to_toml(), force)
+    ResultsFolder::create(target, plan, &Marker::new(plan, VERSION, "selvedge run"), force)
 }
 
 fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -> Result<Outcome, StudyError> {
