@@ -115,9 +115,9 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
 }
 
 fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
-    let (folder, marker) = ResultsFolder::open(path)?;
+    let folder = ResultsFolder::open(path)?;
     let plan = Plan::from_results(&folder.scenario())?;
-    folder.check(&marker, &plan, VERSION)?;
+    folder.check(&plan, VERSION)?;
     Ok((plan, folder))
 }
 
