@@ -44,10 +44,10 @@ impl FileLibrary {
     /// The same library, with flow lists between the hosts of `graph`.
     #[must_use]
     pub fn among(&self, graph: &Graph) -> Self {
-        let ids = || (0..).map(HostId);
+        let hosts = || graph.hosts.iter().zip(graph.host_ids());
         let named: BTreeMap<u32, HostId> =
-            graph.hosts.iter().zip(ids()).filter_map(|(host, id)| Some((host.name.parse().ok()?, id))).collect();
-        let numbered = || (0..graph.hosts.len() as u32).zip(ids()).collect();
+            hosts().filter_map(|(host, id)| Some((host.name.parse().ok()?, id))).collect();
+        let numbered = || graph.host_ids().map(|id| (id.0, id)).collect();
         let hosts = if named.is_empty() { numbered() } else { named };
         Self { hosts: Arc::new(hosts), ..self.clone() }
     }

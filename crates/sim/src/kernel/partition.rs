@@ -28,7 +28,7 @@ use crate::net::pool::{NONE, Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra, Size};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::topology::{Framing, Graph, Paths};
+use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
 /// Kinds of events, in the order in which simultaneous ones are handled.
@@ -71,6 +71,7 @@ pub(crate) struct Fabric {
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
+    pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
 }
 
