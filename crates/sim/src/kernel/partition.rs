@@ -253,17 +253,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
-        let kind = match self.pool.get(slot).packet.repr {
+        let packet = &self.pool.get(slot).packet;
+        let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
         };
-        let mut reason = extra.down.then_some(DropReason::LinkDown);
-        if let Some(loss) = &mut extra.loss
-            && loss.lost(kind)
-        {
-            reason = reason.or(Some(DropReason::LinkLoss));
-        }
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
+        let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
         }
