@@ -114,6 +114,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Data(_) => 0,
         Repr::Ack(_) => 1,
         Repr::Pause(_) => 2,
+        Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
     }
 }
 
@@ -258,6 +259,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
+            Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
+            Repr::Tcp(_) => PacketKind::Ack,
         };
         let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
