@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn any_of_several() {
-        for (p, n) in [(0.5, 3), (0.25, 1), (1e-3, 1_000), (1e-12, 8_688), (1e-15, 72_000), (0.3, 100), (0.9, 0)] {
-            let expected = -(n as f64 * (-p as f64).ln_1p()).exp_m1();
+        for (p, n) in [(0.5_f64, 3), (0.25, 1), (1e-3, 1_000), (1e-12, 8_688), (1e-15, 72_000), (0.3, 100), (0.9, 0)] {
+            let expected = -(n as f64 * (-p).ln_1p()).exp_m1();
             let found = Chance::from_f64(p).unwrap().of_any(n).as_f64();
             assert!((found - expected).abs() <= 1e-4 * expected, "{p}, {n}: {found}, not {expected}");
         }
