@@ -33,7 +33,7 @@ use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::topology::{Framing, Graph, Paths};
+use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
 /// What all partitions share and nobody changes during a window.
@@ -60,6 +60,7 @@ pub(crate) struct Fabric {
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
+    pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
 }
 
@@ -302,19 +303,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
-        let kind = match self.pool.get(slot).repr {
+        let packet = self.pool.get(slot);
+        let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
             Repr::Tcp(_) => PacketKind::Ack,
         };
-        let mut reason = extra.down.then_some(DropReason::LinkDown);
-        if let Some(loss) = &mut extra.loss
-            && loss.lost(kind)
-        {
-            reason = reason.or(Some(DropReason::LinkLoss));
-        }
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
+        let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
         }
