@@ -263,7 +263,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Gives hosts the flows of the stream that begin before `limit`.
     pub(crate) fn admit_flows(&mut self, limit: u64) {
         while let Some(spec) = self.next_arrival.filter(|spec| spec.start.as_ps() < limit) {
-            if let Some(host) = self.local_host(spec.src) {
+            if let Some(host) = self.nic_for(&spec) {
                 self.begin_later(host, spec);
             }
             self.next_arrival = self.workload.stream.next_flow();
@@ -285,12 +285,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.hosts[host].look_at_desk();
     }
 
+    /// The NIC that sends a flow, if it belongs to this partition: hosts may have one for their own server.
+    fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
+        self.local_host(self.fabric.inner.between(spec.src, spec.dst).0)
+    }
+
     /// Hands a flow to its source's NIC.
     fn start_flow(&mut self, host: u32, spec: FlowSpec) {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let host = if src == spec.src { host } else { self.fabric.home[src.index()].1 };
         let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, self.fabric.framing);
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
@@ -394,9 +398,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.activate(spec.on_sent);
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)
-            && let Some(next) = closed.next(spec.src, self.now)
+            && let Some(mut next) = closed.next(spec.src, self.now)
+            && let Some(nic) = self.nic_for(&next)
         {
-            self.begin_later(host, next);
+            if nic != host {
+                // Another NIC of the same host hears of it as everybody else does.
+                next.start = next.start.max(self.now + self.fabric.lookahead);
+            }
+            self.begin_later(nic, next);
         }
     }
 
@@ -405,7 +414,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn activate(&mut self, trigger: Option<u32>) {
         let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
         for spec in self.workload.triggers.activate(trigger, self.now).collect::<Vec<_>>() {
-            if let Some(host) = self.local_host(spec.src) {
+            if let Some(host) = self.nic_for(&spec) {
                 self.begin_later(host, spec);
             }
         }
@@ -426,9 +435,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for closed in 0..self.workload.loops.len() {
             let clients: Vec<HostId> = self.workload.loops[closed].clients().collect();
             for client in clients {
-                if let Some(host) = self.local_host(client) {
+                if self.local_host(client).is_some() {
                     for spec in self.workload.loops[closed].begin(client) {
-                        self.begin_later(host, spec);
+                        if let Some(host) = self.nic_for(&spec) {
+                            self.begin_later(host, spec);
+                        }
                     }
                 }
             }
