@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_results::{ClaimVerdict, Expectations, check as hold, check_smoke, render_claims};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, ResultsFolder};
+use selvedge_study::{Marker, ResultsFolder, Tracing};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -78,7 +78,7 @@ fn run(prepared: &Prepared, args: &CheckArgs) -> Result<Vec<ClaimVerdict>, Failu
     let target = place.join(name_of(figure));
     let marker = Marker::new(plan, VERSION, &command_line());
     let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), true)?;
-    let summary = conduct(plan, &folder, &args.manner);
+    let summary = conduct(plan, &folder, &Tracing::default(), &args.manner);
     if args.out.is_none() {
         // Nobody knows the folder; what cannot be removed is the system's to clear.
         let _ = fs::remove_dir_all(&place);

@@ -1,35 +1,43 @@
 //! `selvedge run`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, free_name};
 
-use crate::args::{Input, Manner, RunArgs};
+use crate::args::{Input, Manner, RunArgs, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let (plan, folder) = match &args.resume {
+    let (plan, folder, tracing) = match &args.resume {
         Some(path) => resumed(path)?,
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &args.manner)?;
+    let summary = conduct(&plan, &folder, &tracing, &args.manner)?;
     if args.manner.json {
         return print(&summary.to_json());
     }
     print(&render_table(&summary, width(), has_color()))?;
     if !args.manner.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
+        if !tracing.is_off() {
+            say(&format!("traces: {}", tracing.folder(folder.target()).display()));
+        }
     }
     Ok(())
 }
 
 /// Runs `plan` into `folder` with a progress bar.
-pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> Result<Summary, Failure> {
+pub(crate) fn conduct(
+    plan: &Plan,
+    folder: &ResultsFolder,
+    tracing: &Tracing,
+    manner: &Manner,
+) -> Result<Summary, Failure> {
     let threads = threads(manner);
     if !manner.quiet {
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
@@ -45,6 +53,7 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         threads,
         simulate: &timed_run(threads),
         watch: &progress,
+        tracing,
         elapsed: &move || began.seconds(),
         version: VERSION,
         command: &command_line(),
@@ -103,19 +112,31 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
     if inside.is_file() { inside } else { path.to_owned() }
 }
 
-fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
+fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, Tracing), Failure> {
     let plan = plan_of(&args.input)?;
+    let tracing = tracing_of(&args.tracing)?;
+    tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
-    let marker = Marker::new(&plan, VERSION, &command_line());
+    let marker = Marker { tracing: tracing.clone(), ..Marker::new(&plan, VERSION, &command_line()) };
     let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), args.force)?;
-    Ok((plan, folder))
+    Ok((plan, folder, tracing))
 }
 
-fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
+/// Paths are made absolute: the study may be continued from elsewhere.
+fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
+    let absolute = |folder: &PathBuf| absolute(folder).map_err(|error| Failure::unreadable(folder, &error));
+    Ok(Tracing {
+        what: args.what.clone(),
+        snaplen: args.snaplen.map(|bytes| bytes as usize),
+        folder: args.folder.as_ref().map(absolute).transpose()?,
+    })
+}
+
+fn resumed(path: &Path) -> Result<(Plan, ResultsFolder, Tracing), Failure> {
     let (folder, marker) = ResultsFolder::open(path)?;
     let plan = Plan::from_file(&folder.scenario(), &Changes::default())?;
     folder.check(&marker, &plan, VERSION)?;
-    Ok((plan, folder))
+    Ok((plan, folder, marker.tracing))
 }
 
 fn threads(manner: &Manner) -> usize {

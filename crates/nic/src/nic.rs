@@ -13,7 +13,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use selvedge_transport::{Cx, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
+use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
@@ -152,10 +152,11 @@ impl Nic {
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
 
-    /// What a sending queue pair waits for at `now`; `None` if there is none such.
-    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
+    /// The engine of a sending queue pair, for whoever asks what it is up to; `None` if there is none
+    /// such.
+    pub fn sender(&self, slot: u32, qp: QpNumber) -> Option<&Sender> {
         let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(state.sender.hold(now))
+        Some(&state.sender)
     }
 
     /// Takes in a packet that arrived.

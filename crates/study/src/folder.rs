@@ -11,7 +11,7 @@ use selvedge_results::{PointFiles, PointSummary, read_flows};
 use selvedge_scenario::{Plan, Point};
 use serde::{Deserialize, Serialize};
 
-use crate::StudyError;
+use crate::{StudyError, Tracing};
 
 /// A results folder in the making.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +35,9 @@ pub struct Marker {
     pub command: String,
     /// Whether an existing results folder is to be replaced at the end.
     pub replace: bool,
+    /// What is traced.
+    #[serde(default)]
+    pub tracing: Tracing,
 }
 
 impl Marker {
@@ -46,6 +49,7 @@ impl Marker {
             fingerprint: format!("{:016x}", plan.fingerprint()),
             command: command.to_owned(),
             replace: false,
+            tracing: Tracing::default(),
         }
     }
 }

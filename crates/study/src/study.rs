@@ -7,7 +7,7 @@ use selvedge_results::{
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 
 use crate::run::{Pool, Simulate};
-use crate::{ResultsFolder, StudyError, fct};
+use crate::{ResultsFolder, StudyError, Tracing, fct};
 
 /// A plan and how to run it.
 pub struct Study<'a> {
@@ -21,6 +21,8 @@ pub struct Study<'a> {
     pub simulate: &'a Simulate,
     /// Who is told, and may say stop.
     pub watch: &'a dyn Watch,
+    /// What to trace.
+    pub tracing: &'a Tracing,
     /// Seconds since the study began.
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
@@ -75,7 +77,8 @@ impl Study<'_> {
                 }
             }
         }
-        let pool = Pool { plan: self.plan, folder: self.folder, simulate: self.simulate, watch: self.watch };
+        let &Self { plan, folder, simulate, watch, tracing, version, .. } = self;
+        let pool = Pool { plan, folder, simulate, watch, tracing, version };
         complete.extend(pool.run(&todo, self.threads)?);
         let of = self.plan.points().count();
         if complete.len() < of {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Watch, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
@@ -60,6 +61,7 @@ fn stand_in(
     _: &dyn Library,
     parallel: Parallel,
     observer: &mut dyn Observer,
+    _: Option<Recording<'_>>,
 ) -> Result<RunRecord, ConfigError> {
     assert!(parallel.threads >= 1);
     for id in 0..10 {
@@ -125,6 +127,7 @@ fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -
         threads,
         simulate: &stand_in,
         watch,
+        tracing: &Tracing::default(),
         elapsed: &|| 1.5,
         version: VERSION,
         command: "selvedge run",

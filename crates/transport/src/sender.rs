@@ -1,7 +1,7 @@
 //! The sender of one flow: any loss recovery, any congestion control, and pacing.
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
 use selvedge_wire::Ack;
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
@@ -218,6 +218,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.recovery.sent() == self.supplied && !self.recovery.has_lost()
+    }
+    /// Packets believed to be in the network.
+    pub fn in_flight(&self) -> u64 {
+        self.recovery.in_flight()
+    }
+    /// Congestion control's window; [`Bytes::MAX`] without one.
+    pub fn window(&self) -> Bytes {
+        self.congestion.window()
+    }
+    /// Congestion control's rate; [`Rate::MAX`] without one.
+    pub fn rate(&self) -> Rate {
+        self.congestion.rate()
     }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {

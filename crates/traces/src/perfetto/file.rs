@@ -41,6 +41,15 @@ pub(crate) enum Kind {
     Count(&'static str),
 }
 
+/// How something is joined to what else has the same number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrow {
+    /// An arrow leads here, and goes on from here.
+    Through(u64),
+    /// It ends here.
+    End(u64),
+}
+
 /// What is said of a slice or an instant when one selects it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Detail<'a> {
@@ -156,20 +165,18 @@ impl<W: Write> File<W> {
         Ok(track)
     }
 
-    /// A slice begins. Arrows join all slices of the same `flow`.
+    /// A slice begins.
     pub(crate) fn begin_slice(
         &mut self,
         track: Track,
         at: Instant,
         name: &str,
-        flow: Option<u64>,
+        arrow: Option<Arrow>,
         details: &[Detail<'_>],
     ) -> io::Result<()> {
         self.on(track, event::BEGIN);
         self.name(name);
-        if let Some(flow) = flow {
-            self.event.fixed64(event::FLOW, flow);
-        }
+        self.arrow(arrow);
         self.details(details);
         self.write_event(at)
     }
@@ -180,20 +187,18 @@ impl<W: Write> File<W> {
         self.write_event(at)
     }
 
-    /// Something happened. The arrow of `flow` ends here.
+    /// Something happened.
     pub(crate) fn instant(
         &mut self,
         track: Track,
         at: Instant,
         name: &str,
-        flow: Option<u64>,
+        arrow: Option<Arrow>,
         details: &[Detail<'_>],
     ) -> io::Result<()> {
         self.on(track, event::INSTANT);
         self.name(name);
-        if let Some(flow) = flow {
-            self.event.fixed64(event::LAST_FLOW, flow);
-        }
+        self.arrow(arrow);
         self.details(details);
         self.write_event(at)
     }
@@ -225,6 +230,14 @@ impl<W: Write> File<W> {
             }
         };
         self.event.uint(event::NAME, number);
+    }
+
+    fn arrow(&mut self, arrow: Option<Arrow>) {
+        match arrow {
+            None => {}
+            Some(Arrow::Through(number)) => drop(self.event.fixed64(event::FLOW, number)),
+            Some(Arrow::End(number)) => drop(self.event.fixed64(event::LAST_FLOW, number)),
+        }
     }
 
     fn details(&mut self, details: &[Detail<'_>]) {

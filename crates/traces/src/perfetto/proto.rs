@@ -28,10 +28,6 @@ impl Message {
         self.0.extend(value.to_le_bytes());
         self
     }
-    /// A floating-point number.
-    pub(crate) fn double(&mut self, field: u32, value: f64) -> &mut Self {
-        self.fixed64(field, value.to_bits())
-    }
     /// A text.
     pub(crate) fn text(&mut self, field: u32, value: &str) -> &mut Self {
         self.bytes(field, value.as_bytes())
