@@ -103,7 +103,7 @@ pub(crate) struct TraceArgs {
     /// Keep at most this many bytes of each packet in captures [default: all]
     ///
     /// Makes files small; but Wireshark cannot dissect RoCE packets that are cut short.
-    #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", value_parser = clap::value_parser!(u32).range(64..))]
+    #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub(crate) snaplen: Option<u32>,
 }
 
