@@ -277,16 +277,17 @@ fn a_failing_simulator_is_reported_with_its_point() {
             threads: 1,
             simulate,
             watch: &watch,
+            tracing: &Tracing::default(),
             elapsed: &|| 0.0,
             version: VERSION,
             command: "selvedge run",
         };
         study.run().expect_err("it fails")
     };
-    let error = attempt(&|_, _, _, _| Err(ConfigError::new("nic.mtu", "too large")), "refusing");
+    let error = attempt(&|_, _, _, _, _| Err(ConfigError::new("nic.mtu", "too large")), "refusing");
     assert_eq!(error.to_string(), "series \"irn\", seed 1: nic.mtu: too large");
     assert!(error.is_input());
-    let error = attempt(&|_, _, _, _| panic!("the sky fell"), "panicking");
+    let error = attempt(&|_, _, _, _, _| panic!("the sky fell"), "panicking");
     assert!(error.to_string().starts_with("series \"irn\", seed 1: the simulator failed (the sky fell)"), "{error}");
     assert!(!error.is_input());
     assert!(!target.exists());
