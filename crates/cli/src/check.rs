@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_results::{ClaimVerdict, Expectations, check as hold, check_smoke, render_claims};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, ResultsFolder, Tracing};
+use selvedge_study::{Marker, ResultsFolder};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -77,8 +77,8 @@ fn run(prepared: &Prepared, args: &CheckArgs) -> Result<Vec<ClaimVerdict>, Failu
         args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id())));
     let target = place.join(name_of(figure));
     let marker = Marker::new(plan, VERSION, &command_line());
-    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), true)?;
-    let summary = conduct(plan, &folder, &Tracing::default(), &args.manner);
+    let folder = ResultsFolder::create(&target, plan, &marker, true)?;
+    let summary = conduct(plan, &folder, &args.manner);
     if args.out.is_none() {
         // Nobody knows the folder; what cannot be removed is the system's to clear.
         let _ = fs::remove_dir_all(&place);

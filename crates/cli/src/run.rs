@@ -13,31 +13,26 @@ use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let (plan, folder, tracing) = match &args.resume {
+    let (plan, folder) = match &args.resume {
         Some(path) => resumed(path)?,
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &tracing, &args.manner)?;
+    let summary = conduct(&plan, &folder, &args.manner)?;
     if args.manner.json {
         return print(&summary.to_json());
     }
     print(&render_table(&summary, width(), has_color()))?;
     if !args.manner.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
-        if !tracing.is_off() {
-            say(&format!("traces: {}", tracing.folder(folder.target()).display()));
+        if !folder.tracing().is_off() {
+            say(&format!("traces: {}", folder.tracing().folder(folder.target()).display()));
         }
     }
     Ok(())
 }
 
 /// Runs `plan` into `folder` with a progress bar.
-pub(crate) fn conduct(
-    plan: &Plan,
-    folder: &ResultsFolder,
-    tracing: &Tracing,
-    manner: &Manner,
-) -> Result<Summary, Failure> {
+pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> Result<Summary, Failure> {
     let threads = threads(manner);
     if !manner.quiet {
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
@@ -53,7 +48,6 @@ pub(crate) fn conduct(
         threads,
         simulate: &timed_run(threads),
         watch: &progress,
-        tracing,
         elapsed: &move || began.seconds(),
         version: VERSION,
         command: &command_line(),
@@ -89,8 +83,11 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
         (Some(file), topology, flows) => {
             // A file of the command line takes the place of what the scenario says.
             let with = |key: &str, path: &Path| -> Result<String, Failure> {
-                let path = fs::canonicalize(path).map_err(|error| Failure::unreadable(path, &error))?;
-                Ok(format!("{key}={:?}", path.display().to_string()))
+                let unreadable = |error| Failure::unreadable(path, &error);
+                fs::metadata(path).map_err(unreadable)?;
+                // What comes through a pipe has no canonical path.
+                let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
+                Ok(format!("{key}={:?}", place.display().to_string()))
             };
             if let Some(flows) = flows {
                 changes.sets.insert(0, with("workload.flows.path", flows)?);
@@ -112,17 +109,17 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
     if inside.is_file() { inside } else { path.to_owned() }
 }
 
-fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, Tracing), Failure> {
+fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let plan = plan_of(&args.input)?;
     let tracing = tracing_of(&args.tracing)?;
     tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
-    let marker = Marker { tracing: tracing.clone(), ..Marker::new(&plan, VERSION, &command_line()) };
-    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), args.force)?;
-    Ok((plan, folder, tracing))
+    let marker = Marker { tracing, ..Marker::new(&plan, VERSION, &command_line()) };
+    let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
+    Ok((plan, folder))
 }
 
-/// Paths are made absolute: the study may be continued from elsewhere.
+/// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
 fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     let absolute = |folder: &PathBuf| absolute(folder).map_err(|error| Failure::unreadable(folder, &error));
     Ok(Tracing {
@@ -132,11 +129,11 @@ fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     })
 }
 
-fn resumed(path: &Path) -> Result<(Plan, ResultsFolder, Tracing), Failure> {
-    let (folder, marker) = ResultsFolder::open(path)?;
-    let plan = Plan::from_file(&folder.scenario(), &Changes::default())?;
-    folder.check(&marker, &plan, VERSION)?;
-    Ok((plan, folder, marker.tracing))
+fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
+    let folder = ResultsFolder::open(path)?;
+    let plan = Plan::from_results(&folder.scenario())?;
+    folder.check(&plan, VERSION)?;
+    Ok((plan, folder))
 }
 
 fn threads(manner: &Manner) -> usize {

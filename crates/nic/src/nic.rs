@@ -13,7 +13,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
+use selvedge_transport::{Cx, Hold, Limits, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
@@ -152,11 +152,16 @@ impl Nic {
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
 
-    /// The engine of a sending queue pair, for whoever asks what it is up to; `None` if there is none
-    /// such.
-    pub fn sender(&self, slot: u32, qp: QpNumber) -> Option<&Sender> {
+    /// What a sending queue pair waits for at `now`; `None` if there is none such.
+    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(&state.sender)
+        Some(state.sender.hold(now))
+    }
+
+    /// What limits a sending queue pair; `None` if there is none such.
+    pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
+        Some(state.sender.limits())
     }
 
     /// Takes in a packet that arrived.
@@ -166,7 +171,7 @@ impl Nic {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
         }
     }
 

@@ -15,8 +15,8 @@
 use std::collections::BTreeSet;
 
 use selvedge_telemetry::{DropReason, FlowRow, Trace};
-use selvedge_transport::Hold;
-use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, QpNumber, Rate};
+use selvedge_transport::{Hold, Limits};
+use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, QpNumber};
 use selvedge_wire::Packet;
 
 use crate::topology::Node;
@@ -136,12 +136,8 @@ pub enum What {
         hold: Hold,
         /// How long the host's port has been transmitting since the run began.
         busy: Duration,
-        /// Congestion control's window; [`Bytes::MAX`] without one.
-        window: Bytes,
-        /// Congestion control's rate; [`Rate::MAX`] without one.
-        rate: Rate,
-        /// Packets believed to be in the network.
-        in_flight: u64,
+        /// What limits it, where the engine says so.
+        limits: Option<Limits>,
     },
 }
 

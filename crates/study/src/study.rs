@@ -7,7 +7,7 @@ use selvedge_results::{
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 
 use crate::run::{Pool, Simulate};
-use crate::{ResultsFolder, StudyError, Tracing, fct};
+use crate::{ResultsFolder, StudyError, fct};
 
 /// A plan and how to run it.
 pub struct Study<'a> {
@@ -21,8 +21,6 @@ pub struct Study<'a> {
     pub simulate: &'a Simulate,
     /// Who is told, and may say stop.
     pub watch: &'a dyn Watch,
-    /// What to trace.
-    pub tracing: &'a Tracing,
     /// Seconds since the study began.
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
@@ -77,11 +75,12 @@ impl Study<'_> {
                 }
             }
         }
-        let &Self { plan, folder, simulate, watch, tracing, version, .. } = self;
-        let pool = Pool { plan, folder, simulate, watch, tracing, version };
+        let Self { plan, folder, simulate, watch, elapsed, version, .. } = *self;
+        let pool = Pool { plan, folder, simulate, watch, elapsed, version };
         complete.extend(pool.run(&todo, self.threads)?);
         let of = self.plan.points().count();
         if complete.len() < of {
+            self.folder.mark((self.elapsed)())?;
             return Ok(Outcome::Interrupted { done: complete.len(), of });
         }
         // In the plan's order, however the threads ran.
@@ -104,7 +103,7 @@ impl Study<'_> {
             scenario: plan.in_one_line(),
             threads: self.threads,
             version: self.version.to_owned(),
-            wall_s: (self.elapsed)(),
+            wall_s: self.folder.earlier_s() + (self.elapsed)(),
         };
         let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
         let mut summary = summarise(&info, &series, points);

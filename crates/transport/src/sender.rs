@@ -1,13 +1,13 @@
 //! The sender of one flow: any loss recovery, any congestion control, and pacing.
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
+use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::Ack;
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::pacing::Pacing;
 use crate::recovery::{AnyRecovery, Heard, Interest, Recovery, RecoveryConfig};
-use crate::role::{Cx, Hold, Next, Segment};
+use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -219,17 +219,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     pub fn is_drained(&self) -> bool {
         self.recovery.sent() == self.supplied && !self.recovery.has_lost()
     }
-    /// Packets believed to be in the network.
-    pub fn in_flight(&self) -> u64 {
-        self.recovery.in_flight()
-    }
-    /// Congestion control's window; [`Bytes::MAX`] without one.
-    pub fn window(&self) -> Bytes {
-        self.congestion.window()
-    }
-    /// Congestion control's rate; [`Rate::MAX`] without one.
-    pub fn rate(&self) -> Rate {
-        self.congestion.rate()
+    /// What limits it at present, for whoever asks why.
+    pub fn limits(&self) -> Limits {
+        Limits { window: self.congestion.window(), rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
     }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {

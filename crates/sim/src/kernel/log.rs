@@ -70,6 +70,7 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
         Repr::Data(_) => Some((packet.src, packet.qp)),
         Repr::Ack(_) => Some((packet.dst, packet.qp)),
         Repr::Pause(_) => None,
+        Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
     }
 }
 
@@ -262,11 +263,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &self.hosts[host];
         let (id, port) = (state.id, state.port);
         let Some(&slot) = self.log.slots.get(&(id, qp)) else { return };
-        match state.nic.sender(slot, qp) {
-            Some(sender) => {
-                let (hold, busy) = (sender.hold(self.now), self.busy(port));
-                let (window, rate, in_flight) = (sender.window(), sender.rate(), sender.in_flight());
-                self.write(Node::Host(id), What::Held { qp, hold, busy, window, rate, in_flight });
+        match state.nic.hold(slot, qp, self.now) {
+            Some(hold) => {
+                let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
+                self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
             }
             // It is done and gone.
             None => drop(self.log.slots.remove(&(id, qp))),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use selvedge_sim::SimConfig;
 use selvedge_sim::record::{Event, What};
+use selvedge_sim::topology::Node;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
-use selvedge_wire::{Data, Packet, Repr};
+use selvedge_wire::{Packet, Repr};
 
 use crate::headers::Headers;
 use crate::names::PortNames;
@@ -53,15 +54,23 @@ impl<W: Write> Capture<W> {
         let mut events = events.iter().peekable();
         while let Some(event) = events.next() {
             match &event.what {
-                What::FlowStarted { flow, qp } => self.headers.learn(flow, *qp),
+                What::FlowStarted { flow, qp } => {
+                    if let Node::Host(sender) = event.node {
+                        self.headers.learn(flow, (sender, *qp));
+                    }
+                }
                 What::Sent { port, packet, .. } => {
-                    let again = matches!(packet.repr, Repr::Data(Data { retransmission: true, .. }));
+                    let again = match packet.repr {
+                        Repr::Data(data) => data.retransmission,
+                        Repr::Tcp(tcp) => tcp.is_again(),
+                        Repr::Ack(_) | Repr::Pause(_) => false,
+                    };
                     let comment = again.then_some("retransmission");
                     self.packet(*port, event.at, Direction::Out, packet, comment)?;
                 }
                 What::Arrived { port, packet } => match events.peek().and_then(|next| fate(next, *port, packet)) {
                     // It never came out of the link.
-                    Some(DropReason::LinkLoss | DropReason::LinkDown) => {}
+                    Some(DropReason::LinkLoss | DropReason::LinkDown | DropReason::Corrupt) => {}
                     Some(reason) => {
                         let comment = format!("dropped: {}", reason.name());
                         self.packet(*port, event.at, Direction::In, packet, Some(&comment))?;

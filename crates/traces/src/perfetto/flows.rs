@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use selvedge_sim::record::{Chosen, FlowKey, Focus};
 use selvedge_sim::topology::Node;
 use selvedge_telemetry::{FlowRow, Trace};
-use selvedge_transport::Hold;
+use selvedge_transport::{Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, PortId, Psn, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
@@ -74,9 +74,9 @@ impl Flows {
         rows: &mut Rows<impl Write>,
         at: Instant,
         flow: &FlowRow,
-        qp: QpNumber,
+        pair: QueuePair,
     ) -> io::Result<()> {
-        let (key, pair) = (FlowKey::from(flow), (flow.src, qp));
+        let key = FlowKey::from(flow);
         let number = if key.workload == 0 { key.id.to_string() } else { format!("{}:{}", key.workload, key.id) };
         self.names.insert(pair, number.clone());
         if !self.followed.contains(&key) {
@@ -85,12 +85,12 @@ impl Flows {
         let name = format!("flow {number}");
         let to = format!("{name} to {}", rows.graph.name(Node::Host(flow.dst)));
         let from = format!("{name} from {}", rows.graph.name(Node::Host(flow.src)));
-        let track = rows.below(Node::Host(flow.src), &to)?;
+        let track = rows.below(Node::Host(pair.0), &to)?;
         self.receivers.insert(pair, rows.below(Node::Host(flow.dst), &from)?);
         let details = [
             Detail::Number("bytes", flow.size.get()),
             Detail::Number("packets", flow.packets),
-            Detail::Number("queue pair", u64::from(qp.0)),
+            Detail::Number("queue pair", u64::from(pair.1.0)),
         ];
         rows.file.begin_slice(track, at, &name, None, &details)?;
         let mut below = |rank, name| rows.file.track(name, Some(track), rank, Kind::Events);
@@ -197,14 +197,12 @@ impl Flows {
         rows: &mut Rows<impl Write>,
         at: Instant,
         pair: QueuePair,
-        window: Bytes,
-        rate: Rate,
-        in_flight: u64,
+        limits: Limits,
     ) -> io::Result<()> {
         let Some(sender) = self.senders.get_mut(&pair) else { return Ok(()) };
-        let window = (window < Bytes::MAX).then_some(window.get());
-        let rate = (rate < Rate::MAX).then_some(rate.as_bps() / 1_000_000);
-        for (limit, value) in sender.limits.iter_mut().zip([window, rate, Some(in_flight)]) {
+        let window = (limits.window < Bytes::MAX).then_some(limits.window.get());
+        let rate = (limits.rate < Rate::MAX).then_some(limits.rate.as_bps() / 1_000_000);
+        for (limit, value) in sender.limits.iter_mut().zip([window, rate, Some(limits.in_flight)]) {
             limit.set(rows, at, sender.track, value)?;
         }
         Ok(())
@@ -258,6 +256,7 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) => Some((packet.src, packet.qp)),
         Repr::Ack(_) => Some((packet.dst, packet.qp)),
+        Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
         Repr::Pause(_) => None,
     }
 }

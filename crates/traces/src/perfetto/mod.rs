@@ -26,6 +26,7 @@ use std::sync::Arc;
 use selvedge_sim::record::{Event, Focus, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_units::{Instant, PortId, mix64};
+use selvedge_wire::tcp::Tcp;
 use selvedge_wire::{AckKind, Data, Packet, Repr};
 
 use crate::names::PortNames;
@@ -67,7 +68,10 @@ impl<W: Write> Timeline<W> {
     fn on_event(&mut self, event: &Event) -> io::Result<()> {
         let (at, rows) = (event.at, &mut self.rows);
         match &event.what {
-            What::FlowStarted { flow, qp } => self.flows.on_started(rows, at, flow, *qp),
+            What::FlowStarted { flow, qp } => match event.node {
+                Node::Host(sender) => self.flows.on_started(rows, at, flow, (sender, *qp)),
+                Node::Switch(_) => Ok(()),
+            },
             What::FlowFinished { flow } => self.flows.on_finished(rows, at, flow),
             What::Sent { port, packet, serialisation, waiting, .. } => {
                 let flow = self.flows.name_of(packet);
@@ -91,10 +95,10 @@ impl<W: Write> Timeline<W> {
             What::Filled { port, .. } => self.ports.on_filled(rows, at, *port),
             What::Link { port, up } => self.ports.on_link(rows, at, *port, *up),
             What::Engine { sender, qp, trace } => self.flows.on_engine(rows, at, (*sender, *qp), trace),
-            What::Held { qp, hold, window, rate, in_flight, .. } => match event.node {
+            What::Held { qp, hold, limits, .. } => match event.node {
                 Node::Host(host) => {
                     self.flows.on_held(rows, at, (host, *qp), *hold)?;
-                    self.flows.on_limits(rows, at, (host, *qp), *window, *rate, *in_flight)
+                    limits.iter().try_for_each(|limits| self.flows.on_limits(rows, at, (host, *qp), *limits))
                 }
                 Node::Switch(_) => Ok(()),
             },
@@ -143,6 +147,13 @@ fn title(packet: &Packet) -> String {
         },
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
         Repr::Pause(_) => "PFC pause".to_owned(),
+        Repr::Tcp(tcp) => match tcp {
+            Tcp::Syn { .. } => "SYN".to_owned(),
+            Tcp::Sack { ack, .. } => format!("SACK {}", ack.get()),
+            Tcp::Plain { ack, payload: 0, .. } => format!("ACK {}", ack.get()),
+            Tcp::Plain { seq, .. } if tcp.is_again() => format!("data {} again", seq.get()),
+            Tcp::Plain { seq, .. } => format!("data {}", seq.get()),
+        },
     }
 }
 
@@ -153,6 +164,8 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
         Repr::Data(data) => (0, data.psn.get()),
         Repr::Ack(ack) => (1 + ack.kind as u64, ack.sack.get()),
         Repr::Pause(_) => (3, sender.0),
+        // A host sends one segment at a time.
+        Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
     };
     let parties = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
     let message = u64::from(packet.qp.0) << 32 | u64::from(number);

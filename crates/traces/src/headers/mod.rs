@@ -4,11 +4,13 @@
 //! 1. *One Ethernet segment.* Frames go from NIC to NIC with the same addresses on every link; switches change
 //!    nothing but ECN. Host `n` has the address 10.0.0.1 + `n` and the MAC address 02:00 followed by `n`; switch
 //!    ports, which send pauses, have MAC addresses of their own.
-//! 2. *A flow is one RDMA Write.* Its first packet carries a RETH with the flow's size, and the flow's number as
-//!    key. The simulator does not charge for that header, nor for padding, nor for the extension of IRN's
-//!    NACKs; frames that have these are longer here. Headers that a scheme adds to each packet
-//!    (IRN, section 6.3) become payload.
+//! 2. *A flow is one RDMA Write*, or one TCP connection (`tcp.rs`). The Write's first packet carries a RETH with the
+//!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for
+//!    padding, nor for the extension of IRN's NACKs; frames that have these are longer here. Headers that
+//!    a scheme adds to each packet (IRN, section 6.3) become payload.
 //! 3. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
+
+mod tcp;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -17,10 +19,13 @@ use selvedge_sim::SimConfig;
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
+use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Aeth, Bth, Content, Data, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet, Pfc, Repr,
-    Reth, Roce, Syndrome, Udp,
+    Ack, AckKind, Aeth, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet,
+    Pause, Pfc, Repr, Reth, Roce, Syndrome, Udp,
 };
+
+use tcp::Connections;
 
 /// How packets of one run look on the wire.
 pub(crate) struct Headers {
@@ -30,7 +35,9 @@ pub(crate) struct Headers {
     acknowledged: bool,
     /// Whether NACKs say what triggered them.
     selective: bool,
+    /// By the host that sends the data, and its queue pair.
     flows: BTreeMap<(HostId, QpNumber), FlowRow>,
+    connections: Connections,
 }
 
 /// What hosts commonly begin with.
@@ -45,53 +52,67 @@ impl Headers {
             acknowledged: config.transport.recovery.acknowledges(),
             selective: matches!(config.transport.recovery, RecoveryConfig::Irn(_)),
             flows: BTreeMap::new(),
+            connections: Connections::default(),
         }
     }
 
-    /// A flow has begun on queue pair `qp` of its source.
-    pub(crate) fn learn(&mut self, flow: &FlowRow, qp: QpNumber) {
-        self.flows.insert((flow.src, qp), *flow);
+    /// A flow has begun on this queue pair of this host.
+    pub(crate) fn learn(&mut self, flow: &FlowRow, pair: (HostId, QpNumber)) {
+        self.flows.insert(pair, *flow);
     }
 
-    /// The frame of `packet` as it leaves through `port`, and how many bytes of payload it has.
-    pub(crate) fn frame(&self, packet: &Packet, port: PortId) -> (Frame, usize) {
-        let (bth, extended, payload) = match packet.repr {
+    /// The frame of `packet`, which `port` sent if it is a pause, and how many bytes of payload it has. Packets come
+    /// in the order in which they were sent.
+    pub(crate) fn frame(&mut self, packet: &Packet, port: PortId) -> (Frame, usize) {
+        let (content, payload) = match packet.repr {
             Repr::Data(data) => self.data(packet, &data),
             Repr::Ack(ack) => self.ack(packet, &ack),
-            Repr::Pause(pause) => {
-                let priorities = self.priorities.iter().enumerate();
-                let named = priorities.filter(|(class, _)| pause.classes >> class & 1 == 1);
-                let classes = named.fold(0, |bits, (_, priority)| bits | 1 << priority);
-                return (
-                    Frame {
-                        destination: MacAddress::MAC_CONTROL,
-                        source: MacAddress::local(port.0),
-                        content: Content::Pfc(Pfc::new(classes, pause.quanta)),
-                    },
-                    0,
-                );
-            }
+            Repr::Tcp(tcp) => self.tcp(packet, &tcp),
+            Repr::Pause(pause) => return (self.pause(&pause, port), 0),
         };
-        let roce = Roce {
+        let (destination, source) = (MacAddress::local(packet.dst.0), MacAddress::local(packet.src.0));
+        (Frame { destination, source, content }, payload)
+    }
+
+    fn pause(&self, pause: &Pause, port: PortId) -> Frame {
+        let named = self.priorities.iter().enumerate().filter(|(class, _)| pause.classes >> class & 1 == 1);
+        let classes = named.fold(0, |bits, (_, priority)| bits | 1 << priority);
+        Frame {
+            destination: MacAddress::MAC_CONTROL,
+            source: MacAddress::local(port.0),
+            content: Content::Pfc(Pfc::new(classes, pause.quanta)),
+        }
+    }
+
+    fn tcp(&mut self, packet: &Packet, tcp: &Tcp) -> (Content, usize) {
+        let opener = if tcp.is_backward() { packet.dst } else { packet.src };
+        let flow = self.flows.get(&(opener, packet.qp));
+        let header = self.connections.header(packet, tcp, opener, flow);
+        let datagram = TcpDatagram { envelope: self.envelope(packet, header.segment.seq.get()), header };
+        (Content::Tcp(datagram), usize::from(tcp.payload()))
+    }
+
+    fn roce(&self, packet: &Packet, bth: Bth, extended: Extended) -> Content {
+        Content::Roce(Roce {
+            envelope: self.envelope(packet, bth.psn.get()),
+            port: Udp::source_port(packet.entropy),
+            bth: Bth { partition: PARTITION, destination: number(packet.qp), ..bth },
+            extended,
+        })
+    }
+
+    fn envelope(&self, packet: &Packet, number: u32) -> Envelope {
+        Envelope {
             source: address(packet.src),
             destination: address(packet.dst),
             dscp: self.priorities.get(usize::from(packet.class)).map_or(0, |priority| priority << 3),
             ecn: packet.ecn,
-            identification: bth.psn.get() as u16,
+            identification: number as u16,
             ttl: TTL,
-            port: Udp::source_port(packet.entropy),
-            bth: Bth { partition: PARTITION, destination: number(packet.qp), ..bth },
-            extended,
-        };
-        let frame = Frame {
-            destination: MacAddress::local(packet.dst.0),
-            source: MacAddress::local(packet.src.0),
-            content: Content::Roce(roce),
-        };
-        (frame, payload)
+        }
     }
 
-    fn data(&self, packet: &Packet, data: &Data) -> (Bth, Extended, usize) {
+    fn data(&self, packet: &Packet, data: &Data) -> (Content, usize) {
         let flow = self.flows.get(&(packet.src, packet.qp));
         let first = data.psn == Psn::new(0);
         let opcode = match (first, data.last) {
@@ -108,10 +129,11 @@ impl Headers {
         let extended = if first { Extended::Reth(reth()) } else { Extended::None };
         let added = u64::from(packet.frame).saturating_sub(Header::ROCE.get());
         let payload = usize::from(data.payload).max(added as usize);
-        (Bth { opcode, ack_request: self.acknowledged, psn: data.psn, ..Bth::default() }, extended, payload)
+        let bth = Bth { opcode, ack_request: self.acknowledged, psn: data.psn, ..Bth::default() };
+        (self.roce(packet, bth, extended), payload)
     }
 
-    fn ack(&self, packet: &Packet, ack: &Ack) -> (Bth, Extended, usize) {
+    fn ack(&self, packet: &Packet, ack: &Ack) -> (Content, usize) {
         let flow = self.flows.get(&(packet.dst, packet.qp));
         // A flow is one message; it is completed when nothing of it is missing.
         let complete = flow.is_some_and(|flow| Psn::new(flow.packets as u32 % Psn::MODULUS) == ack.expected);
@@ -127,7 +149,8 @@ impl Headers {
         } else {
             Extended::Aeth(aeth)
         };
-        (Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..Bth::default() }, extended, 0)
+        let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..Bth::default() };
+        (self.roce(packet, bth, extended), 0)
     }
 }
 
