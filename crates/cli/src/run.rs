@@ -1,13 +1,13 @@
 //! `selvedge run`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, free_name};
 
-use crate::args::{Input, Manner, RunArgs};
+use crate::args::{Input, Manner, RunArgs, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     print(&render_table(&summary, width(), has_color()))?;
     if !args.manner.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
+        if !folder.tracing().is_off() {
+            say(&format!("traces: {}", folder.tracing().folder(folder.target()).display()));
+        }
     }
     Ok(())
 }
@@ -80,8 +83,11 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
         (Some(file), topology, flows) => {
             // A file of the command line takes the place of what the scenario says.
             let with = |key: &str, path: &Path| -> Result<String, Failure> {
-                let path = fs::canonicalize(path).map_err(|error| Failure::unreadable(path, &error))?;
-                Ok(format!("{key}={:?}", path.display().to_string()))
+                let unreadable = |error| Failure::unreadable(path, &error);
+                fs::metadata(path).map_err(unreadable)?;
+                // What comes through a pipe has no canonical path.
+                let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
+                Ok(format!("{key}={:?}", place.display().to_string()))
             };
             if let Some(flows) = flows {
                 changes.sets.insert(0, with("workload.flows.path", flows)?);
@@ -105,16 +111,28 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
 
 fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let plan = plan_of(&args.input)?;
+    let tracing = tracing_of(&args.tracing)?;
+    tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
-    let marker = Marker::new(&plan, VERSION, &command_line());
-    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), args.force)?;
+    let marker = Marker { tracing, ..Marker::new(&plan, VERSION, &command_line()) };
+    let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
     Ok((plan, folder))
 }
 
+/// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
+fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
+    let absolute = |folder: &PathBuf| absolute(folder).map_err(|error| Failure::unreadable(folder, &error));
+    Ok(Tracing {
+        what: args.what.clone(),
+        snaplen: args.snaplen.map(|bytes| bytes as usize),
+        folder: args.folder.as_ref().map(absolute).transpose()?,
+    })
+}
+
 fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
-    let (folder, marker) = ResultsFolder::open(path)?;
-    let plan = Plan::from_file(&folder.scenario(), &Changes::default())?;
-    folder.check(&marker, &plan, VERSION)?;
+    let folder = ResultsFolder::open(path)?;
+    let plan = Plan::from_results(&folder.scenario())?;
+    folder.check(&plan, VERSION)?;
     Ok((plan, folder))
 }
 
