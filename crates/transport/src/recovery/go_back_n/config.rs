@@ -1,5 +1,7 @@
 //! Settings of go-back-N.
 
+use alloc::string::String;
+
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
@@ -94,11 +96,17 @@ impl Scheme for GoBackNConfig {
                 ));
             }
         }
-        if let (Setting::Value(low), Setting::Value(high)) = (self.rto_low, self.rto)
-            && (low.is_zero() || low > high)
-        {
-            let message = alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\"");
-            return Err(SettingError::new("rto-low", message));
+        if let Setting::Value(low) = self.rto_low {
+            let message = match self.rto {
+                Setting::Value(high) if low.is_zero() || low > high => {
+                    alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\"")
+                }
+                Setting::Value(_) => String::new(),
+                _ => "it shortens rto, which is off; set both, or neither".into(),
+            };
+            if !message.is_empty() {
+                return Err(SettingError::new("rto-low", message));
+            }
         }
         if let Setting::Value(cap) = self.bdp_cap {
             if cap == 0 || u64::from(cap) > WIDEST_WINDOW {
