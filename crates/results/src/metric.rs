@@ -126,6 +126,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| point.flows.single_packet_fct_us.p50,
     },
     Metric {
+        name: "single_packet_fct_p90_us",
+        title: "single-packet 90th percentile FCT",
+        unit: Unit::Us,
+        meaning: "90th percentile completion time of messages of one packet",
+        of: |point| point.flows.single_packet_tail_us.first().copied(),
+    },
+    Metric {
         name: "single_packet_fct_p99_us",
         title: "single-packet 99th percentile FCT",
         unit: Unit::Us,

@@ -119,6 +119,8 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
     let scenario = &series.scenario;
     SeriesInfo {
         name: series.name.clone(),
+        series: series.series.clone(),
+        case: series.case.clone(),
         traits: SeriesTraits {
             pfc: scenario.switch.pfc.enabled,
             recovery: scenario.transport.recovery.name().to_owned(),
