@@ -35,6 +35,7 @@
 //! flows: rows go to disk, sums and quantiles stay.
 #![forbid(unsafe_code)]
 
+mod claims;
 mod error;
 mod expect;
 mod interval;
@@ -51,6 +52,7 @@ mod tier;
 mod timeline;
 mod verdict;
 
+pub use claims::{CheckedFigure, ClaimsInput, render_claims_html, render_claims_markdown};
 pub use error::ResultsError;
 pub use expect::{
     Cases, Claim, ClaimVerdict, ExpectError, Expectations, Measured, Measurement, Outcome, Quantities, Quantity, Take,
