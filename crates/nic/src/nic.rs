@@ -13,7 +13,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
+use selvedge_transport::{Cx, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
@@ -150,6 +150,12 @@ impl Nic {
         let slot = self.by_peer.remove(src, qp)?;
         self.free_receivers.push(slot);
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
+    }
+
+    /// What a sending queue pair waits for at `now`; `None` if there is none such.
+    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
+        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
+        Some(state.sender.hold(now))
     }
 
     /// Takes in a packet that arrived.
@@ -298,6 +304,7 @@ impl Nic {
                 continue; // an earlier entry has taken its place
             }
             state.armed = Instant::NEVER;
+            cx.about(qp);
             let before = state.sender.stats().timeouts;
             state.sender.handle_timeout(cx);
             let timeouts = state.sender.stats().timeouts - before;

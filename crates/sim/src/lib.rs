@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod fault;
+pub mod record;
 pub mod topology;
 pub mod workload;
 
@@ -14,4 +15,5 @@ mod net;
 
 pub use config::SimConfig;
 pub use error::{ConfigError, Library};
-pub use kernel::{Parallel, port_infos, run};
+pub use kernel::{Parallel, port_infos, run, run_recorded};
+pub use record::Recorder;

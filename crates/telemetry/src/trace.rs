@@ -1,6 +1,6 @@
 //! What happened inside an engine, for people and event files.
 
-use selvedge_units::{Instant, Seq};
+use selvedge_units::{Instant, QpNumber, Seq};
 
 /// One thing that happened. Built only while somebody listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,11 @@ pub enum Trace {
 
 /// Somebody who listens to one or many engines.
 pub trait Probe {
+    /// What follows is about this queue pair. Said where whoever drives the engines cannot know: when
+    /// timers run out.
+    fn on_queue_pair(&mut self, qp: QpNumber) {
+        let _ = qp;
+    }
     /// `event` happened at `at`.
     fn on_trace(&mut self, at: Instant, event: &Trace);
 }

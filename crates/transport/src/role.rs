@@ -1,7 +1,7 @@
 //! What engines and their drivers say to each other.
 
 use selvedge_telemetry::{Probe, Trace};
-use selvedge_units::{Instant, Seq};
+use selvedge_units::{Instant, QpNumber, Seq};
 use selvedge_wire::Ack;
 
 /// Everything that an engine may learn from outside during one call.
@@ -17,6 +17,13 @@ impl Cx<'_> {
     #[inline]
     pub const fn at(now: Instant) -> Cx<'static> {
         Cx { now, probe: None }
+    }
+    /// Tells the probe whose turn it is.
+    #[inline]
+    pub fn about(&mut self, qp: QpNumber) {
+        if let Some(probe) = &mut self.probe {
+            probe.on_queue_pair(qp);
+        }
     }
     /// Tells the probe; without one this is a single untaken branch.
     #[inline]
@@ -40,6 +47,23 @@ pub enum Next {
     Wait(Instant),
     /// Nothing, until something arrives or is supplied.
     Idle,
+}
+
+/// What a sender waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Nothing but its turn on the link.
+    Link,
+    /// Pacing, until this instant.
+    Pacing(Instant),
+    /// The congestion window, until something arrives.
+    Window,
+    /// The loss recovery's own limit on packets in flight (IRN's BDP-FC), until something arrives.
+    Cap,
+    /// The loss recovery, until this instant: a lost packet is being fetched, or it backs off.
+    Recovery(Instant),
+    /// Acknowledgements: everything has been sent.
+    Acks,
 }
 
 /// One packet to send.

@@ -7,7 +7,7 @@ use selvedge_wire::Ack;
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::pacing::Pacing;
 use crate::recovery::{AnyRecovery, Heard, Interest, Recovery, RecoveryConfig};
-use crate::role::{Cx, Next, Segment};
+use crate::role::{Cx, Hold, Next, Segment};
 
 /// What a sender is built from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -109,6 +109,21 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
             Interest::Lost(seq) => Segment { seq, retransmission: true },
         };
         if now < self.pacing.ready() { Next::Wait(self.pacing.ready()) } else { Next::Send(segment) }
+    }
+
+    /// What it waits for at `now`: the reason behind [`Sender::next`], for whoever asks why.
+    pub fn hold(&self, now: Instant) -> Hold {
+        match self.next(now) {
+            Next::Send(_) => return Hold::Link,
+            Next::Wait(until) if self.pacing.ready() == until => return Hold::Pacing(until),
+            Next::Wait(until) => return Hold::Recovery(until),
+            Next::Idle => {}
+        }
+        match self.recovery.interest(now, self.supplied, true) {
+            Interest::None if self.recovery.sent() < self.supplied || self.recovery.has_lost() => Hold::Cap,
+            Interest::None => Hold::Acks,
+            Interest::New(_) | Interest::Lost(_) | Interest::Wait(_) => Hold::Window,
+        }
     }
 
     /// The packet to send now, if any; call while the link is free. `frame` tells a packet's size

@@ -50,12 +50,26 @@ pub struct Bth {
 pub struct Opcode;
 
 impl Opcode {
+    /// The first of several packets of a SEND.
+    pub const SEND_FIRST: u8 = 0x00;
     /// A middle packet of a SEND.
     pub const SEND_MIDDLE: u8 = 0x01;
     /// The last packet of a SEND.
     pub const SEND_LAST: u8 = 0x02;
+    /// The only packet of a SEND.
+    pub const SEND_ONLY: u8 = 0x04;
+    /// The first of several packets of an RDMA WRITE.
+    pub const WRITE_FIRST: u8 = 0x06;
+    /// A middle packet of an RDMA WRITE.
+    pub const WRITE_MIDDLE: u8 = 0x07;
+    /// The last packet of an RDMA WRITE.
+    pub const WRITE_LAST: u8 = 0x08;
+    /// The only packet of an RDMA WRITE.
+    pub const WRITE_ONLY: u8 = 0x0a;
     /// Acknowledgement, positive or negative.
     pub const ACKNOWLEDGE: u8 = 0x11;
+    /// Congestion notification packet (RoCEv2 annex A17.9.4).
+    pub const CONGESTION_NOTIFICATION: u8 = 0x81;
 }
 
 impl Bth {

@@ -12,8 +12,27 @@ pub enum ParseError {
         /// Bytes that it takes.
         needed: usize,
     },
-    /// A transport header version other than 0.
+    /// A version (or, with IPv4, header length) other than the one that is in use here.
     Version(u8),
+    /// Bytes that do not add up to their checksum.
+    Checksum,
+    /// A length field that does not fit what is there.
+    Length {
+        /// Bytes there.
+        found: usize,
+        /// What the field says.
+        said: u16,
+    },
+    /// Padding that does not make a payload a multiple of four bytes.
+    Padding(u8),
+    /// An EtherType that is not in use here.
+    EtherType(u16),
+    /// A MAC control opcode other than priority flow control.
+    MacControl(u16),
+    /// An IP protocol that is not in use here.
+    Protocol(u8),
+    /// A UDP port other than RoCEv2's.
+    Port(u16),
     /// A BTH opcode that is not in use here.
     Opcode(u8),
     /// An AETH syndrome that the standard reserves.
@@ -28,7 +47,14 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Truncated { found, needed } => write!(f, "{found} bytes where the header takes {needed}"),
-            Self::Version(version) => write!(f, "transport header version {version}, not 0"),
+            Self::Version(version) => write!(f, "unknown version {version:#04x}"),
+            Self::Checksum => f.write_str("bytes that do not match their checksum"),
+            Self::Length { found, said } => write!(f, "a length of {said} where {found} bytes are"),
+            Self::Padding(pad) => write!(f, "{pad} bytes of padding do not make the payload a multiple of 4"),
+            Self::EtherType(kind) => write!(f, "unknown EtherType {kind:#06x}"),
+            Self::MacControl(opcode) => write!(f, "unknown MAC control opcode {opcode:#06x}"),
+            Self::Protocol(protocol) => write!(f, "unknown IP protocol {protocol}"),
+            Self::Port(port) => write!(f, "UDP port {port} is not RoCEv2's"),
             Self::Opcode(opcode) => write!(f, "unknown opcode {opcode:#04x}"),
             Self::Syndrome(syndrome) => write!(f, "reserved AETH syndrome {syndrome:#04x}"),
             Self::Oversized(payload) => write!(f, "{payload} bytes of payload, more than {}", u16::MAX),

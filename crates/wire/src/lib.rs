@@ -9,14 +9,31 @@
 
 pub mod aeth;
 pub mod bth;
+pub mod cnp;
 pub mod datagram;
 mod error;
+pub mod ethernet;
 pub mod extension;
+pub mod frame;
+pub mod icrc;
+pub mod ipv4;
 mod packet;
+pub mod pfc;
+pub mod reth;
+pub mod roce;
+pub mod udp;
 
 pub use aeth::{Aeth, Syndrome};
 pub use bth::{Bth, Opcode};
 pub use datagram::{Body, Datagram};
 pub use error::ParseError;
+pub use ethernet::{EtherType, Ethernet, MacAddress};
 pub use extension::Extension;
+pub use frame::{Content, Frame};
+pub use icrc::Icrc;
+pub use ipv4::Ipv4;
 pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Repr};
+pub use pfc::Pfc;
+pub use reth::Reth;
+pub use roce::{Extended, Roce};
+pub use udp::Udp;

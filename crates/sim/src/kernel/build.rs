@@ -8,6 +8,7 @@ use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_transport::Scheme;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
 
+use super::log::Log;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::schedule::Schedule;
 use super::table::Table;
@@ -24,8 +25,8 @@ use crate::topology::{Graph, Link, Node, Paths, Ports, Routes};
 use crate::workload::BuildEnv;
 
 /// A fabric ready to run.
-pub(crate) struct Built {
-    pub(crate) partitions: Vec<Partition>,
+pub(crate) struct Built<const RECORDED: bool> {
+    pub(crate) partitions: Vec<Partition<RECORDED>>,
     /// Partition and local number of each port.
     pub(crate) places: Vec<(u16, u32)>,
     /// Failures and repairs, latest first.
@@ -140,7 +141,11 @@ impl Cut {
 }
 
 /// Builds the fabric, cut into at most `wanted` partitions.
-pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) -> Result<Built, ConfigError> {
+pub(crate) fn build<const RECORDED: bool>(
+    config: &SimConfig,
+    library: &dyn Library,
+    wanted: usize,
+) -> Result<Built<RECORDED>, ConfigError> {
     let graph = Arc::new(config.graph.clone());
     graph.check()?;
     let routes = Arc::new(Routes::new(&graph, &[]));
@@ -197,6 +202,7 @@ pub(crate) fn build(config: &SimConfig, library: &dyn Library, wanted: usize) ->
             flows_started: 0,
             flows_finished: 0,
             flows_closed: 0,
+            log: Log::default(),
         });
     }
     let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
@@ -322,8 +328,8 @@ fn schedule_for(graph: &Graph, config: &SimConfig, partitions: usize) -> Schedul
 
 /// Gives every partition its hosts, switches and ports, in the order of their global numbers.
 /// Returns partition and local number of each port.
-fn populate(
-    partitions: &mut [Partition],
+fn populate<const RECORDED: bool>(
+    partitions: &mut [Partition<RECORDED>],
     config: &SimConfig,
     graph: &Graph,
     routes: &Routes,
@@ -331,7 +337,7 @@ fn populate(
     cut: &Cut,
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
-    let mut add_port = |partition: &mut Partition, id: PortId, link: &Link, is_host: bool, owner: u32| {
+    let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, is_host: bool, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
@@ -399,7 +405,11 @@ fn set_thresholds(port: &mut Ingress, link: &Link, config: &SimConfig) {
 }
 
 /// Tells each port who is at the other end.
-fn connect(partitions: &mut [Partition], link_ports: &[[PortId; 2]], places: &[(u16, u32)]) {
+fn connect<const RECORDED: bool>(
+    partitions: &mut [Partition<RECORDED>],
+    link_ports: &[[PortId; 2]],
+    places: &[(u16, u32)],
+) {
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);

@@ -47,7 +47,7 @@ impl Watch {
     }
 
     /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help.
-    pub(crate) fn check<P: Deref<Target = Partition>>(
+    pub(crate) fn check<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         now: Instant,
         partitions: &[P],
@@ -69,7 +69,10 @@ impl Watch {
     }
 
     /// A cycle of ports that wait for each other and have not moved since the last look.
-    fn find_cycle<P: Deref<Target = Partition>>(&mut self, partitions: &[P]) -> Option<Vec<PausedHop>> {
+    fn find_cycle<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        partitions: &[P],
+    ) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
         // By port, so that what is found does not depend on how the fabric is cut.
         let mut stuck: BTreeMap<PortId, Place> = BTreeMap::new();
@@ -116,7 +119,10 @@ impl Watch {
 }
 
 /// The outputs that hold packets which came from the paused port `place`.
-fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> Vec<Place> {
+fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+    (index, at): Place,
+    partitions: &[P],
+) -> Vec<Place> {
     let port = &partitions[index].egress[at];
     let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
     let entry = &there.egress[peer];
@@ -134,10 +140,13 @@ fn waits_for<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P])
     outputs.filter(holds).map(|out| (port.peer_partition as usize, out)).collect()
 }
 
-fn describe<P: Deref<Target = Partition>>((index, at): Place, partitions: &[P]) -> PausedHop {
+fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+    (index, at): Place,
+    partitions: &[P],
+) -> PausedHop {
     let partition = &partitions[index];
     let port = &partition.egress[at];
-    let name = |partition: &Partition, at: u32| {
+    let name = |partition: &Partition<RECORDED>, at: u32| {
         let port = &partition.egress[at];
         let node = if port.is_host {
             Node::Host(partition.hosts[port.owner].id)

@@ -2,6 +2,7 @@
 
 mod build;
 mod deadlock;
+mod log;
 pub(crate) mod partition;
 mod sample;
 pub(crate) mod schedule;
@@ -9,7 +10,7 @@ pub(crate) mod table;
 mod window;
 
 pub use build::port_infos;
-pub use window::{Parallel, run};
+pub use window::{Parallel, run, run_recorded};
 
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]

@@ -18,6 +18,7 @@ use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
+use super::log::Log;
 use super::schedule::{Event, Schedule};
 use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
@@ -115,8 +116,8 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
     }
 }
 
-/// A part of the fabric.
-pub(crate) struct Partition {
+/// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
+pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) forwarding: Arc<Forwarding>,
@@ -156,13 +157,15 @@ pub(crate) struct Partition {
     pub(crate) flows_finished: u64,
     /// Flows whose sender knows that; counted where they begin.
     pub(crate) flows_closed: u64,
+    /// What has happened since the last window; stays empty unless `RECORDED`.
+    pub(crate) log: Log,
 }
 
 /// A partition with more ports does not fit into a second-level cache of a megabyte. Debug builds
 /// prepare always, so that the fingerprints of both profiles show that it changes nothing.
 const LARGE: usize = if cfg!(debug_assertions) { 0 } else { 1_500 };
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles every event earlier than `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         let limit = end.as_ps();
@@ -226,6 +229,9 @@ impl Partition {
     /// A packet's last bit has reached port `at`.
     #[inline]
     fn on_arrival(&mut self, at: u32, slot: Slot) {
+        if RECORDED {
+            self.note_arrived(at, slot);
+        }
         let port = &mut self.ingress[at];
         let packet = &self.pool.get(slot).packet;
         port.digest = fold(port.digest, self.now, packet);
@@ -267,6 +273,9 @@ impl Partition {
     #[cold]
     pub(crate) fn drop_packet(&mut self, at: u32, slot: Slot, reason: DropReason) {
         let packet = self.pool.take(slot);
+        if RECORDED {
+            self.note_dropped(at, &packet, reason);
+        }
         self.extras[at].drops += 1;
         self.tally.drops[kind_of(&packet)].count(reason);
         let port = &mut self.ingress[at];
@@ -276,6 +285,9 @@ impl Partition {
     /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
+        if RECORDED {
+            self.note_sent(at, slot);
+        }
         let held = self.pool.get_mut(slot);
         held.next = NONE;
         let frame = u64::from(held.packet.frame);
@@ -420,6 +432,10 @@ impl Partition {
             return;
         }
         extra.down = down;
+        if RECORDED {
+            self.note_link(at, !down);
+        }
+        let extra = &mut self.extras[at];
         let has_loss = extra.loss.is_some();
         self.ingress[at].rare_arrivals = down || has_loss;
         let port = &mut self.egress[at];

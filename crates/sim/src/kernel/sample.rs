@@ -6,7 +6,7 @@ use selvedge_units::{Bytes, Duration, Instant, Rate};
 use super::partition::Partition;
 use crate::net::port::{Egress, Sampled};
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// One row per port for the interval that ends at `now`.
     pub(crate) fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
         for at in 0..self.extras.len() as u32 {
@@ -54,6 +54,6 @@ impl Partition {
 
 /// How long a port has been transmitting up to `now`. The rounding of odd rates is not worth a counter
 /// per packet.
-fn busy_time(port: &Egress, rate: Rate, gap: u64, now: Instant) -> Duration {
+pub(crate) fn busy_time(port: &Egress, rate: Rate, gap: u64, now: Instant) -> Duration {
     port.serialisation(port.bytes + port.frames * gap, || rate).saturating_sub(port.busy_until.since(now))
 }

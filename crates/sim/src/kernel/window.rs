@@ -18,6 +18,7 @@ use super::deadlock::Watch;
 use super::partition::{Outbox, Partition};
 use crate::config::{SimConfig, Stop};
 use crate::error::{ConfigError, Library};
+use crate::record::{Event, Focus, Recorder};
 
 /// How one run is spread over processors. Results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,11 +45,41 @@ pub fn run(
     parallel: Parallel,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, ConfigError> {
-    let Built { partitions, places, changes, lookahead } = build(config, library, parallel.partitions.max(1))?;
+    let built = build(config, library, parallel.partitions.max(1))?;
+    Ok(drive::<false>(config, built, parallel.threads, observer, &mut Nobody))
+}
+
+/// Runs `config` to its end, and tells `recorder` what happened to what `focus` names. The run is the
+/// same as that of [`run`].
+///
+/// # Errors
+/// As [`run`].
+pub fn run_recorded(
+    config: &SimConfig,
+    library: &dyn Library,
+    parallel: Parallel,
+    observer: &mut dyn Observer,
+    focus: &Focus,
+    recorder: &mut dyn Recorder,
+) -> Result<RunRecord, ConfigError> {
+    let mut built = build(config, library, parallel.partitions.max(1))?;
+    let focus = Arc::new(focus.clone());
+    built.partitions.iter_mut().for_each(|partition: &mut Partition<true>| partition.log.focus = Arc::clone(&focus));
+    Ok(drive(config, built, parallel.threads, observer, recorder))
+}
+
+fn drive<const RECORDED: bool>(
+    config: &SimConfig,
+    built: Built<RECORDED>,
+    threads: usize,
+    observer: &mut dyn Observer,
+    recorder: &mut dyn Recorder,
+) -> RunRecord {
+    let Built { partitions, places, changes, lookahead } = built;
     let count = partitions.len();
-    let partitions: Vec<Mutex<Partition>> = partitions.into_iter().map(Mutex::new).collect();
-    let threads = parallel.threads.clamp(1, count);
-    let mut run = Run::new(config, &partitions, places, changes, lookahead, observer);
+    let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
+    let threads = threads.clamp(1, count);
+    let mut run = Run::new(config, &partitions, places, changes, lookahead, observer, recorder);
 
     if threads == 1 {
         while let Some(end) = run.between_windows() {
@@ -57,7 +88,7 @@ pub fn run(
             }
             exchange(&partitions);
         }
-        return Ok(run.finish());
+        return run.finish();
     }
 
     // Three phases per window, a barrier between them: run, exchange, and (thread 0 only) look.
@@ -66,7 +97,7 @@ pub fn run(
     let done = AtomicBool::new(false);
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
-    let work = |thread: usize, run: Option<&mut Run<'_>>| {
+    let work = |thread: usize, run: Option<&mut Run<'_, RECORDED>>| {
         let mine = || (thread..count).step_by(threads);
         let mut run = run;
         loop {
@@ -106,7 +137,14 @@ pub fn run(
         }
         work(0, Some(&mut run));
     });
-    Ok(run.finish())
+    run.finish()
+}
+
+/// Who is told of a run that is not recorded.
+struct Nobody;
+
+impl Recorder for Nobody {
+    fn on_events(&mut self, _: &[Event]) {}
 }
 
 /// A lock that nobody else holds: partitions are handed from phase to phase by barriers.
@@ -115,7 +153,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Carries everything that was sent to where it belongs, on one thread.
-fn exchange(partitions: &[Mutex<Partition>]) {
+fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     if partitions.len() == 1 {
         return;
     }
@@ -129,11 +167,13 @@ fn exchange(partitions: &[Mutex<Partition>]) {
 }
 
 /// What happens between windows, on one thread with the whole fabric in view.
-struct Run<'a> {
-    partitions: &'a [Mutex<Partition>],
+struct Run<'a, const RECORDED: bool> {
+    partitions: &'a [Mutex<Partition<RECORDED>>],
     /// Partition and local number of each port.
     places: Vec<(u16, u32)>,
     observer: &'a mut dyn Observer,
+    recorder: &'a mut dyn Recorder,
+    happened: Vec<Event>,
     lookahead: Duration,
     /// Failures and repairs to come, latest first.
     changes: Vec<Change>,
@@ -149,19 +189,22 @@ struct Run<'a> {
     record: RunRecord,
 }
 
-impl<'a> Run<'a> {
+impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     fn new(
         config: &SimConfig,
-        partitions: &'a [Mutex<Partition>],
+        partitions: &'a [Mutex<Partition<RECORDED>>],
         places: Vec<(u16, u32)>,
         changes: Vec<Change>,
         lookahead: Duration,
         observer: &'a mut dyn Observer,
+        recorder: &'a mut dyn Recorder,
     ) -> Self {
         Self {
             partitions,
             places,
             observer,
+            recorder,
+            happened: Vec::new(),
             lookahead,
             changes,
             sample: config.sample,
@@ -178,6 +221,9 @@ impl<'a> Run<'a> {
 
     /// Decides how far the next window goes; `None` when the run is over.
     fn between_windows(&mut self) -> Option<Instant> {
+        if RECORDED {
+            self.report_events();
+        }
         self.report_flows();
         let (mut started, mut finished) = (0, 0);
         for partition in self.partitions {
@@ -249,6 +295,25 @@ impl<'a> Run<'a> {
         started == finished && started == closed
     }
 
+    /// Tells the recorder what has happened since the last window. The partitions' logs are in order;
+    /// a node's events are all in one of them.
+    fn report_events(&mut self) {
+        let mut fresh = Vec::new();
+        for partition in self.partitions {
+            let mut partition = lock(partition);
+            self.happened.append(&mut partition.log.events);
+            fresh.append(&mut partition.log.fresh);
+        }
+        if !fresh.is_empty() {
+            self.partitions.iter().for_each(|partition| lock(partition).log.followed.extend(&fresh));
+        }
+        self.happened.sort_by_key(|event| (event.at, event.node));
+        if !self.happened.is_empty() {
+            self.recorder.on_events(&self.happened);
+        }
+        self.happened.clear();
+    }
+
     fn report_flows(&mut self) {
         for partition in self.partitions {
             self.flows.append(&mut lock(partition).rows);
@@ -298,6 +363,9 @@ impl<'a> Run<'a> {
 
     /// Reports what is left and adds everything up.
     fn finish(mut self) -> RunRecord {
+        if RECORDED {
+            self.report_events();
+        }
         self.report_flows();
         // What is left of the last interval.
         if self.sample.is_some_and(|interval| self.now + interval > self.next_sample) {

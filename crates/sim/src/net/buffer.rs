@@ -5,7 +5,7 @@ use selvedge_telemetry::DropReason;
 use crate::config::{BufferConfig, SharedBuffer};
 use crate::kernel::partition::Partition;
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes `frame` bytes into the buffer, or says why not. Pauses the peer of port `at` where its
     /// class is lossless and the input is filling up.
     #[inline]
@@ -22,6 +22,9 @@ impl Partition {
         if lossless && port.pausing == 0 && self.is_full(switch, at) {
             // All of them share the input's headroom, which has room for one round trip.
             self.ingress[at].pausing = self.fabric.lossless;
+            if RECORDED {
+                self.note_filled(at, out, frame);
+            }
             self.note_pause_due(at);
             self.kick(at);
         }

@@ -85,14 +85,17 @@ impl Host {
     }
 }
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet has reached its host.
     #[inline]
     pub(crate) fn arrive_at_host(&mut self, host: u32, at: u32, slot: Slot) {
         let packet = self.pool.take(slot);
         let state = &mut self.hosts[host];
-        let mut cx = Cx::at(self.now);
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, &packet);
+        if RECORDED {
+            self.note_handled(host, &packet);
+        }
         match handled {
             Handled::Taken => self.tally.delivered[kind_of(&packet)] += 1,
             Handled::Completed(completion) => {
@@ -100,6 +103,9 @@ impl Partition {
                 self.on_completion(host, completion, packet.slot);
             }
             Handled::Unknown => {
+                if RECORDED {
+                    self.note_dropped(at, &packet, DropReason::UnknownQp);
+                }
                 self.tally.drops[kind_of(&packet)].count(DropReason::UnknownQp);
                 self.extras[at].drops += 1;
             }
@@ -123,7 +129,10 @@ impl Partition {
             return;
         }
         state.wake_at = Instant::NEVER;
-        state.nic.handle_timeout(&mut Cx::at(self.now));
+        state.nic.handle_timeout(&mut Cx { now: self.now, probe: self.log.probe::<RECORDED>() });
+        if RECORDED {
+            self.note_woken(host);
+        }
         self.after_nic(host);
     }
 
@@ -132,12 +141,16 @@ impl Partition {
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
         let paused = self.egress[at].paused;
         let state = &mut self.hosts[host];
-        let packet = state.nic.poll_transmit(&mut Cx::at(self.now), &self.fabric.nic, paused);
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let packet = state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused);
         // Nothing may go now. If that is for a pause, its end brings us back.
         if let Some(packet) = packet {
             let more = state.nic.is_ready();
             let slot = self.pool.put(packet);
             let size = self.transmit(at, slot);
+            if RECORDED {
+                self.note_handled(host, &packet);
+            }
             if more {
                 self.return_when_free(at, size);
             }
@@ -199,7 +212,7 @@ impl Partition {
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
         let message = Outgoing { dst: spec.dst, size: spec.size, entropy, context };
-        let (qp, _) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
         let row = FlowRow {
             id: spec.id,
             workload: spec.workload,
@@ -216,6 +229,9 @@ impl Partition {
             measured: spec.measured,
         };
         self.flows_started += 1;
+        if RECORDED {
+            self.note_flow_started(host, row, qp, slot);
+        }
         self.tell(host, spec.dst, News::Open { qp, row, on_received: spec.on_received });
         self.after_nic(host);
     }
@@ -272,6 +288,9 @@ impl Partition {
                 flow.row.spurious = duplicates;
                 let (row, on_received) = (flow.row, flow.on_received);
                 self.rows.push(row);
+                if RECORDED {
+                    self.note_flow_finished(host, row);
+                }
                 self.flows_finished += 1;
                 if self.fabric.unacknowledged {
                     self.tell(host, src, News::Finished { qp, slot });

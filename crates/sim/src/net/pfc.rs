@@ -15,7 +15,7 @@ use crate::kernel::partition::{Partition, kind};
 /// Bit times per quantum.
 const QUANTUM_BITS: u64 = 512;
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Sends a pause or resume frame through port `at`, which is free.
     #[cold]
     pub(crate) fn send_pause(&mut self, at: u32) {
@@ -99,6 +99,9 @@ impl Partition {
             extra.paused_since = self.now;
         } else if before != 0 && after == 0 {
             extra.paused_total += self.now.since(extra.paused_since);
+        }
+        if RECORDED && before != after {
+            self.note_paused(at);
         }
     }
 

@@ -40,7 +40,7 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
     (u64::from(entropy).wrapping_mul(salt) >> 32) as u32
 }
 
-impl Partition {
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// The local number of the port through which `switch` forwards; `None` without a path.
     #[inline]
     fn route(&self, switch: u32, dst: HostId, entropy: u32) -> Option<u32> {
@@ -123,6 +123,9 @@ impl Partition {
         self.pool.get_mut(slot).ingress = at;
         line.push(&mut self.queues, queue, &mut self.pool, slot, frame);
         self.egress[out].waiting |= 1 << class;
+        if RECORDED {
+            self.note_queued(at, out, slot);
+        }
         self.kick(out);
     }
 

@@ -130,7 +130,7 @@ fn stopped_by_flows(config: &mut SimConfig) {
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
-fn scenarios() -> Vec<(&'static str, Scene)> {
+pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
     let scenarios: Vec<(&str, Graph, Series, &[Change])> = vec![
         ("irn-poisson", fat_tree(4), Series::Irn, &[poisson, samples]),
         ("irn-pfc-poisson", fat_tree(4), Series::IrnPfc, &[poisson, ecn]),
@@ -160,7 +160,7 @@ fn scenarios() -> Vec<(&'static str, Scene)> {
 }
 
 /// What must be equal: all but the time that the run took.
-fn essence(mut outcome: Outcome) -> Outcome {
+pub(crate) fn essence(mut outcome: Outcome) -> Outcome {
     (outcome.record.cpu_s, outcome.record.wall_s) = (0.0, 0.0);
     outcome
 }

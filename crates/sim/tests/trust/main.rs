@@ -11,5 +11,6 @@ mod loss;
 mod memory;
 mod pfc;
 mod queueing;
+mod recording;
 mod support;
 mod workloads;

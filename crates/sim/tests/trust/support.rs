@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
 use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
-use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run};
+use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
@@ -185,6 +186,15 @@ impl Scene {
         let library = Lists(self.list.clone());
         run(&self.resolved(), &library, self.parallel, observer).expect("a configuration that can be built")
     }
+    /// Runs it recorded, and checks that this changes nothing that [`Scene::run`] would tell.
+    pub(crate) fn record(&self, focus: &Focus) -> (Outcome, Vec<Event>) {
+        let library = Lists(self.list.clone());
+        let (mut outcome, mut tape) = (Outcome::default(), Tape::default());
+        let record = run_recorded(&self.resolved(), &library, self.parallel, &mut outcome, focus, &mut tape);
+        outcome.record = record.expect("a configuration that can be built");
+        assert_eq!(outcome, self.run(), "being watched changes nothing");
+        (outcome, tape.0)
+    }
     /// How long a data frame with this payload, or another frame, occupies a link of this rate.
     pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {
         rate.time_for(Bytes::new(payload) + self.config.nic.framing(&self.config.transport).overhead)
@@ -298,6 +308,16 @@ impl Outcome {
 /// How many were dropped for this reason.
 pub(crate) fn drops(drops: &Drops, reason: DropReason) -> u64 {
     drops.by_reason[reason as usize]
+}
+
+/// Keeps everything.
+#[derive(Default)]
+struct Tape(Vec<Event>);
+
+impl Recorder for Tape {
+    fn on_events(&mut self, events: &[Event]) {
+        self.0.extend_from_slice(events);
+    }
 }
 
 /// A library with one list of flows.

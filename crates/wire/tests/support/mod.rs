@@ -1,6 +1,6 @@
 //! What the fuzz targets call, so that `cargo test` can replay their corpora.
 
-use selvedge_wire::{Aeth, Bth, Datagram, Extension};
+use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp};
 
 /// Parses `bytes` as every header. What parses must survive a round trip.
 pub(crate) fn check_headers(bytes: &[u8]) {
@@ -12,6 +12,26 @@ pub(crate) fn check_headers(bytes: &[u8]) {
     }
     if let Ok((header, _)) = Extension::parse(bytes) {
         assert_eq!(Extension::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    if let Ok((header, _)) = Reth::parse(bytes) {
+        assert_eq!(Reth::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    if let Ok((header, _)) = Pfc::parse(bytes) {
+        assert_eq!(Pfc::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    if let Ok((header, _)) = Ethernet::parse(bytes) {
+        assert_eq!(Ethernet::parse(&header.emit()), Ok((header, &[][..])));
+    }
+    // Lengths count what follows, so that has to follow.
+    if let Ok((header, payload)) = Ipv4::parse(bytes) {
+        assert_eq!(Ipv4::parse(&[&header.emit(), payload].concat()), Ok((header, payload)));
+    }
+    if let Ok((header, payload)) = Udp::parse(bytes) {
+        assert_eq!(Udp::parse(&[&header.emit(), payload].concat()), Ok((header, payload)));
+    }
+    if let Ok((frame, payload)) = Frame::parse(bytes) {
+        let mut buffer = vec![0; frame.length(payload.len())];
+        assert_eq!(Frame::parse(frame.emit(payload, &mut buffer)), Ok((frame, payload)));
     }
     if let Ok((datagram, payload)) = Datagram::parse(bytes) {
         let mut buffer = [0; Datagram::LONGEST_HEADERS];

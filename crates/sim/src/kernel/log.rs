@@ -1,0 +1,271 @@
+//! What a recorded partition writes down.
+//!
+//! Nothing here runs unless somebody watches: the callers ask `RECORDED` first, which is known when
+//! they are compiled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use selvedge_telemetry::{DropReason, FlowRow, Probe, Trace};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_wire::{Packet, Repr};
+
+use super::partition::Partition;
+use super::sample::busy_time;
+use crate::net::pool::Slot;
+use crate::record::{Chosen, Event, FlowKey, Focus, What};
+use crate::topology::Node;
+
+/// A queue pair: the host that sends its data, and its number there.
+pub(crate) type QueuePair = (HostId, QpNumber);
+
+/// What has happened since the last window, and what to look at.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) focus: Arc<Focus>,
+    pub(crate) events: Vec<Event>,
+    /// Queue pairs of the flows in focus, those of other partitions too.
+    pub(crate) followed: BTreeSet<QueuePair>,
+    /// Those that the other partitions have not heard of. Packets cannot reach them before the end of
+    /// the window, when they do.
+    pub(crate) fresh: Vec<QueuePair>,
+    /// Where this partition's NICs keep those that still send.
+    slots: BTreeMap<QueuePair, u32>,
+    heard: Heard,
+}
+
+/// What engines have said during the present call.
+#[derive(Default)]
+struct Heard {
+    /// Queue pairs that the NIC has named, in order.
+    named: Vec<QpNumber>,
+    /// What was said, and about which of them.
+    traces: Vec<(Option<QpNumber>, Trace)>,
+}
+
+impl Probe for Heard {
+    fn on_queue_pair(&mut self, qp: QpNumber) {
+        self.named.push(qp);
+    }
+    fn on_trace(&mut self, _: Instant, event: &Trace) {
+        self.traces.push((self.named.last().copied(), *event));
+    }
+}
+
+impl Log {
+    /// Who listens to the engines, in a run that is recorded.
+    #[inline]
+    pub(crate) fn probe<const RECORDED: bool>(&mut self) -> Option<&mut dyn Probe> {
+        if RECORDED { Some(&mut self.heard) } else { None }
+    }
+
+    fn follows(&self, pair: QueuePair) -> bool {
+        self.focus.flows == Chosen::All || self.followed.contains(&pair)
+    }
+}
+
+/// The queue pair that a packet belongs to.
+fn pair_of(packet: &Packet) -> Option<QueuePair> {
+    match packet.repr {
+        Repr::Data(_) => Some((packet.src, packet.qp)),
+        Repr::Ack(_) => Some((packet.dst, packet.qp)),
+        Repr::Pause(_) => None,
+    }
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    fn write(&mut self, node: Node, what: What) {
+        if self.log.focus.covers(self.now) {
+            self.log.events.push(Event { at: self.now, node, what });
+        }
+    }
+
+    /// Whose port `at` is.
+    fn owner_of(&self, at: u32) -> Node {
+        let port = &self.egress[at];
+        if port.is_host { Node::Host(self.hosts[port.owner].id) } else { Node::Switch(self.switches[port.owner].id) }
+    }
+
+    /// Whether a packet at port `at` is in focus.
+    fn sees(&self, at: u32, packet: &Packet) -> bool {
+        self.log.focus.ports.contains(&self.extras[at].id)
+            || pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
+    }
+
+    /// How long port `at` has been transmitting.
+    fn busy(&self, at: u32) -> Duration {
+        busy_time(&self.egress[at], self.extras[at].rate, self.gap, self.now)
+    }
+
+    /// Port `at`, which is free, begins to send.
+    #[cold]
+    pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
+        let packet = self.pool.get(slot).packet;
+        if self.sees(at, &packet) {
+            let (port, extra) = (&self.egress[at], &self.extras[at]);
+            let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
+            let arrives = self.now + serialisation + port.delay;
+            let busy = self.busy(at);
+            self.write(self.owner_of(at), What::Sent { port: extra.id, packet, serialisation, arrives, busy });
+        }
+    }
+
+    /// A packet's last bit has reached port `at`.
+    #[cold]
+    pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
+        let packet = self.pool.get(slot).packet;
+        if self.sees(at, &packet) {
+            self.write(self.owner_of(at), What::Arrived { port: self.extras[at].id, packet });
+        }
+    }
+
+    /// A packet that entered through port `at` has begun to wait for port `out`.
+    #[cold]
+    pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
+        let packet = self.pool.get(slot).packet;
+        if self.sees(out, &packet) || self.sees(at, &packet) {
+            let (port, ingress) = (self.extras[out].id, self.extras[at].id);
+            let line = &self.lines[out * self.classes + u32::from(packet.class)];
+            let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
+            self.write(self.owner_of(out), What::Queued { port, packet, ingress, ahead, busy });
+        }
+    }
+
+    /// A packet that entered through port `at` is gone.
+    #[cold]
+    pub(crate) fn note_dropped(&mut self, at: u32, packet: &Packet, reason: DropReason) {
+        if self.sees(at, packet) {
+            let port = self.extras[at].id;
+            self.write(self.owner_of(at), What::Dropped { port, packet: *packet, reason });
+        }
+    }
+
+    /// Port `at` may send other classes than before.
+    #[cold]
+    pub(crate) fn note_paused(&mut self, at: u32) {
+        if self.log.focus.pauses || self.log.focus.ports.contains(&self.extras[at].id) {
+            let what = What::Paused { port: self.extras[at].id, classes: self.egress[at].paused };
+            self.write(self.owner_of(at), what);
+        }
+    }
+
+    /// The link at port `at` has gone down or come back.
+    #[cold]
+    pub(crate) fn note_link(&mut self, at: u32, up: bool) {
+        if self.log.focus.pauses || self.log.focus.ports.contains(&self.extras[at].id) {
+            self.write(self.owner_of(at), What::Link { port: self.extras[at].id, up });
+        }
+    }
+
+    /// Input `at` of a switch has filled up with a packet of `frame` bytes for port `out`.
+    #[cold]
+    pub(crate) fn note_filled(&mut self, at: u32, out: u32, frame: u64) {
+        if !self.log.focus.pauses && !self.log.focus.ports.contains(&self.extras[at].id) {
+            return;
+        }
+        let switch = &self.switches[self.ingress[at].owner];
+        for output in switch.first_port..switch.first_port + switch.ports {
+            let mut by_input = self.waiting_for(output);
+            if output == out {
+                // The one that it filled up with stands in no queue yet.
+                *by_input.entry(at).or_default() += frame;
+            }
+            if let Some(&held) = by_input.get(&at) {
+                let what = What::Filled {
+                    port: self.extras[at].id,
+                    output: self.extras[output].id,
+                    held: Bytes::new(held),
+                    waiting: Bytes::new(by_input.values().sum()),
+                    inputs: by_input.len() as u32,
+                };
+                self.write(self.owner_of(at), what);
+            }
+        }
+    }
+
+    /// Bytes that wait for port `out` of a switch, by the port through which they entered.
+    fn waiting_for(&self, out: u32) -> BTreeMap<u32, u64> {
+        let owner = self.egress[out].owner;
+        let switch = &self.switches[owner];
+        let mut by_input = BTreeMap::new();
+        for class in 0..self.classes as u8 {
+            for input in switch.first_port..switch.first_port + switch.inputs {
+                let queue = &self.queues[self.queue_of(owner, input, out, class)];
+                for slot in queue.packets(&self.pool) {
+                    let held = self.pool.get(slot);
+                    *by_input.entry(held.ingress).or_default() += u64::from(held.packet.frame);
+                }
+            }
+        }
+        by_input
+    }
+
+    /// A flow begins at a host of this partition.
+    #[cold]
+    pub(crate) fn note_flow_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
+        if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
+            let id = self.hosts[host].id;
+            self.log.slots.insert((id, qp), slot);
+            if self.log.focus.flows != Chosen::All {
+                self.log.followed.insert((id, qp));
+                self.log.fresh.push((id, qp));
+            }
+            self.write(Node::Host(id), What::FlowStarted { flow, qp });
+            self.note_held(host, qp);
+        }
+    }
+
+    /// A flow has ended at a host of this partition.
+    #[cold]
+    pub(crate) fn note_flow_finished(&mut self, host: u32, flow: FlowRow) {
+        if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
+            self.write(Node::Host(self.hosts[host].id), What::FlowFinished { flow });
+        }
+    }
+
+    /// A host's NIC has taken in or sent `packet`.
+    #[cold]
+    pub(crate) fn note_handled(&mut self, host: u32, packet: &Packet) {
+        let Some((sender, qp)) = pair_of(packet) else { return };
+        self.note_engines(host, Some((sender, qp)));
+        if sender == self.hosts[host].id {
+            self.note_held(host, qp);
+        }
+    }
+
+    /// A host's NIC has let queue pairs act whose time had come.
+    #[cold]
+    pub(crate) fn note_woken(&mut self, host: u32) {
+        self.note_engines(host, None);
+        for qp in std::mem::take(&mut self.log.heard.named) {
+            self.note_held(host, qp);
+        }
+    }
+
+    /// Writes down what engines have just said: about `pair`, or about a queue pair of this host that
+    /// the NIC has named.
+    fn note_engines(&mut self, host: u32, pair: Option<QueuePair>) {
+        let id = self.hosts[host].id;
+        for (about, trace) in std::mem::take(&mut self.log.heard.traces) {
+            let pair = pair.or(about.map(|qp| (id, qp)));
+            if let Some((sender, qp)) = pair.filter(|&pair| self.log.follows(pair)) {
+                self.write(Node::Host(id), What::Engine { sender, qp, trace });
+            }
+        }
+    }
+
+    /// Writes down what holds a queue pair of this host.
+    fn note_held(&mut self, host: u32, qp: QpNumber) {
+        let state = &self.hosts[host];
+        let (id, port) = (state.id, state.port);
+        let Some(&slot) = self.log.slots.get(&(id, qp)) else { return };
+        match state.nic.hold(slot, qp, self.now) {
+            Some(hold) => {
+                let busy = self.busy(port);
+                self.write(Node::Host(id), What::Held { qp, hold, busy });
+            }
+            // It is done and gone.
+            None => drop(self.log.slots.remove(&(id, qp))),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The Ethernet header (IEEE 802.3, clause 3), without a VLAN tag.
+//!
+//! | bytes | field                                    |
+//! |-------|------------------------------------------|
+//! | 0-5   | destination address                      |
+//! | 6-11  | source address                           |
+//! | 12-13 | what follows; see [`EtherType`]          |
+
+use crate::error::{ParseError, take};
+
+/// A link's address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// MAC control: never forwarded by a bridge (IEEE 802.1Q, table 8-1).
+    pub const MAC_CONTROL: Self = Self([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
+
+    /// A locally administered unicast address with this number in its last four bytes.
+    pub const fn local(number: u32) -> Self {
+        let [a, b, c, d] = number.to_be_bytes();
+        Self([0x02, 0x00, a, b, c, d])
+    }
+}
+
+/// What follows an Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EtherType;
+
+impl EtherType {
+    /// IPv4.
+    pub const IPV4: u16 = 0x0800;
+    /// MAC control: pauses.
+    pub const MAC_CONTROL: u16 = 0x8808;
+}
+
+/// The Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ethernet {
+    /// Who shall get the frame.
+    pub destination: MacAddress,
+    /// Who sends it.
+    pub source: MacAddress,
+    /// What follows; see [`EtherType`].
+    pub kind: u16,
+}
+
+impl Ethernet {
+    /// Bytes of the header.
+    pub const LENGTH: usize = 14;
+    /// The smallest frame, without its FCS; shorter ones are padded.
+    pub const MINIMUM: usize = 60;
+
+    /// Reads the header; returns what follows, too.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (&destination, rest) = take::<6>(bytes)?;
+        let (&source, rest) = take::<6>(rest)?;
+        let (&kind, rest) = take::<2>(rest)?;
+        let header =
+            Self { destination: MacAddress(destination), source: MacAddress(source), kind: u16::from_be_bytes(kind) };
+        Ok((header, rest))
+    }
+
+    /// The header's bytes.
+    pub fn emit(&self) -> [u8; Self::LENGTH] {
+        let MacAddress([d0, d1, d2, d3, d4, d5]) = self.destination;
+        let MacAddress([s0, s1, s2, s3, s4, s5]) = self.source;
+        let [k0, k1] = self.kind.to_be_bytes();
+        [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, k0, k1]
+    }
+}

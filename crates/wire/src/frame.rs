@@ -1,0 +1,67 @@
+//! A whole Ethernet frame as a capture has it: without its FCS.
+
+use crate::error::ParseError;
+use crate::ethernet::{EtherType, Ethernet, MacAddress};
+use crate::pfc::Pfc;
+use crate::roce::Roce;
+
+/// An Ethernet frame without its payload and its FCS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Who shall get the frame on this link.
+    pub destination: MacAddress,
+    /// Who sends it on this link.
+    pub source: MacAddress,
+    /// What it carries.
+    pub content: Content,
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// RDMA.
+    Roce(Roce),
+    /// Priority flow control.
+    Pfc(Pfc),
+}
+
+impl Frame {
+    /// Reads a frame; returns its payload, too.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (ethernet, rest) = Ethernet::parse(bytes)?;
+        let (content, payload) = match ethernet.kind {
+            EtherType::IPV4 => Roce::parse(rest).map(|(roce, payload)| (Content::Roce(roce), payload))?,
+            EtherType::MAC_CONTROL => Pfc::parse(rest).map(|(pfc, _)| (Content::Pfc(pfc), &rest[..0]))?,
+            kind => return Err(ParseError::EtherType(kind)),
+        };
+        Ok((Self { destination: ethernet.destination, source: ethernet.source, content }, payload))
+    }
+
+    /// Bytes of the frame around `payload` bytes.
+    pub fn length(&self, payload: usize) -> usize {
+        let content = match &self.content {
+            Content::Roce(roce) => roce.length(payload),
+            Content::Pfc(_) => Pfc::LENGTH,
+        };
+        (Ethernet::LENGTH + content).max(Ethernet::MINIMUM)
+    }
+
+    /// Writes the frame around `payload` into the beginning of `buffer`; returns its bytes.
+    ///
+    /// # Panics
+    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
+        let (frame, _) = buffer.split_at_mut(self.length(payload.len()));
+        let (header, rest) = frame.split_at_mut(Ethernet::LENGTH);
+        let (kind, used) = match &self.content {
+            Content::Roce(roce) => (EtherType::IPV4, roce.emit(payload, rest).len()),
+            Content::Pfc(pfc) => {
+                rest[..Pfc::LENGTH].copy_from_slice(&pfc.emit());
+                (EtherType::MAC_CONTROL, Pfc::LENGTH)
+            }
+        };
+        rest[used..].fill(0);
+        header.copy_from_slice(&Ethernet { destination: self.destination, source: self.source, kind }.emit());
+        frame
+    }
+}

@@ -1,0 +1,114 @@
+//! The IPv4 header (RFC 791, with RFC 2474's DSCP and RFC 3168's ECN), without options and of whole
+//! datagrams only: RoCE and TCP leave nothing to be fragmented.
+//!
+//! | bytes | bits  | field                                                    |
+//! |-------|-------|----------------------------------------------------------|
+//! | 0     | 7..4  | version, 4                                               |
+//! |       | 3..0  | header length in words, 5                                |
+//! | 1     | 7..2  | DSCP                                                     |
+//! |       | 1..0  | ECN                                                      |
+//! | 2-3   |       | total length, this header included                       |
+//! | 4-5   |       | identification                                           |
+//! | 6-7   | 15    | reserved, 0                                              |
+//! |       | 14    | don't fragment                                           |
+//! |       | 13..0 | more fragments, fragment offset: 0                       |
+//! | 8     |       | time to live                                             |
+//! | 9     |       | protocol of what follows                                 |
+//! | 10-11 |       | checksum of the header (RFC 1071)                        |
+//! | 12-15 |       | source address                                           |
+//! | 16-19 |       | destination address                                      |
+
+use core::net::Ipv4Addr;
+
+use crate::error::{ParseError, take};
+use crate::packet::Ecn;
+
+/// The IPv4 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv4 {
+    /// Differentiated services code point, 6 bits.
+    pub dscp: u8,
+    /// Congestion notification. ECT(1) reads as [`Ecn::Capable`]: the same to a router (RFC 3168).
+    pub ecn: Ecn,
+    /// Bytes of the datagram, this header included.
+    pub length: u16,
+    /// Tells datagrams apart; part of the ICRC.
+    pub identification: u16,
+    /// Routers must not fragment it.
+    pub dont_fragment: bool,
+    /// Routers that may still forward it.
+    pub ttl: u8,
+    /// What follows; see [`Ipv4::UDP`].
+    pub protocol: u8,
+    /// Who sends.
+    pub source: Ipv4Addr,
+    /// Who shall get it.
+    pub destination: Ipv4Addr,
+}
+
+impl Ipv4 {
+    /// Bytes of the header.
+    pub const LENGTH: usize = 20;
+    /// Protocol number of TCP.
+    pub const TCP: u8 = 6;
+    /// Protocol number of UDP.
+    pub const UDP: u8 = 17;
+
+    /// Reads the header and checks its checksum; returns what follows, too. Bytes beyond the total
+    /// length (padding of a short frame) are left out; fewer than that are an error.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (header, rest) = take::<{ Self::LENGTH }>(bytes)?;
+        let &[version, tos, l0, l1, i0, i1, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = header;
+        if version != 0x45 {
+            return Err(ParseError::Version(version));
+        }
+        if sum(header) != 0xffff {
+            return Err(ParseError::Checksum);
+        }
+        if f0 & !0x40 != 0 || f1 != 0 {
+            return Err(ParseError::Reserved);
+        }
+        let length = u16::from_be_bytes([l0, l1]);
+        let payload = usize::from(length).checked_sub(Self::LENGTH).and_then(|length| rest.get(..length));
+        let payload = payload.ok_or(ParseError::Length { found: bytes.len(), said: length })?;
+        let ip = Self {
+            dscp: tos >> 2,
+            ecn: match tos & 0b11 {
+                0b00 => Ecn::NotCapable,
+                0b11 => Ecn::Marked,
+                _ => Ecn::Capable,
+            },
+            length,
+            identification: u16::from_be_bytes([i0, i1]),
+            dont_fragment: f0 != 0,
+            ttl,
+            protocol,
+            source: Ipv4Addr::new(s0, s1, s2, s3),
+            destination: Ipv4Addr::new(d0, d1, d2, d3),
+        };
+        Ok((ip, payload))
+    }
+
+    /// The header's bytes, with its checksum. Of `dscp`, the low 6 bits count.
+    pub fn emit(&self) -> [u8; Self::LENGTH] {
+        let tos = self.dscp << 2 | self.ecn as u8;
+        let [l0, l1] = self.length.to_be_bytes();
+        let [i0, i1] = self.identification.to_be_bytes();
+        let flags = u8::from(self.dont_fragment) << 6;
+        let [s0, s1, s2, s3] = self.source.octets();
+        let [d0, d1, d2, d3] = self.destination.octets();
+        let mut header =
+            [0x45, tos, l0, l1, i0, i1, flags, 0, self.ttl, self.protocol, 0, 0, s0, s1, s2, s3, d0, d1, d2, d3];
+        let checksum = !sum(&header);
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        header
+    }
+}
+
+/// The sum of 16-bit words in ones' complement (RFC 1071): all ones over data that carry their checksum.
+fn sum(words: &[u8; Ipv4::LENGTH]) -> u16 {
+    let (words, _) = words.as_chunks::<2>();
+    let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    (folded + (folded >> 16)) as u16
+}

@@ -1,0 +1,191 @@
+//! A RoCEv2 datagram from its IP header to its ICRC (InfiniBand architecture, volume 1, annex A17).
+//!
+//! ```text
+//! IPv4  UDP  BTH  extended header  payload  padding  ICRC
+//! ```
+//!
+//! Lengths, padding and checksums follow from the rest; only the rest is stored.
+
+use core::net::Ipv4Addr;
+
+use crate::aeth::Aeth;
+use crate::bth::{Bth, Opcode};
+use crate::cnp;
+use crate::error::{ParseError, take};
+use crate::extension::Extension;
+use crate::icrc::Icrc;
+use crate::ipv4::Ipv4;
+use crate::packet::Ecn;
+use crate::reth::Reth;
+use crate::udp::Udp;
+
+/// A RoCEv2 datagram without its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roce {
+    /// Who sends.
+    pub source: Ipv4Addr,
+    /// Who shall get it.
+    pub destination: Ipv4Addr,
+    /// Differentiated services code point, 6 bits.
+    pub dscp: u8,
+    /// Congestion notification.
+    pub ecn: Ecn,
+    /// Identification of the IP datagram.
+    pub identification: u16,
+    /// Routers that may still forward it.
+    pub ttl: u8,
+    /// UDP source port; see [`Udp::source_port`].
+    pub port: u16,
+    /// The base transport header; `pad` follows from the payload.
+    pub bth: Bth,
+    /// What follows it; the opcode says which.
+    pub extended: Extended,
+}
+
+/// What follows a BTH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extended {
+    /// Payload at once.
+    None,
+    /// Where a Write goes.
+    Reth(Reth),
+    /// What the responder says.
+    Aeth(Aeth),
+    /// What the responder says, and which packet made it say so (Selvedge's extension).
+    Selective(Aeth, Extension),
+    /// Nothing: congestion notification.
+    Cnp,
+}
+
+impl Roce {
+    /// The most bytes of all headers together.
+    pub const LONGEST_HEADERS: usize = Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH + Extended::LONGEST;
+
+    /// Reads a datagram from its IP header on and checks its ICRC; returns its payload, too.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (ip, datagram) = Ipv4::parse(bytes)?;
+        if ip.protocol != Ipv4::UDP {
+            return Err(ParseError::Protocol(ip.protocol));
+        }
+        let (udp, rest) = Udp::parse(datagram)?;
+        if udp.destination != Udp::ROCE {
+            return Err(ParseError::Port(udp.destination));
+        }
+        let (bth, _) = Bth::parse(rest)?;
+        let (covered, icrc) = rest[Bth::LENGTH..]
+            .split_last_chunk::<{ Icrc::LENGTH }>()
+            .ok_or(ParseError::Truncated { found: rest.len(), needed: Bth::LENGTH + Icrc::LENGTH })?;
+        let mut crc = Icrc::begin(*take(bytes)?.0, *take(datagram)?.0, *take(rest)?.0);
+        crc.update(covered);
+        if crc.finish() != *icrc {
+            return Err(ParseError::Checksum);
+        }
+        let (extended, padded) = Extended::parse(bth.opcode, covered)?;
+        let payload = padded.len().checked_sub(usize::from(bth.pad)).filter(|_| padded.len().is_multiple_of(4));
+        let payload = payload.ok_or(ParseError::Padding(bth.pad))?;
+        let roce = Self {
+            source: ip.source,
+            destination: ip.destination,
+            dscp: ip.dscp,
+            ecn: ip.ecn,
+            identification: ip.identification,
+            ttl: ip.ttl,
+            port: udp.source,
+            bth,
+            extended,
+        };
+        Ok((roce, &padded[..payload]))
+    }
+
+    /// Bytes of the datagram around `payload` bytes.
+    pub fn length(&self, payload: usize) -> usize {
+        Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH + self.extended.length() + payload.next_multiple_of(4) + Icrc::LENGTH
+    }
+
+    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    ///
+    /// # Panics
+    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
+        let length = u16::try_from(self.length(payload.len())).expect("no longer than IPv4 allows");
+        let ip = Ipv4 {
+            dscp: self.dscp,
+            ecn: self.ecn,
+            length,
+            identification: self.identification,
+            dont_fragment: true,
+            ttl: self.ttl,
+            protocol: Ipv4::UDP,
+            source: self.source,
+            destination: self.destination,
+        };
+        let udp = Udp { source: self.port, destination: Udp::ROCE, length: length - Ipv4::LENGTH as u16, checksum: 0 };
+        let pad = payload.len().next_multiple_of(4) - payload.len();
+        let bth = Bth { pad: pad as u8, ..self.bth };
+        let (ip, udp, bth) = (ip.emit(), udp.emit(), bth.emit());
+        let (buffer, _) = buffer.split_at_mut(usize::from(length));
+        let (fixed, rest) = buffer.split_at_mut(Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH);
+        let (covered, icrc) = rest.split_at_mut(rest.len() - Icrc::LENGTH);
+        fixed[..Ipv4::LENGTH].copy_from_slice(&ip);
+        fixed[Ipv4::LENGTH..][..Udp::LENGTH].copy_from_slice(&udp);
+        fixed[Ipv4::LENGTH + Udp::LENGTH..].copy_from_slice(&bth);
+        let (extended, padded) = covered.split_at_mut(self.extended.length());
+        self.extended.emit(extended);
+        padded[..payload.len()].copy_from_slice(payload);
+        padded[payload.len()..].fill(0);
+        let mut crc = Icrc::begin(ip, udp, bth);
+        crc.update(covered);
+        icrc.copy_from_slice(&crc.finish());
+        buffer
+    }
+}
+
+impl Extended {
+    /// The most bytes.
+    const LONGEST: usize = 16;
+
+    /// Reads what follows a BTH with this opcode; returns what follows that, too.
+    fn parse(opcode: u8, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        match opcode {
+            Opcode::SEND_FIRST
+            | Opcode::SEND_MIDDLE
+            | Opcode::SEND_LAST
+            | Opcode::SEND_ONLY
+            | Opcode::WRITE_MIDDLE
+            | Opcode::WRITE_LAST => Ok((Self::None, bytes)),
+            Opcode::WRITE_FIRST | Opcode::WRITE_ONLY => Reth::parse(bytes).map(|(reth, rest)| (Self::Reth(reth), rest)),
+            Opcode::ACKNOWLEDGE => match Aeth::parse(bytes)? {
+                (aeth, []) => Ok((Self::Aeth(aeth), &[])),
+                (aeth, rest) => {
+                    Extension::parse(rest).map(|(extension, rest)| (Self::Selective(aeth, extension), rest))
+                }
+            },
+            Opcode::CONGESTION_NOTIFICATION => cnp::parse(bytes).map(|rest| (Self::Cnp, rest)),
+            opcode => Err(ParseError::Opcode(opcode)),
+        }
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Reth(_) => Reth::LENGTH,
+            Self::Aeth(_) => Aeth::LENGTH,
+            Self::Selective(..) => Aeth::LENGTH + Extension::LENGTH,
+            Self::Cnp => cnp::LENGTH,
+        }
+    }
+
+    /// Fills `place`, which has its length.
+    fn emit(&self, place: &mut [u8]) {
+        match self {
+            Self::None => {}
+            Self::Reth(reth) => place.copy_from_slice(&reth.emit()),
+            Self::Aeth(aeth) => place.copy_from_slice(&aeth.emit()),
+            Self::Selective(aeth, extension) => {
+                place[..Aeth::LENGTH].copy_from_slice(&aeth.emit());
+                place[Aeth::LENGTH..].copy_from_slice(&extension.emit());
+            }
+            Self::Cnp => place.copy_from_slice(&cnp::emit()),
+        }
+    }
+}
