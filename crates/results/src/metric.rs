@@ -150,7 +150,8 @@ pub const METRICS: &[Metric] = &[
         name: "group_completion_mean_us",
         title: "incast or collective completion",
         unit: Unit::Us,
-        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions",
+        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions; \
+                  beside other traffic its flows count here alone",
         of: |point| point.flows.group_completion_mean_us,
     },
     Metric {
