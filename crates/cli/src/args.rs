@@ -113,7 +113,8 @@ pub(crate) struct CheckArgs {
     /// Figures run one after the other then; otherwise what several of them need is run once.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the table of claims, as a page for a browser
+    /// Write the table of claims, as a page for a browser [default, for several figures:
+    /// results/claims.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Write the table of claims, as Markdown

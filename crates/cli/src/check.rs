@@ -170,8 +170,11 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
 
 /// Writes the table of claims to where it was asked for.
 fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure> {
+    // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
+    let several = input.figures.len() > 1 && !args.smoke && !args.manner.json;
+    let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
     let files =
-        [(&args.html, render_claims_html as fn(&ClaimsInput<'_>) -> String), (&args.markdown, render_claims_markdown)];
+        [(&html, render_claims_html as fn(&ClaimsInput<'_>) -> String), (&args.markdown, render_claims_markdown)];
     for (path, render) in files {
         let Some(path) = path else { continue };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -183,7 +186,7 @@ fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure
     if !args.manner.quiet {
         let minutes = input.wall_s / 60.0;
         say(&format!("{} figures in {minutes:.1} minutes on {} threads", input.figures.len(), input.threads));
-        args.html.iter().chain(&args.markdown).for_each(|path| say(&format!("claims: {}", path.display())));
+        html.iter().chain(&args.markdown).for_each(|path| say(&format!("claims: {}", path.display())));
     }
     Ok(())
 }
@@ -207,5 +210,7 @@ fn name_of(figure: &Path) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("-")
 }
 
+/// Where the table of claims goes.
+const HTML: &str = "results/claims.html";
 const EXPECT: &str = "expect.toml";
 const SCENARIO: &str = "scenario.toml";
