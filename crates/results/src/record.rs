@@ -57,6 +57,14 @@ impl PointRecorder {
         })
     }
 
+    /// Says which workloads consist of groups, as incasts and collectives do. Beside others their flows
+    /// count in no flow's completion time: each group has its own. Without, all flows are alike.
+    pub fn with_groups(mut self, is_grouped: &[bool]) -> Self {
+        let mixed = is_grouped.contains(&true) && is_grouped.contains(&false);
+        self.flows.is_grouped = if mixed { is_grouped.to_vec() } else { Vec::new() };
+        self
+    }
+
     /// Completes the files and summarises the point; the summary is written last.
     ///
     /// # Errors
@@ -162,6 +170,8 @@ const EXACT_PER_CLASS: usize = 1 << 14;
 
 #[derive(Default)]
 struct FlowAccumulator {
+    /// By workload; empty where all flows count alike.
+    is_grouped: Vec<bool>,
     measured: u64,
     unfinished: u64,
     fct_us: Quantiles,
@@ -190,14 +200,20 @@ impl FlowAccumulator {
         if !row.measured {
             return;
         }
+        let is_grouped = self.is_grouped.get(usize::from(row.workload)).copied();
+        if is_grouped != Some(false) {
+            self.groups
+                .entry((row.workload, row.group))
+                .and_modify(|group| {
+                    group.start = group.start.min(row.start);
+                    group.finish = group.finish.zip(row.finish).map(|(a, b)| a.max(b));
+                })
+                .or_insert(Group { start: row.start, finish: row.finish });
+        }
+        if is_grouped == Some(true) {
+            return;
+        }
         self.measured += 1;
-        self.groups
-            .entry((row.workload, row.group))
-            .and_modify(|group| {
-                group.start = group.start.min(row.start);
-                group.finish = group.finish.zip(row.finish).map(|(a, b)| a.max(b));
-            })
-            .or_insert(Group { start: row.start, finish: row.finish });
         let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else {
             self.unfinished += 1;
             return;

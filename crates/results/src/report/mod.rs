@@ -16,7 +16,7 @@ mod queues;
 mod tables;
 mod trouble;
 
-use html::escape;
+pub(crate) use html::escape;
 
 use crate::{Answer, PointSummary, Summary};
 
@@ -70,7 +70,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
 }
 
 const TEMPLATE: &str = include_str!("template.html");
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The study with each series' points at hand.
