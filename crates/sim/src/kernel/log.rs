@@ -101,20 +101,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Port `at`, which is free, begins to send.
     #[cold]
     pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(at, &packet) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
             let arrives = self.now + serialisation + port.delay;
-            let busy = self.busy(at);
-            self.write(self.owner_of(at), What::Sent { port: extra.id, packet, serialisation, arrives, busy });
+            let (busy, port) = (self.busy(at), extra.id);
+            let waiting = Bytes::new(self.lines[at * self.classes + u32::from(packet.class)].bytes);
+            self.write(self.owner_of(at), What::Sent { port, packet, serialisation, arrives, busy, waiting });
         }
     }
 
     /// A packet's last bit has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(at, &packet) {
             self.write(self.owner_of(at), What::Arrived { port: self.extras[at].id, packet });
         }
@@ -123,7 +124,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let line = &self.lines[out * self.classes + u32::from(packet.class)];
@@ -164,8 +165,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.log.focus.pauses && !self.log.focus.ports.contains(&self.extras[at].id) {
             return;
         }
-        let switch = &self.switches[self.ingress[at].owner];
-        for output in switch.first_port..switch.first_port + switch.ports {
+        for output in self.switches[self.egress[at].owner].port_range() {
             let mut by_input = self.waiting_for(output);
             if output == out {
                 // The one that it filled up with stands in no queue yet.
@@ -192,9 +192,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for class in 0..self.classes as u8 {
             for input in switch.first_port..switch.first_port + switch.inputs {
                 let queue = &self.queues[self.queue_of(owner, input, out, class)];
-                for slot in queue.packets(&self.pool) {
-                    let held = self.pool.get(slot);
-                    *by_input.entry(held.ingress).or_default() += u64::from(held.packet.frame);
+                for packet in queue.packets(&switch.store) {
+                    let ingress = switch.first_port + u32::from(packet.port);
+                    *by_input.entry(ingress).or_default() += u64::from(packet.frame);
                 }
             }
         }
@@ -213,6 +213,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             self.write(Node::Host(id), What::FlowStarted { flow, qp });
             self.note_held(host, qp);
+        } else if self.log.focus.ports != Chosen::default() {
+            self.write(Node::Host(self.hosts[host].id), What::FlowStarted { flow, qp });
         }
     }
 
@@ -262,8 +264,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Some(&slot) = self.log.slots.get(&(id, qp)) else { return };
         match state.nic.hold(slot, qp, self.now) {
             Some(hold) => {
-                let busy = self.busy(port);
-                self.write(Node::Host(id), What::Held { qp, hold, busy });
+                let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
+                self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
             }
             // It is done and gone.
             None => drop(self.log.slots.remove(&(id, qp))),
