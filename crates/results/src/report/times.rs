@@ -9,6 +9,9 @@ use crate::{PointSummary, PortTimes, Tier, TierTimes};
 /// Points per curve.
 const POINTS: usize = 256;
 
+/// What is drawn, and where it is found.
+type Statistic = (&'static str, fn(&TierTimes) -> &Vec<f64>);
+
 /// What a section shows.
 struct Subject {
     id: &'static str,
@@ -17,7 +20,7 @@ struct Subject {
     lead: (&'static str, &'static str),
     quantity: Quantity,
     of: fn(&PointSummary) -> &PortTimes,
-    rows: &'static [(&'static str, fn(&TierTimes) -> &Vec<f64>)],
+    rows: &'static [Statistic],
     /// The end of all scales; `None`: each row's largest value.
     most: Option<f64>,
 }
