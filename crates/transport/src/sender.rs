@@ -157,7 +157,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         };
         // A SACK from before the first packet is as meaningless as one for it.
         let sack = ack.sack.near(sent, self.first_psn).unwrap_or(Seq::ZERO);
-        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack });
+        let rtt = cx.now.since(sent_at);
+        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack, rtt });
 
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
         self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
@@ -276,8 +277,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 }
 
-const _: () =
-    assert!(size_of::<Sender>() <= 384, "a sender fits six cache lines, of which no congestion control uses all");
+const _: () = assert!(size_of::<Sender>() <= 448, "a sender fits seven cache lines, of which no flow uses all");
 
 #[cfg(test)]
 mod tests {

@@ -12,11 +12,11 @@ mod html;
 mod palette;
 mod pauses;
 mod provenance;
-mod queues;
 mod tables;
+mod times;
 mod trouble;
 
-use html::escape;
+pub(crate) use html::escape;
 
 use crate::{Answer, PointSummary, Summary};
 
@@ -41,7 +41,8 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         compare::ratios(&study),
         completion::times(&study),
         completion::by_size(&study),
-        queues::over_time(&study),
+        times::queues(&study),
+        times::utilisation(&study),
         pauses::spread(&study),
         tables::drops(&study),
         provenance::how(input),
@@ -70,7 +71,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
 }
 
 const TEMPLATE: &str = include_str!("template.html");
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The study with each series' points at hand.

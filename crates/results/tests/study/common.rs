@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_results::{
-    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, QueueTimes, RunTotals, SeriesInfo,
+    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals, SeriesInfo,
     SeriesTraits, StudyInfo, Summary, summarise,
 };
 
@@ -49,7 +49,12 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
             [100.0 * scale, 2.0 * scale, 900.0 * scale]
         })
         .collect();
-    Given { info: SeriesInfo { name: name.into(), traits }, seeds, unfinished: 0, deadlocks: Vec::new() }
+    Given {
+        info: SeriesInfo { name: name.into(), series: name.into(), case: None, traits },
+        seeds,
+        unfinished: 0,
+        deadlocks: Vec::new(),
+    }
 }
 
 pub(crate) fn study(given: &[Given]) -> Summary {
@@ -81,7 +86,8 @@ fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSumm
             slowdown: Distribution { count: 1_000, mean: Some(slowdown), ..Distribution::default() },
             ..FlowSummary::default()
         },
-        queues: QueueTimes::default(),
+        queues: PortTimes::default(),
+        utilisation: PortTimes::default(),
         pauses: Pauses::default(),
     }
 }

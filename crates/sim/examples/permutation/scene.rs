@@ -69,7 +69,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         acks: false,
     });
     let mut switch = SwitchConfig {
-        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer) }),
+        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer), ..InputQueued::default() }),
         ..SwitchConfig::default()
     };
     switch.pfc.enabled = pfc;
