@@ -11,12 +11,14 @@
 
 mod error;
 mod fct;
+mod finished;
 mod folder;
 mod queue;
 mod run;
 mod study;
 
 pub use error::StudyError;
+pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::Simulate;
 pub use study::{Outcome, Study, Watch};
