@@ -165,7 +165,7 @@ impl Nic {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
         }
     }
 
