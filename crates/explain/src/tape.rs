@@ -31,6 +31,8 @@ pub(crate) struct Story {
     pub(crate) journeys: Vec<Journey>,
     /// When they began.
     sent: Vec<Instant>,
+    /// By the time that they carry: the journeys that answers answer.
+    answers: BTreeMap<Instant, usize>,
     /// Packets that were dropped, by the port through which they had entered, and why.
     pub(crate) dropped: BTreeMap<(PortId, DropReason), u64>,
     /// The journey that ended last so far, and in the end the one that finished the flow.
@@ -62,66 +64,52 @@ impl Tape {
     }
 
     fn on_sent(&mut self, event: &Event, packet: &Packet, hop: Hop) {
-        match &packet.repr {
-            Repr::Data(data) => {
-                let Some(story) = self.story(packet.src, packet.qp) else { return };
-                if event.node == Node::Host(packet.src) {
-                    story.marks.push((event.at, Mark::Sent(story.journeys.len())));
-                    story.sent.push(event.at);
-                    let before = story.journeys.last().map_or(0, |last| last.before + u64::from(!last.again));
-                    story.journeys.push(Journey {
-                        before,
-                        again: data.retransmission,
-                        class: packet.class,
-                        way: vec![hop],
-                        reached: event.at,
-                        back_class: packet.class,
-                        back: Vec::new(),
-                        back_reached: event.at,
-                    });
-                } else if let Some(at) = story.find(packet.sent_at) {
-                    let journey = &mut story.journeys[at];
+        let Some(errand) = errand(packet) else { return };
+        let Some(story) = self.story(errand.sender(packet), packet.qp) else { return };
+        let begins = event.node == Node::Host(packet.src);
+        match errand {
+            Errand::There { again } if begins => story.begin(event.at, packet, again, hop),
+            Errand::There { .. } => {
+                if let Some(journey) = story.find(packet.sent_at).map(|at| &mut story.journeys[at]) {
                     journey.way.push(Hop { from: journey.reached, ..hop });
                 }
             }
-            Repr::Ack(_) => {
-                let Some(story) = self.story(packet.dst, packet.qp) else { return };
-                if let Some(at) = story.find(packet.sent_at) {
-                    let journey = &mut story.journeys[at];
-                    journey.back_class = packet.class;
+            Errand::Back => {
+                if begins {
+                    story.answer(packet);
+                }
+                if let Some(journey) = story.answered(packet).map(|at| &mut story.journeys[at]) {
                     journey.back.push(Hop { from: journey.back_reached, ..hop });
                 }
             }
-            Repr::Pause(_) => {}
         }
     }
 
     fn on_arrived(&mut self, event: &Event, packet: &Packet) {
-        match packet.repr {
-            Repr::Data(_) => {
-                let Some(story) = self.story(packet.src, packet.qp) else { return };
+        let Some(errand) = errand(packet) else { return };
+        let Some(story) = self.story(errand.sender(packet), packet.qp) else { return };
+        let ends = event.node == Node::Host(packet.dst);
+        match errand {
+            Errand::There { .. } => {
                 let Some(at) = story.find(packet.sent_at) else { return };
                 story.journeys[at].reached = event.at;
-                if event.node == Node::Host(packet.dst) {
-                    story.journeys[at].back_reached = event.at;
+                if ends {
                     story.last = at;
                 }
             }
-            Repr::Ack(_) => {
-                let Some(story) = self.story(packet.dst, packet.qp) else { return };
-                let Some(at) = story.find(packet.sent_at) else { return };
+            Errand::Back => {
+                let Some(at) = story.answered(packet) else { return };
                 story.journeys[at].back_reached = event.at;
-                if event.node == Node::Host(packet.dst) {
+                if ends {
                     story.marks.push((event.at, Mark::Heard(at)));
                 }
             }
-            Repr::Pause(_) => {}
         }
     }
 
     fn on_dropped(&mut self, packet: &Packet, port: PortId, reason: DropReason) {
-        let sender = if let Repr::Data(_) = packet.repr { packet.src } else { packet.dst };
-        if let Some(story) = self.story(sender, packet.qp) {
+        let Some(errand) = errand(packet) else { return };
+        if let Some(story) = self.story(errand.sender(packet), packet.qp) {
             *story.dropped.entry((port, reason)).or_default() += 1;
         }
     }
@@ -134,9 +122,73 @@ impl Tape {
     }
 }
 
+/// What a packet is on its way for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Errand {
+    /// From the sender of a flow to its receiver.
+    There {
+        /// Whether it had been sent before.
+        again: bool,
+    },
+    /// An answer to one of these.
+    Back,
+}
+
+/// The errand of a packet that belongs to a flow and moves it on.
+fn errand(packet: &Packet) -> Option<Errand> {
+    match &packet.repr {
+        Repr::Data(data) => Some(Errand::There { again: data.retransmission }),
+        Repr::Tcp(tcp) if !tcp.is_backward() => Some(Errand::There { again: tcp.is_again() }),
+        Repr::Ack(_) | Repr::Tcp(_) => Some(Errand::Back),
+        Repr::Pause(_) => None,
+    }
+}
+
+impl Errand {
+    /// The host that sends the flow.
+    fn sender(self, packet: &Packet) -> HostId {
+        match self {
+            Self::There { .. } => packet.src,
+            Self::Back => packet.dst,
+        }
+    }
+}
+
 impl Story {
     fn new(flow: FlowRow) -> Self {
-        Self { flow, marks: Vec::new(), journeys: Vec::new(), sent: Vec::new(), dropped: BTreeMap::new(), last: 0 }
+        let (marks, journeys, dropped) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { flow, marks, journeys, sent: Vec::new(), answers: BTreeMap::new(), dropped, last: 0 }
+    }
+
+    /// A packet begins its journey.
+    fn begin(&mut self, at: Instant, packet: &Packet, again: bool, hop: Hop) {
+        self.marks.push((at, Mark::Sent(self.journeys.len())));
+        self.sent.push(at);
+        let before = self.journeys.last().map_or(0, |last| last.before + u64::from(!last.again));
+        let (class, way, reached) = (packet.class, vec![hop], at);
+        let (back_class, back, back_reached) = (class, Vec::new(), at);
+        self.journeys.push(Journey { before, again, class, way, reached, back_class, back, back_reached });
+    }
+
+    /// An answer begins its way back.
+    fn answer(&mut self, packet: &Packet) {
+        let at = match packet.repr {
+            // It carries the time of the packet that it answers.
+            Repr::Ack(_) => self.find(packet.sent_at),
+            // It carries its own, and answers what has arrived until then.
+            _ => Some(self.last).filter(|&last| last < self.journeys.len()),
+        };
+        let Some(at) = at else { return };
+        self.answers.insert(packet.sent_at, at);
+        let journey = &mut self.journeys[at];
+        // Until then the receiver kept it back: that is nobody's fault on the way.
+        let made = packet.sent_at.max(journey.reached);
+        (journey.back_class, journey.back, journey.back_reached) = (packet.class, Vec::new(), made);
+    }
+
+    /// The journey that this answer answers.
+    fn answered(&self, packet: &Packet) -> Option<usize> {
+        self.answers.get(&packet.sent_at).copied()
     }
 
     /// The journey that began at this time.
