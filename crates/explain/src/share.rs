@@ -9,7 +9,7 @@ pub(crate) fn share(total: u64, weights: &[u64]) -> Vec<u64> {
     let shares = weights.iter().map(|&weight| {
         before += u128::from(weight);
         // What all up to here get, rounded down; the last brings it to the total.
-        let until = if sum == 0 { 0 } else { (u128::from(total) * before / sum) as u64 };
+        let until = (u128::from(total) * before).checked_div(sum).unwrap_or(0) as u64;
         let mine = until - given;
         given = until;
         mine
