@@ -137,7 +137,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     Ok((plan, folder))
 }
 
-fn threads(manner: &Manner) -> usize {
+pub(crate) fn threads(manner: &Manner) -> usize {
     manner.threads.map_or_else(cores, usize::from)
 }
 
