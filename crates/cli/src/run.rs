@@ -38,7 +38,8 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
         say(&format!("{}: {}", plan.title, plan.in_one_line()));
         say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
-        plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        let large = folder.tracing().warning(plan);
+        plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
     }
     let began = Stopwatch::start();
     let progress = Progress::new(manner.quiet);
@@ -136,7 +137,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     Ok((plan, folder))
 }
 
-fn threads(manner: &Manner) -> usize {
+pub(crate) fn threads(manner: &Manner) -> usize {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     manner.threads.map_or(all, usize::from)
 }

@@ -2,8 +2,8 @@
 //!
 //! Design notes.
 //! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
-//!    its engine wants to send now. It is served one packet and goes to the back: round-robin, as
-//!    the IRN paper's simulator polls its queue pairs (section 4.1).
+//!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
+//!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
 //! 2. *Acknowledgements first.* They are made when data arrives and leave before the next data
 //!    packet; they are short and hold up the other side.
 //! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap, the earliest of which
@@ -31,6 +31,8 @@ pub struct NicParams {
     pub ack_frame: u16,
     /// Bytes that every frame takes on the wire beside itself.
     pub gap: u16,
+    /// Packets that a queue pair sends before the next one's turn.
+    pub qp_burst: u32,
     /// Traffic class of data.
     pub data_class: u8,
     /// Traffic class of acknowledgements.
@@ -65,6 +67,8 @@ pub struct Nic {
     by_peer: Table,
     next_qp: QpNumber,
     ready: VecDeque<u32>,
+    /// Packets that the first of them has sent in its turn.
+    turn: u32,
     acks: VecDeque<Packet>,
     deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
     stats: NicStats,
@@ -85,6 +89,7 @@ impl Nic {
             by_peer: Table::new(),
             next_qp: QpNumber(0),
             ready: VecDeque::new(),
+            turn: 0,
             acks: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
@@ -286,6 +291,9 @@ impl Nic {
             }
             self.refresh(slot, cx.now);
             if packet.is_some() {
+                if params.qp_burst > 1 {
+                    self.keep_turn(slot, params.qp_burst);
+                }
                 return packet;
             }
         }
@@ -316,6 +324,17 @@ impl Nic {
             let timeouts = state.sender.stats().timeouts - before;
             self.stats.timeouts += u64::from(timeouts);
             self.refresh(slot, cx.now);
+        }
+    }
+
+    /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front
+    /// until it has sent `burst` in a row.
+    fn keep_turn(&mut self, slot: u32, burst: u32) {
+        self.turn += 1;
+        if self.turn < burst && self.ready.back() == Some(&slot) {
+            self.ready.rotate_right(1);
+        } else {
+            self.turn = 0;
         }
     }
 
