@@ -26,6 +26,7 @@ use super::prefetch_all;
 use super::table::Table;
 use crate::config::BufferConfig;
 use crate::fault::PacketKind;
+use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
@@ -40,9 +41,8 @@ use crate::workload::{FlowSpec, Workload};
 pub(crate) struct Fabric {
     pub(crate) nic: NicParams,
     pub(crate) buffer: BufferConfig,
-    /// Bit per class: lossless.
-    pub(crate) lossless: u8,
-    /// Headroom of each port of a shared buffer.
+    pub(crate) accounting: Accounting,
+    /// Headroom of each port and lossless class of a shared buffer.
     pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
@@ -123,6 +123,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) gap: u64,
     /// See [`Fabric::classes`].
     pub(crate) classes: u32,
+    pub(crate) accounting: Accounting,
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
@@ -133,6 +134,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
+    /// Of each port, by class; none in the plain case.
+    pub(crate) accounts: Table<Account>,
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
@@ -478,7 +481,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.egress[at].waiting &= !(1 << class);
             }
             let ingress = self.switches[switch].first_port + u32::from(packet.port);
-            self.release(switch, ingress, u64::from(packet.frame));
+            self.release(switch, ingress, u64::from(packet.frame), packet.class);
             self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }
     }

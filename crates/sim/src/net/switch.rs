@@ -83,6 +83,11 @@ impl Switch {
         }
     }
 
+    /// What is free of its shared buffer.
+    pub(crate) fn shared_free(&self) -> u64 {
+        self.shared_total.saturating_sub(self.shared_used)
+    }
+
     /// Its ports, in its partition's numbering.
     #[inline]
     pub(crate) fn port_range(&self) -> Range<u32> {
@@ -250,6 +255,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if more {
             self.return_when_free(at);
         }
-        self.release(switch, ingress, u64::from(packet.frame));
+        self.release(switch, ingress, u64::from(packet.frame), packet.class);
     }
 }
