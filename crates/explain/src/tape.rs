@@ -140,7 +140,8 @@ fn errand(packet: &Packet) -> Option<Errand> {
         Repr::Data(data) => Some(Errand::There { again: data.retransmission }),
         Repr::Tcp(tcp) if !tcp.is_backward() => Some(Errand::There { again: tcp.is_again() }),
         Repr::Ack(_) | Repr::Tcp(_) => Some(Errand::Back),
-        Repr::Pause(_) => None,
+        // It slows the flow down, and answers nothing.
+        Repr::Cnp | Repr::Pause(_) => None,
     }
 }
 
