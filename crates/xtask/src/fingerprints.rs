@@ -30,7 +30,8 @@ pub(crate) fn fingerprints(options: &Options) -> Result<()> {
         eprintln!("$ {}", text_of(&test));
         let report = output(&mut test)?;
         print!("{report}");
-        ensure!(!report.contains(" 0 passed"), "no test of crates/sim/tests/trust is called determinism::*");
+        // Other crates have tests of this name without any of these.
+        ensure!(report.contains("test determinism::"), "no test of crates/sim/tests/trust is called determinism::*");
     }
     Ok(())
 }
