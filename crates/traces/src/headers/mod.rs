@@ -161,6 +161,6 @@ fn number(qp: QpNumber) -> QpNumber {
 }
 
 /// A host's IP address.
-fn address(host: HostId) -> Ipv4Addr {
+pub(crate) fn address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(host.0))
 }

@@ -13,7 +13,7 @@ use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::{Packet, Repr};
 
-use crate::headers::Headers;
+use crate::headers::{Headers, address};
 use crate::names::PortNames;
 use file::{Direction, Interface, Pcapng};
 
@@ -25,6 +25,8 @@ pub(crate) struct Capture<W> {
     names: Arc<PortNames>,
     headers: Headers,
     interfaces: BTreeMap<PortId, Interface>,
+    /// Names of hosts that have not appeared yet, by number.
+    strangers: Vec<Option<String>>,
     buffer: Vec<u8>,
 }
 
@@ -45,6 +47,7 @@ impl<W: Write> Capture<W> {
             names,
             headers: Headers::new(config),
             interfaces: BTreeMap::new(),
+            strangers: config.graph.hosts.iter().map(|host| Some(host.name.clone())).collect(),
             buffer: vec![0; LONGEST],
         })
     }
@@ -106,6 +109,11 @@ impl<W: Write> Capture<W> {
                 interface
             }
         };
+        for host in [packet.src, packet.dst] {
+            if let Some(name) = self.strangers.get_mut(host.index()).and_then(Option::take) {
+                self.file.name(address(host), &name)?;
+            }
+        }
         // A pause comes from the port that sent it.
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
         let (frame, payload) = self.headers.frame(packet, source);
