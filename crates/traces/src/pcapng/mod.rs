@@ -9,10 +9,10 @@ use std::sync::Arc;
 use selvedge_sim::SimConfig;
 use selvedge_sim::record::{Event, What};
 use selvedge_sim::topology::Node;
-use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::{Packet, Repr};
 
+use crate::fate::{is_lost_on_link, with_fates};
 use crate::headers::{Headers, address};
 use crate::names::PortNames;
 use file::{Direction, Interface, Pcapng};
@@ -54,8 +54,7 @@ impl<W: Write> Capture<W> {
 
     /// Writes down the packets among `events`.
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
-        let mut events = events.iter().peekable();
-        while let Some(event) = events.next() {
+        for (event, fate) in with_fates(events) {
             match &event.what {
                 What::FlowStarted { flow, qp } => {
                     if let Node::Host(sender) = event.node {
@@ -71,15 +70,11 @@ impl<W: Write> Capture<W> {
                     let comment = again.then_some("retransmission");
                     self.packet(*port, event.at, Direction::Out, packet, comment)?;
                 }
-                What::Arrived { port, packet } => match events.peek().and_then(|next| fate(next, *port, packet)) {
-                    // It never came out of the link.
-                    Some(DropReason::LinkLoss | DropReason::LinkDown | DropReason::Corrupt) => {}
-                    Some(reason) => {
-                        let comment = format!("dropped: {}", reason.name());
-                        self.packet(*port, event.at, Direction::In, packet, Some(&comment))?;
-                    }
-                    None => self.packet(*port, event.at, Direction::In, packet, None)?,
-                },
+                // What is lost on a link never comes out of it.
+                What::Arrived { port, packet } if !fate.is_some_and(is_lost_on_link) => {
+                    let comment = fate.map(|reason| format!("dropped: {}", reason.name()));
+                    self.packet(*port, event.at, Direction::In, packet, comment.as_deref())?;
+                }
                 _ => {}
             }
         }
@@ -119,13 +114,5 @@ impl<W: Write> Capture<W> {
         let (frame, payload) = self.headers.frame(packet, source);
         let bytes = frame.emit(&ZEROS[..payload], &mut self.buffer);
         self.file.packet(interface, at, direction, bytes, comment)
-    }
-}
-
-/// Why `packet`, which has just arrived at `port`, was dropped there, if that is what happened next.
-fn fate(next: &Event, at: PortId, arrived: &Packet) -> Option<DropReason> {
-    match &next.what {
-        What::Dropped { port, packet, reason } if *port == at && packet == arrived => Some(*reason),
-        _ => None,
     }
 }
