@@ -9,6 +9,7 @@ use std::sync::Arc;
 use selvedge_sim::SimConfig;
 use selvedge_sim::record::{Event, What};
 use selvedge_sim::topology::Node;
+use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::{Packet, Repr};
 
@@ -62,18 +63,11 @@ impl<W: Write> Capture<W> {
                     }
                 }
                 What::Sent { port, packet, .. } => {
-                    let again = match packet.repr {
-                        Repr::Data(data) => data.retransmission,
-                        Repr::Tcp(tcp) => tcp.is_again(),
-                        Repr::Ack(_) | Repr::Pause(_) => false,
-                    };
-                    let comment = again.then_some("retransmission");
-                    self.packet(*port, event.at, Direction::Out, packet, comment)?;
+                    self.packet(*port, event.at, Direction::Out, packet, comment(packet, None).as_deref())?;
                 }
                 // What is lost on a link never comes out of it.
                 What::Arrived { port, packet } if !fate.is_some_and(is_lost_on_link) => {
-                    let comment = fate.map(|reason| format!("dropped: {}", reason.name()));
-                    self.packet(*port, event.at, Direction::In, packet, comment.as_deref())?;
+                    self.packet(*port, event.at, Direction::In, packet, comment(packet, fate).as_deref())?;
                 }
                 _ => {}
             }
@@ -115,4 +109,17 @@ impl<W: Write> Capture<W> {
         let bytes = frame.emit(&ZEROS[..payload], &mut self.buffer);
         self.file.packet(interface, at, direction, bytes, comment)
     }
+}
+
+/// What there is to say of a packet beside its bytes.
+fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
+    let again = match packet.repr {
+        Repr::Data(data) => data.retransmission,
+        Repr::Tcp(tcp) => tcp.is_again(),
+        Repr::Ack(_) | Repr::Pause(_) => false,
+    };
+    let again = again.then(|| "retransmission".to_owned());
+    let dropped = fate.map(|reason| format!("dropped: {}", reason.name()));
+    let notes: Vec<String> = again.into_iter().chain(dropped).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
