@@ -15,6 +15,13 @@
 //! the range that counts as reproduced: `at-most`, `at-least`, both, `between`, or `near` with a
 //! relative `tolerance`. Numbers may be written as fractions: `"1/3.7"`.
 //!
+//! `metric`, `of` (with `than`) and `case` may be lists: then each combination has a verdict, unless
+//! `take` is "max" or "min", which holds the largest or smallest against the range. `case = "*"` is
+//! every case of the study. `than-case` compares a case with another: a ratio of two cases, or, with
+//! `than`, a ratio of ratios.
+//!
+//! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
+//!
 //! # The rule
 //! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
 //!    range, and the 95 % interval excludes 1. *Direction only*: the interval lies on the claimed side
@@ -22,13 +29,17 @@
 //! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
 //!    whole interval lies in the range, *direction only* when the mean does.
 //! 3. A `value` is *reproduced* when the mean lies in the range; it has no direction.
-//! 4. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
+//! 4. Where more than 1 % of the measured flows of a series never finish, its completion times are those
+//!    of the lucky ones: nothing about it is more than *direction only*.
+//! 5. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
 //!    decides; the line says so.
 //!
 //! A claim that is not fully reproduced fails the check, unless `known` gives the reason.
 
 mod check;
 mod parse;
+mod quantity;
 
-pub use check::{ClaimVerdict, Outcome, check, check_smoke, render_claims};
-pub use parse::{Claim, ExpectError, Expectations};
+pub use check::{ClaimVerdict, Measured, Outcome, check, check_smoke, measure, render_claims, render_measured};
+pub use parse::{Claim, ExpectError, Expectations, Measurement, Take};
+pub use quantity::{Cases, Quantities, Quantity};

@@ -10,7 +10,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_inf
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 use selvedge_wire::Header;
 
@@ -79,7 +79,9 @@ impl Scene {
     #[must_use]
     pub(crate) fn buffer(self, per_port: Option<u64>) -> Self {
         let per_port = per_port.map(Bytes::new).into();
-        self.with(|config| config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port }))
+        self.with(|config| {
+            config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port, ..InputQueued::default() })
+        })
     }
     /// Changes IRN's settings; nothing for go-back-N.
     #[must_use]
@@ -152,13 +154,21 @@ impl Scene {
         }
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
-        config.transport.recovery.resolve(&Fabric {
+        let mut fabric = Fabric {
             pfc: pfc.enabled,
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
+            gap: config.nic.gap,
+            base_rtt: propagation * 2,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
-        });
+            acks: false,
+        };
+        let transport = &mut config.transport;
+        transport.congestion.resolve(&fabric);
+        transport.congestion.check().expect("settings that can work");
+        fabric.acks = transport.congestion.needs().acks;
+        transport.recovery.resolve(&fabric);
         config.transport.recovery.check().expect("settings that can work");
         config
     }
@@ -246,6 +256,7 @@ impl Outcome {
             record.pauses_delivered + gone(&record.pause_drops, 2),
             "pause frames are conserved"
         );
+        assert_eq!(record.cnps_sent, record.cnps_delivered + gone(&record.cnp_drops, 3), "CNPs are conserved");
         assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
         self.check_flows();
         self.check_ports(config);
@@ -284,9 +295,11 @@ impl Outcome {
         assert_eq!(record.ports.len(), infos.len());
         assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
-        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops].map(Drops::total);
+        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
         let gap = config.nic.gap.get();
+        // Each lossless class has a buffer of its own, the lossy ones one together.
+        let accounts = 1 + u64::from(config.switch.pfc.enabled && config.nic.ack_class != config.nic.data_class);
         for (port, info) in record.ports.iter().zip(&infos) {
             assert_eq!(port.id, info.id);
             assert!(port.paused.as_ps() <= record.end.as_ps(), "no port is paused longer than the run lasts");
@@ -295,11 +308,11 @@ impl Outcome {
             let longest = info.rate.time_for(Bytes::new(10_000));
             assert!(on_wire.as_ps() <= (record.end.as_ps() + longest.as_ps()), "no port sends faster than its link");
             if let (
-                BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(limit) }),
+                BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(limit), .. }),
                 PortKind::Switch { .. },
             ) = (config.switch.buffer, info.kind)
             {
-                assert!(port.ingress_peak <= limit, "{} of {limit} at {}", port.ingress_peak, info.node);
+                assert!(port.ingress_peak <= limit * accounts, "{} of {limit} at {}", port.ingress_peak, info.node);
             }
         }
     }
