@@ -25,7 +25,6 @@ mod preset;
 mod resolve;
 mod scenario;
 mod schema;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod written;
