@@ -9,10 +9,15 @@ use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
 use crate::role::Cx;
 
+pub mod aimd;
 pub mod dcqcn;
+pub mod dctcp;
 pub mod fixed;
+mod growing;
 pub mod none;
 pub mod timely;
+
+pub use growing::WindowConfig;
 
 /// A congestion control: hears signals, keeps a window and a rate.
 ///
@@ -41,6 +46,8 @@ pub enum Signal {
         bytes: Bytes,
         /// From the data packet's departure to this acknowledgement's arrival.
         rtt: Duration,
+        /// Bytes on the wire (full-sized packets assumed) that are still in flight.
+        in_flight: Bytes,
         /// Whether the data packet behind it was ECN-marked.
         marked: bool,
         /// The first packet not yet acknowledged.
@@ -163,5 +170,9 @@ registry! {
         "dcqcn" => Dcqcn(dcqcn),
         /// TIMELY: the gradient of the round-trip time (SIGCOMM'15).
         "timely" => Timely(timely),
+        /// A window that grows by a frame per round trip and halves at a loss, as TCP's.
+        "aimd" => Aimd(aimd),
+        /// DCTCP: the window shrinks by the share of marked packets (SIGCOMM'10).
+        "dctcp" => Dctcp(dctcp),
     }
 }
