@@ -13,12 +13,14 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Cx, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, SendQp};
 use crate::table::Table;
+use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct NicParams {
     pub sender: SenderConfig,
     /// The engine at the receiving end.
     pub receiver: ReceiverConfig,
+    /// Flows speak TCP instead, every "auto" resolved.
+    pub tcp: Option<TcpConfig>,
 }
 
 /// What became of a packet.
@@ -57,17 +61,18 @@ pub enum Handled {
 /// One host's NIC.
 #[derive(Debug)]
 pub struct Nic {
-    id: HostId,
+    pub(crate) id: HostId,
     senders: Vec<Option<SendQp>>,
     free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
     free_receivers: Vec<u32>,
-    by_peer: Table,
+    pub(crate) by_peer: Table,
     next_qp: QpNumber,
-    ready: VecDeque<u32>,
-    acks: VecDeque<Packet>,
-    deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
-    stats: NicStats,
+    pub(crate) ready: VecDeque<u32>,
+    pub(crate) acks: VecDeque<Packet>,
+    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
+    pub(crate) stats: NicStats,
+    pub(crate) tcp: Flows,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -88,6 +93,7 @@ impl Nic {
             acks: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
+            tcp: Flows::default(),
         }
     }
 
@@ -98,12 +104,14 @@ impl Nic {
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        if let Some(config) = &params.tcp {
+            return self.open_tcp_sender(cx, params, config, message);
+        }
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
         let mut sender = Sender::new(&params.sender, FIRST_PSN);
         sender.supply(packets);
-        let qp = self.next_qp;
-        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        let qp = self.name_qp();
         let state = SendQp {
             sender,
             qp,
@@ -120,9 +128,16 @@ impl Nic {
         (qp, slot)
     }
 
+    /// A number that no queue pair had for long.
+    pub(crate) fn name_qp(&mut self) -> QpNumber {
+        let qp = self.next_qp;
+        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        qp
+    }
+
     /// Forgets a sending queue pair, finished or not; returns what the caller named it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let state = self.sender_at(slot, qp)?;
+        let Some(state) = self.sender_at(slot, qp) else { return self.close_tcp_sender(slot, qp) };
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
         // A slot that still stands in the ready ring is free when it comes up there: it must not
@@ -135,6 +150,10 @@ impl Nic {
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if let Some(config) = &params.tcp {
+            let slot = self.open_tcp_receiver(params, config, src, qp, size, context);
+            return self.by_peer.insert(src, qp, slot);
+        }
         let state = RecvQp {
             receiver: Receiver::new(&params.receiver, FIRST_PSN),
             context,
@@ -148,14 +167,17 @@ impl Nic {
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove(src, qp)?;
+        if slot >= TCP {
+            return self.close_tcp_receiver(slot, qp);
+        }
         self.free_receivers.push(slot);
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
 
     /// What a sending queue pair waits for at `now`; `None` if there is none such.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
-        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(state.sender.hold(now))
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(|| self.hold_tcp(slot, qp), |state| Some(state.sender.hold(now)))
     }
 
     /// Takes in a packet that arrived.
@@ -165,7 +187,8 @@ impl Nic {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
+            Repr::Pause(_) => Handled::Unknown,
+            Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
         }
     }
 
@@ -248,7 +271,13 @@ impl Nic {
             return None;
         }
         while let Some(slot) = self.ready.pop_front() {
-            let Some(state) = self.senders[slot as usize].as_mut() else {
+            let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+                if slot >= TCP {
+                    match self.serve_tcp(cx, slot) {
+                        Some(packet) => return Some(packet),
+                        None => continue,
+                    }
+                }
                 self.free_senders.push(slot); // closed while it stood in the ring
                 continue;
             };
@@ -299,7 +328,10 @@ impl Nic {
                 break;
             }
             self.deadlines.pop();
-            let Some(state) = self.sender_at(slot, qp) else { continue };
+            let Some(state) = self.sender_at(slot, qp) else {
+                self.on_tcp_deadline(cx, at, slot, qp);
+                continue;
+            };
             if state.armed != at {
                 continue; // an earlier entry has taken its place
             }
@@ -337,7 +369,7 @@ impl Nic {
 }
 
 /// Stores `state` in a free place.
-fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
+pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
     match free.pop() {
         Some(slot) => {
             places[slot as usize] = Some(state);

@@ -3,6 +3,7 @@
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
 use selvedge_sim::config::BufferConfig;
+use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Setting};
 
@@ -29,7 +30,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_buffer(scenario)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_ecn(scenario)?;
-    check_transport(scenario)?;
+    check_transport(scenario, &mut warnings)?;
     check_times(scenario)?;
     Ok(warnings)
 }
@@ -62,7 +63,7 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
 
 fn check_buffer(scenario: &Scenario) -> Result<(), Finding> {
     let nic = &scenario.nic;
-    let frame = nic.mtu + nic.data_header(&scenario.transport);
+    let frame = nic.payload(&scenario.transport) + nic.data_header(&scenario.transport);
     let room = match &scenario.switch.buffer {
         BufferConfig::InputQueued(buffer) => match buffer.per_port {
             Setting::Value(room) => ("switch.buffer.input-queued.per-port", room),
@@ -158,14 +159,43 @@ fn check_ecn(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-fn check_transport(scenario: &Scenario) -> Result<(), Finding> {
+fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
+    if let Some(tcp) = &transport.tcp {
+        return check_tcp(scenario, tcp, warnings);
+    }
     let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
     let of = |role: &str, name: &str, error: selvedge_transport::SettingError| {
         Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
     };
     transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
     transport.congestion.check().map_err(|error| of("congestion", congestion, error))
+}
+
+fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let of = |error: selvedge_transport::SettingError| {
+        Finding::new(&format!("transport.tcp.{}", error.key), error.message)
+    };
+    tcp.check().map_err(of)?;
+    if let Setting::Value(mss) = tcp.mss
+        && mss > scenario.nic.mtu
+    {
+        let message = format!("{mss} is more than a packet carries, {}; give less, or raise nic.mtu", scenario.nic.mtu);
+        return Err(Finding::new("transport.tcp.mss", message));
+    }
+    if tcp.ecn == Ecn::On && !scenario.switch.ecn.enabled {
+        let message = "no switch marks: TCP asks for ECN and will never hear of congestion by it; \
+                       set switch.ecn.enabled = true";
+        warnings.push(Finding::new("switch.ecn.enabled", message));
+    }
+    if let (Setting::Value(delay), Setting::Value(rto)) = (tcp.delayed_ack, tcp.min_rto)
+        && delay >= rto
+    {
+        let message = format!("an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
+                               expect timeouts for nothing; give less, or \"off\"");
+        warnings.push(Finding::new("transport.tcp.delayed-ack", message));
+    }
+    Ok(())
 }
 
 fn check_times(scenario: &Scenario) -> Result<(), Finding> {

@@ -249,7 +249,7 @@ fn series_name(series: &Series) -> &str {
 
 /// What a scenario without series is called: its recovery, and PFC.
 fn scheme_name(scenario: &Scenario) -> String {
-    let recovery = scenario.transport.recovery.name();
+    let recovery = scenario.transport.recovery_name();
     if scenario.switch.pfc.enabled { format!("{recovery}+pfc") } else { recovery.to_owned() }
 }
 

@@ -1,7 +1,7 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use selvedge_sim::config::{BufferConfig, NicConfig};
-use selvedge_transport::{Fabric, Scheme, Tuning};
+use selvedge_transport::Fabric;
 use selvedge_units::{Chance, Duration, Setting};
 
 use crate::network::Network;
@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let Scenario { switch, nic, transport, .. } = scenario;
     let bdp = network.bdp();
-    let frame = nic.mtu + nic.data_header(transport);
+    let frame = nic.payload(transport) + nic.data_header(transport);
 
     let (of_port, of_switch) = match &mut switch.buffer {
         BufferConfig::InputQueued(buffer) => {
@@ -41,8 +41,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         frame,
         congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
     };
-    transport.recovery.resolve(&fabric);
-    transport.congestion.resolve(&fabric);
+    transport.resolve(&fabric, nic);
 }
 
 /// How often to sample where that is left open, when flows start over `span`: every other base

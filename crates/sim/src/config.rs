@@ -1,7 +1,10 @@
 //! What one run of the fabric is made of.
 
-use schemars::JsonSchema;
-use selvedge_transport::{CongestionConfig, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::{CongestionConfig, Fabric, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
@@ -168,33 +171,150 @@ impl Default for NicConfig {
     }
 }
 
-/// The engines at both ends of every queue pair.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// The engines at both ends of every flow: RDMA's, or TCP.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "TransportTable", into = "TransportTable")]
 pub struct TransportConfig {
     /// Loss recovery.
     pub recovery: RecoveryConfig,
     /// Congestion control.
-    #[serde(default = "no_congestion_control")]
     pub congestion: CongestionConfig,
+    /// TCP instead of both.
+    pub tcp: Option<TcpConfig>,
 }
 
-fn no_congestion_control() -> CongestionConfig {
-    CongestionConfig::None(Default::default())
+/// The table that is written for it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TransportTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<RecoveryConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    congestion: Option<CongestionConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<TcpConfig>,
+}
+
+impl TryFrom<TransportTable> for TransportConfig {
+    type Error = &'static str;
+
+    fn try_from(table: TransportTable) -> Result<Self, Self::Error> {
+        let TransportTable { recovery, congestion, tcp } = table;
+        if tcp.is_some() {
+            if recovery.is_some() || congestion.is_some() {
+                return Err("tcp stands alone: flows that speak TCP have its loss recovery and congestion control, \
+                            which are chosen in transport.tcp; leave out recovery and congestion");
+            }
+            return Ok(Self { tcp, ..Self::default() });
+        }
+        let recovery = recovery.ok_or("missing field `recovery`")?;
+        Ok(Self { recovery, congestion: congestion.unwrap_or(Self::default().congestion), tcp: None })
+    }
+}
+
+impl From<TransportConfig> for TransportTable {
+    fn from(config: TransportConfig) -> Self {
+        let TransportConfig { recovery, congestion, tcp } = config;
+        let of_rdma = tcp.is_none();
+        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp }
+    }
+}
+
+/// The two kinds of tables, for the schema.
+impl JsonSchema for TransportConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "TransportConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let recovery = generator.subschema_for::<RecoveryConfig>();
+        let congestion = generator.subschema_for::<CongestionConfig>();
+        let tcp = generator.subschema_for::<TcpConfig>();
+        json_schema!({
+            "description": "The engines at both ends of every flow: RDMA's, or TCP.",
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "recovery": { "description": "Loss recovery.", "allOf": [recovery] },
+                        "congestion": { "description": "Congestion control.", "allOf": [congestion] }
+                    },
+                    "required": ["recovery"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": { "tcp": { "description": "TCP instead of both.", "allOf": [tcp] } },
+                    "required": ["tcp"],
+                    "additionalProperties": false
+                }
+            ]
+        })
+    }
+}
+
+/// IRN without congestion control.
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryConfig::Irn(Default::default()),
+            congestion: CongestionConfig::None(Default::default()),
+            tcp: None,
+        }
+    }
 }
 
 impl NicConfig {
-    /// Bytes of headers and trailers on each data frame, with those that the recovery scheme adds.
+    /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
+    /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
-        self.header + transport.recovery.extra_header()
+        match &transport.tcp {
+            None => self.header + transport.recovery.extra_header(),
+            Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
+        }
+    }
+    /// Payload of a full packet.
+    pub fn payload(&self, transport: &TransportConfig) -> Bytes {
+        match transport.tcp {
+            Some(TcpConfig { mss: Setting::Value(mss), .. }) => mss,
+            _ => self.mtu,
+        }
+    }
+    /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
+    pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
+        match transport.tcp {
+            None => self.ack_frame,
+            Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
+        }
     }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
-        Framing { mtu: self.mtu, overhead: self.data_header(transport) + self.gap }
+        Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }
     }
 }
 
 impl TransportConfig {
+    /// The scheme's name: of the loss recovery, or "tcp".
+    pub fn recovery_name(&self) -> &'static str {
+        if self.tcp.is_some() { "tcp" } else { self.recovery.name() }
+    }
+    /// The congestion control's name.
+    pub fn congestion_name(&self) -> &'static str {
+        self.tcp.as_ref().map_or(self.congestion.name(), |tcp| tcp.congestion.name())
+    }
+    /// Replaces every "auto" by what `fabric` and the NIC make of it.
+    pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig) {
+        match &mut self.tcp {
+            Some(tcp) => tcp.resolve(fabric, nic.mtu),
+            None => {
+                self.recovery.resolve(fabric);
+                self.congestion.resolve(fabric);
+            }
+        }
+    }
+    /// Whether a sender hears that its data has arrived.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.tcp.is_some() || self.recovery.acknowledges()
+    }
     pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
         let framing = nic.framing(self);
         SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }

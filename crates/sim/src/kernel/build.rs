@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
-use selvedge_transport::Scheme;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
 
 use super::log::Log;
@@ -177,8 +176,8 @@ pub(crate) fn build<const RECORDED: bool>(
             fabric: Arc::clone(&fabric),
             forwarding: Arc::clone(&forwarding),
             gap: config.nic.gap.get(),
-            full_frame: (config.nic.mtu + config.nic.data_header(&config.transport)).get(),
-            ack_frame: config.nic.ack_frame.get(),
+            full_frame: (framing.mtu + config.nic.data_header(&config.transport)).get(),
+            ack_frame: config.nic.ack_frame(&config.transport).get(),
             classes: fabric.classes,
             is_large: false,
             schedule: schedule_for(&graph, config, cut.count),
@@ -246,7 +245,7 @@ fn fabric(
     let classes = Classes::of(&config.nic);
     let pfc = &config.switch.pfc;
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
-    let frame_limit = config.nic.mtu + config.nic.data_header(&config.transport);
+    let frame_limit = config.nic.payload(&config.transport) + config.nic.data_header(&config.transport);
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
@@ -261,13 +260,14 @@ fn fabric(
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
             header: config.nic.data_header(&config.transport).get() as u16,
-            ack_frame: config.nic.ack_frame.get() as u16,
+            ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
             gap: config.nic.gap.get() as u16,
             data_class: classes.data,
             ack_class: classes.ack,
             ecn_capable: config.switch.ecn.enabled,
             sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
+            tcp: config.transport.tcp,
         },
         buffer: config.switch.buffer,
         lossless: if pfc.enabled { classes.bits(&pfc.classes) } else { 0 },
@@ -284,7 +284,7 @@ fn fabric(
             .collect(),
         home: home.collect(),
         lookahead,
-        unacknowledged: !config.transport.recovery.acknowledges(),
+        unacknowledged: !config.transport.acknowledges(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,

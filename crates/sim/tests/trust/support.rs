@@ -10,7 +10,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_inf
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 use selvedge_wire::Header;
 
@@ -55,10 +55,7 @@ impl Scene {
             graph,
             switch,
             nic: NicConfig::default(),
-            transport: TransportConfig {
-                recovery: series.recovery(),
-                congestion: CongestionConfig::None(Default::default()),
-            },
+            transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
             workload: WorkloadConfig::default(),
             measure: Measure::All,
             loss: Vec::new(),
@@ -152,13 +149,14 @@ impl Scene {
         }
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
-        config.transport.recovery.resolve(&Fabric {
+        let fabric = Fabric {
             pfc: pfc.enabled,
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
-        });
+        };
+        config.transport.resolve(&fabric, &config.nic);
         config.transport.recovery.check().expect("settings that can work");
         config
     }

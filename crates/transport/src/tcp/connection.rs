@@ -10,7 +10,7 @@ use super::congestion::CongestionConfig;
 use super::receiving::{Arrival, Echo, Receiving, Text};
 use super::sending::{Heard, Piece, Reason, Sending, place};
 use super::{TcpConfig, TcpStats};
-use crate::role::Cx;
+use crate::role::{Cx, Hold};
 
 /// One end of a connection.
 ///
@@ -181,6 +181,20 @@ impl Connection {
     /// Octets received in order so far.
     pub fn received(&self) -> u64 {
         self.receiving.next.since(Octet::FIRST) - u64::from(self.receiving.is_finished())
+    }
+    /// The sequence number that a segment in order would have.
+    pub fn expected(&self) -> TcpSeq {
+        self.receiving.next.to_seq(self.receiving.initial)
+    }
+    /// What the sending half waits for.
+    pub fn hold(&self) -> Hold {
+        if self.sending.next().is_some() {
+            Hold::Link
+        } else if self.sending.has_unsent() {
+            Hold::Window
+        } else {
+            Hold::Acks
+        }
     }
     /// Whether the other end has reset the connection.
     pub fn is_reset(&self) -> bool {
@@ -526,8 +540,8 @@ enum Step {
     Nothing,
 }
 
-/// The time stamps' clock.
-fn clock(now: Instant) -> u32 {
+/// The clock of the time stamps of all connections.
+pub fn clock(now: Instant) -> u32 {
     (now.as_ps() / TICK.as_ps()) as u32
 }
 

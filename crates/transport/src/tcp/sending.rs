@@ -230,6 +230,10 @@ impl Sending {
     pub(super) fn flight(&self) -> u64 {
         self.next - self.acked
     }
+    /// Whether the application has supplied octets that were never sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.supplied > self.next
+    }
     /// Whether a FIN was sent.
     pub(super) fn is_fin_sent(&self) -> bool {
         self.next > self.supplied
