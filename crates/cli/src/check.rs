@@ -77,7 +77,7 @@ fn run(prepared: &Prepared, args: &CheckArgs) -> Result<Vec<ClaimVerdict>, Failu
         args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id())));
     let target = place.join(name_of(figure));
     let marker = Marker::new(plan, VERSION, &command_line());
-    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), true)?;
+    let folder = ResultsFolder::create(&target, plan, &marker, true)?;
     let summary = conduct(plan, &folder, &args.manner);
     if args.out.is_none() {
         // Nobody knows the folder; what cannot be removed is the system's to clear.

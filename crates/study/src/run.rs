@@ -24,6 +24,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) folder: &'a ResultsFolder,
     pub(crate) simulate: &'a Simulate,
     pub(crate) watch: &'a dyn Watch,
+    pub(crate) elapsed: &'a (dyn Fn() -> f64 + Sync),
 }
 
 impl Pool<'_> {
@@ -36,6 +37,10 @@ impl Pool<'_> {
         let failure = Mutex::new(None);
         let failed = AtomicBool::new(false);
         let meter = Meter::new(self.plan.points().count(), todo.len());
+        let stop = |error| {
+            failed.store(true, Ordering::Relaxed);
+            lock(&failure).get_or_insert(error);
+        };
         let worker = |index: usize| {
             let share = threads / workers + usize::from(index < threads % workers);
             while !failed.load(Ordering::Relaxed) && !self.watch.interrupted() {
@@ -45,13 +50,14 @@ impl Pool<'_> {
                     Ok(Some(summary)) => {
                         lock(&queue).learn(point.series, summary.run.wall_s);
                         self.watch.on_point(self.plan, point, &summary);
-                        lock(&done).push((point, summary));
+                        let mut done = lock(&done);
+                        done.push((point, summary));
+                        if let Err(error) = self.folder.mark((self.elapsed)()) {
+                            stop(error);
+                        }
                     }
                     Ok(None) => return,
-                    Err(error) => {
-                        failed.store(true, Ordering::Relaxed);
-                        lock(&failure).get_or_insert(error);
-                    }
+                    Err(error) => stop(error),
                 }
             }
         };

@@ -75,10 +75,12 @@ impl Study<'_> {
                 }
             }
         }
-        let pool = Pool { plan: self.plan, folder: self.folder, simulate: self.simulate, watch: self.watch };
+        let Self { plan, folder, simulate, watch, elapsed, .. } = *self;
+        let pool = Pool { plan, folder, simulate, watch, elapsed };
         complete.extend(pool.run(&todo, self.threads)?);
         let of = self.plan.points().count();
         if complete.len() < of {
+            self.folder.mark((self.elapsed)())?;
             return Ok(Outcome::Interrupted { done: complete.len(), of });
         }
         // In the plan's order, however the threads ran.
@@ -101,7 +103,7 @@ impl Study<'_> {
             scenario: plan.in_one_line(),
             threads: self.threads,
             version: self.version.to_owned(),
-            wall_s: (self.elapsed)(),
+            wall_s: self.folder.earlier_s() + (self.elapsed)(),
         };
         let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
         let mut summary = summarise(&info, &series, points);
