@@ -173,9 +173,8 @@ fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(
 }
 
 fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
-    let of = |error: selvedge_transport::SettingError| {
-        Finding::new(&format!("transport.tcp.{}", error.key), error.message)
-    };
+    let of =
+        |error: selvedge_transport::SettingError| Finding::new(&format!("transport.tcp.{}", error.key), error.message);
     tcp.check().map_err(of)?;
     if let Setting::Value(mss) = tcp.mss
         && mss > scenario.nic.mtu
@@ -191,8 +190,10 @@ fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) 
     if let (Setting::Value(delay), Setting::Value(rto)) = (tcp.delayed_ack, tcp.min_rto)
         && delay >= rto
     {
-        let message = format!("an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
-                               expect timeouts for nothing; give less, or \"off\"");
+        let message = format!(
+            "an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
+                               expect timeouts for nothing; give less, or \"off\""
+        );
         warnings.push(Finding::new("transport.tcp.delayed-ack", message));
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! A scenario text with everything that the command line changes about it, expanded to one typed
 //! scenario per series.
 
+use selvedge_sim::config::TransportConfig;
 use serde_json::Value as Json;
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::document::{Document, Mismatch};
 use crate::edit::{Applied, Edit};
@@ -43,6 +44,8 @@ impl Draft {
         let mut base = document.table();
         base.remove("series");
         base.remove("smoke");
+        // The default is a choice, too: an edit inside another kind must not replace it unawares.
+        base.entry("transport").or_insert_with(default_transport);
         let schema = schema();
         let smokes = written.smoke.iter().map(|(key, value)| {
             let origin = document.place(&path("smoke").join(key));
@@ -238,6 +241,10 @@ pub(crate) fn typed(table: &Table) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
     let document = Document::parse("", &text).expect("what was written can be read");
     document.read()
+}
+
+fn default_transport() -> Value {
+    Value::try_from(TransportConfig::default()).expect("a table can be written")
 }
 
 /// Keys that describe the study as a whole.

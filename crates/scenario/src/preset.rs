@@ -1,10 +1,10 @@
-//! Schemes by their short names: "irn", "irn+pfc", "roce+pfc".
+//! Schemes by their short names: "irn", "irn+pfc", "roce+pfc", "tcp+cubic".
 //!
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; every congestion control of the registry is a modifier
-//! already.
+//! already. TCP stands where a recovery does, and has a registry of its own.
 
-use selvedge_transport::CongestionConfig;
+use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
 use crate::document::unknown_name;
@@ -12,6 +12,9 @@ use crate::document::unknown_name;
 /// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
 const RECOVERIES: &[(&str, &str, &str)] =
     &[("irn", "irn", "selective retransmission, BDP-FC (IRN)"), ("roce", "go-back-n", "go-back-N, as in RoCE NICs")];
+
+/// TCP: short name, and key in `[transport.tcp]`.
+const TCP: &str = "tcp";
 
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
@@ -29,19 +32,21 @@ impl Preset {
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let mut words = name.split('+').map(str::trim);
         let recovery = words.next().unwrap_or_default();
-        let Some(&(_, recovery, _)) = RECOVERIES.iter().find(|(short, ..)| *short == recovery) else {
-            let known: Vec<&str> = RECOVERIES.iter().map(|&(short, ..)| short).collect();
+        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
+        let Some((_, recovery)) = schemes.clone().find(|(short, _)| *short == recovery) else {
+            let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
             return Err(unknown_name("scheme", recovery, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
         let mut preset = Self { recovery, congestion: None, pfc: false };
+        let controls = preset.controls();
         for word in words {
-            match CongestionConfig::NAMES.iter().find(|control| **control == word) {
+            match controls.iter().find(|control| **control == word) {
                 _ if word == PFC && !preset.pfc => preset.pfc = true,
                 Some(control) if preset.congestion.is_none() => preset.congestion = Some(control),
                 Some(_) => return Err(format!("\"{name}\" names two congestion controls; give one")),
                 None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
                 None => {
-                    let known: Vec<&str> = [PFC].into_iter().chain(CongestionConfig::NAMES.iter().copied()).collect();
+                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).collect();
                     return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
                 }
             }
@@ -49,37 +54,63 @@ impl Preset {
         Ok(preset)
     }
 
+    /// The congestion controls to choose from.
+    fn controls(&self) -> &'static [&'static str] {
+        if self.recovery == TCP { tcp::congestion::CongestionConfig::NAMES } else { CongestionConfig::NAMES }
+    }
+
     /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
-        let algorithms = [("transport.recovery", "recovery", Some(self.recovery))].into_iter().chain([(
-            "transport.congestion",
-            "congestion",
-            self.congestion,
-        )]);
-        for (path, role, algorithm) in algorithms {
+        let transport = base.get("transport");
+        let tcp = transport.and_then(|transport| transport.get(TCP));
+        let roles = if self.recovery == TCP {
+            if tcp.is_none() {
+                sets.push(("transport", of_kind(TCP)));
+            }
+            let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
+            vec![("transport.tcp.congestion", self.congestion, chosen)]
+        } else if tcp.is_some() {
+            // Nothing of TCP's may stay.
+            let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
+            sets.push(("transport", Value::Table(recovery)));
+            vec![("transport.congestion", self.congestion, None)]
+        } else {
+            let chosen = |role| transport.and_then(|transport| transport.get(role));
+            vec![
+                ("transport.recovery", Some(self.recovery), chosen("recovery")),
+                ("transport.congestion", self.congestion, chosen("congestion")),
+            ]
+        };
+        for (path, algorithm, chosen) in roles {
             let Some(algorithm) = algorithm else { continue };
-            let chosen = base.get("transport").and_then(|transport| transport.get(role));
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
-                let kind = Table::from_iter([(algorithm.to_owned(), Value::Table(Table::new()))]);
-                sets.push((path, Value::Table(kind)));
+                sets.push((path, of_kind(algorithm)));
             }
         }
         sets
     }
 }
 
+/// `{ kind = {} }`: this kind of something, with its defaults.
+fn of_kind(kind: &str) -> Value {
+    Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
+}
+
 /// The grammar and all names, for help texts: one line per name.
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:8} {about}")));
+    lines.push(format!("  {TCP:8} TCP, as in iWARP NICs"));
     lines.push(format!("  +{PFC:7} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:7} congestion control")));
+    let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
+    lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
 }
 
-const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc";
+const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp";
 
 #[cfg(test)]
 mod tests {
@@ -103,13 +134,36 @@ mod tests {
     }
 
     #[test]
+    fn tcp_has_controls_of_its_own() {
+        let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
+        assert_eq!(preset, Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true });
+        let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
+        assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
+    }
+
+    #[test]
+    fn tcp_and_rdma_replace_each_other() {
+        let sets = |name, base: &str| {
+            let base: Table = toml::from_str(base).expect("TOML");
+            Preset::parse(name).expect("a preset").sets(&base)[1..].to_vec()
+        };
+        let value = |text| Value::Table(toml::from_str(text).expect("TOML"));
+        assert_eq!(sets("tcp", "[transport.recovery.irn]"), [("transport", value("tcp = {}"))]);
+        let with_cubic = [("transport", value("tcp = {}")), ("transport.tcp.congestion", value("cubic = {}"))];
+        assert_eq!(sets("tcp+cubic", ""), with_cubic);
+        let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
+        assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
+        assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
+    }
+
+    #[test]
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("tcp2").contains("known here: irn or roce"), "{}", wrong("tcp2"));
+        assert!(wrong("quic").contains("known here: irn, roce or tcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn or roce"));
+        assert!(wrong("").contains("irn, roce or tcp"));
     }
 
     #[test]
