@@ -157,7 +157,10 @@ impl Scene {
             congested_rtt: propagation * 2 + rate.time_for(buffer),
         };
         config.transport.resolve(&fabric, &config.nic);
-        config.transport.recovery.check().expect("settings that can work");
+        match &config.transport.tcp {
+            Some(tcp) => tcp.check().expect("settings that can work"),
+            None => config.transport.recovery.check().expect("settings that can work"),
+        }
         config
     }
     /// Runs it, and checks what holds in every run.
