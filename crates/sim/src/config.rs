@@ -286,6 +286,13 @@ impl NicConfig {
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
+    /// Priorities in use, lowest first: packets carry their positions here as classes.
+    pub fn priorities(&self) -> Vec<u8> {
+        let mut priorities = vec![self.data_class, self.ack_class];
+        priorities.sort_unstable();
+        priorities.dedup();
+        priorities
+    }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
         Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }

@@ -15,8 +15,10 @@ mod folder;
 mod queue;
 mod run;
 mod study;
+mod trace;
 
 pub use error::StudyError;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::Simulate;
 pub use study::{Outcome, Study, Watch};
+pub use trace::Tracing;

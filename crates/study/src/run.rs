@@ -7,6 +7,7 @@ use std::thread;
 
 use selvedge_results::{PointRecorder, PointSummary};
 use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::Instant;
@@ -14,9 +15,9 @@ use selvedge_units::Instant;
 use crate::queue::Queue;
 use crate::{ResultsFolder, StudyError, Watch};
 
-/// The simulator, as `selvedge_sim::run`; tests put something quicker in its place.
-pub type Simulate =
-    dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer) -> Result<RunRecord, ConfigError> + Sync;
+/// The simulator, as `selvedge_sim::run` and `run_recorded`; tests put something quicker in its place.
+pub type Simulate = dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
+    + Sync;
 
 /// What all threads share.
 pub(crate) struct Pool<'a> {
@@ -24,6 +25,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) folder: &'a ResultsFolder,
     pub(crate) simulate: &'a Simulate,
     pub(crate) watch: &'a dyn Watch,
+    pub(crate) version: &'a str,
     pub(crate) elapsed: &'a (dyn Fn() -> f64 + Sync),
 }
 
@@ -88,7 +90,11 @@ impl Pool<'_> {
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel { threads, partitions: threads };
         let library = self.plan.library(point);
-        let record = catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer)));
+        let mut traces =
+            self.folder.tracing().begin(self.plan, point, self.folder, &format!("selvedge {}", self.version))?;
+        let recording = traces.as_mut().map(|(recorder, focus)| Recording { focus, recorder });
+        let record =
+            catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer, recording)));
         let record = record
             .map_err(|cause| crashed(series, point.seed, &*cause))?
             .map_err(|error| StudyError::refused(&series.name, point.seed, &error))?;
@@ -100,6 +106,12 @@ impl Pool<'_> {
             } else {
                 recorder.finish(&record).map(Some).map_err(StudyError::from)
             };
+        }
+        if let Some((traces, _)) = traces {
+            for key in traces.finish(record.end)? {
+                let (name, seed) = (&series.name, point.seed);
+                self.watch.on_notice(&format!("--trace {key}: has not begun in series \"{name}\", seed {seed}"));
+            }
         }
         let summary = recorder.finish(&record)?;
         meter.report(1.0);

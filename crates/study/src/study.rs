@@ -75,8 +75,8 @@ impl Study<'_> {
                 }
             }
         }
-        let Self { plan, folder, simulate, watch, elapsed, .. } = *self;
-        let pool = Pool { plan, folder, simulate, watch, elapsed };
+        let Self { plan, folder, simulate, watch, elapsed, version, .. } = *self;
+        let pool = Pool { plan, folder, simulate, watch, elapsed, version };
         complete.extend(pool.run(&todo, self.threads)?);
         let of = self.plan.points().count();
         if complete.len() < of {

@@ -40,5 +40,5 @@ pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Signal, Tuning
 pub use fabric::{Fabric, SettingError};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
-pub use role::{Cx, Hold, Next, Reply, Segment, Verdict};
+pub use role::{Cx, Hold, Limits, Next, Reply, Segment, Verdict};
 pub use sender::{Sender, SenderConfig, SenderStats};

@@ -303,9 +303,7 @@ struct Classes {
 
 impl Classes {
     fn of(nic: &NicConfig) -> Self {
-        let mut priorities = vec![nic.data_class, nic.ack_class];
-        priorities.sort_unstable();
-        priorities.dedup();
+        let priorities = nic.priorities();
         let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
         Self { data: index(nic.data_class), ack: index(nic.ack_class), count: priorities.len() as u32, priorities }
     }
