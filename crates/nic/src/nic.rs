@@ -182,8 +182,8 @@ impl Nic {
 
     /// What limits a sending queue pair; `None` if there is none such.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
-        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(state.sender.limits())
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(|| self.limits_of_tcp(slot, qp), |state| Some(state.sender.limits()))
     }
 
     /// Takes in a packet that arrived.

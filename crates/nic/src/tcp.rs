@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_transport::tcp::{Connection, State, TcpConfig, Transmit, clock};
-use selvedge_transport::{Cx, Hold};
+use selvedge_transport::{Cx, Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{Stream, Tcp, Way};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
@@ -205,6 +205,11 @@ impl Nic {
     #[cold]
     pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
         self.tcp.get(slot, qp).map(|flow| flow.connection.hold())
+    }
+
+    #[cold]
+    pub(crate) fn limits_of_tcp(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        self.tcp.get(slot, qp).map(|flow| flow.connection.limits())
     }
 
     /// Takes in a segment.
