@@ -38,7 +38,8 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
         say(&format!("{}: {}", plan.title, plan.in_one_line()));
         say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
-        plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        let large = folder.tracing().warning(plan);
+        plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
     }
     let began = Stopwatch::start();
     let progress = Progress::new(manner.quiet);

@@ -52,7 +52,7 @@ pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use point::{
     DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, PausedPort, Pauses, PointFiles, PointSummary,
-    QueueTimes, RunTotals, SizeClass, TierPauses, TierQueues, WORST_PORTS, cdf_levels, tail_levels,
+    PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, WORST_PORTS, cdf_levels, tail_levels,
 };
 pub use quantile::Quantiles;
 pub use record::PointRecorder;

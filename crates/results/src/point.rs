@@ -47,8 +47,10 @@ pub struct PointSummary {
     pub run: RunTotals,
     /// Its measured flows.
     pub flows: FlowSummary,
-    /// Egress queues over time.
-    pub queues: QueueTimes,
+    /// Egress queues over time, in bytes.
+    pub queues: PortTimes,
+    /// How much of the time ports were transmitting, 0 to 1, over time.
+    pub utilisation: PortTimes,
     /// Who paused whom.
     pub pauses: Pauses,
 }
@@ -299,23 +301,23 @@ pub struct SizeClass {
     pub fct_mean_us: f64,
 }
 
-/// The depth of egress queues over time.
+/// A quantity of all ports over time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct QueueTimes {
+pub struct PortTimes {
     /// Width of a bin, microseconds.
     pub bin_us: f64,
     /// By tier, hosts first.
-    pub tiers: Vec<TierQueues>,
+    pub tiers: Vec<TierTimes>,
 }
 
-/// The egress queues of one tier, bin by bin, in bytes.
+/// A quantity of the ports of one tier, bin by bin.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct TierQueues {
+pub struct TierTimes {
     /// Which.
     pub tier: Tier,
     /// How many ports it has.
     pub ports: u64,
-    /// The deepest queue of any port at any sample of the bin.
+    /// The largest value of any port at any sample of the bin.
     pub max: Vec<f64>,
     /// The 99th percentile over ports, averaged over the bin's samples.
     pub p99: Vec<f64>,

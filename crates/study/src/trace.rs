@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_scenario::{Plan, Point};
+use selvedge_scenario::{Plan, PlannedSeries, Point};
 use selvedge_sim::record::Focus;
 use selvedge_traces::{PortNames, Selection, Selector, TraceError, TraceFiles, TracePaths};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,18 @@ impl Tracing {
             }
         }
         Ok(())
+    }
+
+    /// What a person should know before it begins: a trace of everything takes much room.
+    pub fn warning(&self, plan: &Plan) -> Option<String> {
+        if !self.what.iter().any(|what| what == "all") || self.snaplen.is_some() {
+            return None;
+        }
+        let bytes: f64 = plan.series.iter().map(|series| payload(series) * 2.0 * longest_path(series)).sum();
+        (bytes > 1e9).then(|| {
+            let gb = bytes / 1e9;
+            format!("--trace all: captures may take {gb:.0} GB; --trace-snaplen 128 keeps the headers, a flow or port takes less")
+        })
     }
 
     /// Where the files go, for results in `results`.
@@ -85,6 +97,17 @@ fn paths(folder: &Path, series: &str, seed: u64) -> TracePaths {
         capture: folder.join(format!("{stem}.pcapng")),
         timeline: folder.join(format!("{stem}.perfetto-trace")),
     }
+}
+
+/// Bytes that the flows of one run carry, as far as that is known.
+fn payload(series: &PlannedSeries) -> f64 {
+    let flows = series.flows.unwrap_or(0) as f64;
+    let sizes = series.workloads.iter().map(|workload| workload.mean_size);
+    flows * sizes.sum::<f64>() / series.workloads.len().max(1) as f64
+}
+
+fn longest_path(series: &PlannedSeries) -> f64 {
+    f64::from(series.network.longest().links)
 }
 
 fn refused(message: String) -> StudyError {

@@ -9,7 +9,7 @@ use selvedge_results::PointSummary;
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Watch, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
@@ -219,6 +219,28 @@ fn what_was_interrupted_continues() {
     assert_eq!(resumed, straight);
     let rows = |name: &str| fs::read(scratch.join(name).join("flows.parquet")).expect("flows");
     assert_eq!(rows("out"), rows("straight"));
+}
+
+#[test]
+fn traces_of_an_interrupted_study_are_continued() {
+    let scratch = Scratch::new("traces");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let tracing = Tracing { what: vec!["flow=3".to_owned()], ..Tracing::default() };
+    tracing.check(&plan).expect("there is such a flow");
+    let marker = Marker { tracing, ..Marker::new(&plan, VERSION, "selvedge run --trace flow=3") };
+    let folder = ResultsFolder::create(&target, &plan, &marker, false).expect("a folder");
+    run(&plan, &folder, &Spectator::until(1), 1).expect("a study");
+    let first = ["irn-seed1.pcapng", "irn-seed1.perfetto-trace"];
+    assert_eq!(files(&folder.partial().join("traces")), first);
+
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
+    let watch = Spectator::until(usize::MAX);
+    run(&plan, &folder, &watch, 1).expect("a study");
+    let all = [&first[..], &["roce+pfc-seed1.pcapng", "roce+pfc-seed1.perfetto-trace"]].concat();
+    assert_eq!(files(&target.join("traces")), all);
+    // The stand-in records nothing.
+    let notices = watch.notices.lock().expect("no panic");
+    assert_eq!(*notices, ["--trace flow=3: has not begun in series \"roce+pfc\", seed 1"]);
 }
 
 #[test]

@@ -12,8 +12,8 @@ mod html;
 mod palette;
 mod pauses;
 mod provenance;
-mod queues;
 mod tables;
+mod times;
 mod trouble;
 
 use html::escape;
@@ -41,7 +41,8 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         compare::ratios(&study),
         completion::times(&study),
         completion::by_size(&study),
-        queues::over_time(&study),
+        times::queues(&study),
+        times::utilisation(&study),
         pauses::spread(&study),
         tables::drops(&study),
         provenance::how(input),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnWriterImpl;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -73,9 +73,9 @@ impl<Row> Group<'_, Row> {
     pub(super) fn int(&mut self, of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
         self.required::<Int32Type>(|row| of(row).cast_signed())
     }
-    /// A column of floating-point numbers.
-    pub(super) fn double(&mut self, of: impl Fn(&Row) -> f64) -> ParquetResult<()> {
-        self.required::<DoubleType>(of)
+    /// A column of floating-point numbers of few digits.
+    pub(super) fn float(&mut self, of: impl Fn(&Row) -> f32) -> ParquetResult<()> {
+        self.required::<FloatType>(of)
     }
     /// A column of truth values.
     pub(super) fn flag(&mut self, of: impl Fn(&Row) -> bool) -> ParquetResult<()> {

@@ -52,6 +52,8 @@ impl PortWriter {
         let name = |row: &PortRow, which: usize| {
             self.names.get(row.port.index()).map_or_else(|| "".into(), |names| names[which].clone())
         };
+        // By port, then time: columns that repeat themselves take no room.
+        self.rows.sort_unstable_by_key(|(row, _)| (row.port, row.time));
         self.part.write_group(&self.rows, |group| {
             group.text(|_| self.series.clone())?;
             group.long(|_| self.seed)?;
@@ -63,11 +65,16 @@ impl PortWriter {
             group.long(|(row, _)| row.egress_queue.get())?;
             group.long(|(row, _)| row.ingress_buffer.get())?;
             group.long(|(row, _)| row.paused.as_ps())?;
-            group.long(|(row, _)| row.busy.as_ps())?;
-            group.double(|(row, interval)| row.busy.as_ps() as f64 / interval.as_ps().max(1) as f64)?;
+            group.float(|(row, interval)| utilisation(row.busy, *interval))?;
             group.int(|(row, _)| row.drops)
         })?;
         self.rows.clear();
         Ok(())
     }
+}
+
+/// The share of `interval`, to a hundredth of a percent: more digits are noise, and most of the file.
+fn utilisation(busy: Duration, interval: Duration) -> f32 {
+    let share = busy.as_ps() as f64 / interval.as_ps().max(1) as f64;
+    ((share * 1e4).round() / 1e4) as f32
 }

@@ -94,7 +94,6 @@ const PORTS: &str = "message port {
     required int64 egress_queue_bytes (UINT_64);
     required int64 ingress_buffer_bytes (UINT_64);
     required int64 paused_ps (UINT_64);
-    required int64 busy_ps (UINT_64);
-    required double utilisation;
+    required float utilisation;
     required int32 drops (UINT_32);
 }";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_results::{
-    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, QueueTimes, RunTotals, SeriesInfo,
+    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals, SeriesInfo,
     SeriesTraits, StudyInfo, Summary, summarise,
 };
 
@@ -81,7 +81,8 @@ fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSumm
             slowdown: Distribution { count: 1_000, mean: Some(slowdown), ..Distribution::default() },
             ..FlowSummary::default()
         },
-        queues: QueueTimes::default(),
+        queues: PortTimes::default(),
+        utilisation: PortTimes::default(),
         pauses: Pauses::default(),
     }
 }

@@ -72,7 +72,7 @@ fn a_report_is_whole_and_refers_to_nothing_outside() {
     for text in ["NaN", "inf,", "{{", "}}\n</"] {
         assert!(!html.contains(text), "{text} in the report");
     }
-    for id in ["numbers", "ratios", "completion", "size", "queues", "pauses", "drops", "how"] {
+    for id in ["numbers", "ratios", "completion", "size", "queues", "utilisation", "pauses", "drops", "how"] {
         assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "section {id}");
     }
     assert!(html.contains("Lossless &amp; &lt;lossy&gt;"));

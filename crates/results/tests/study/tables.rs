@@ -263,6 +263,8 @@ fn a_point_counts_what_it_saw() {
     assert_eq!(point.run.utilisation, Some(0.5));
     assert_eq!(point.queues.bin_us, 10.0);
     assert_eq!(point.queues.tiers[1].max, [4_000.0, 8_000.0]);
+    assert_eq!((point.utilisation.bin_us, point.utilisation.tiers.len()), (10.0, 2));
+    assert!(point.utilisation.tiers.iter().all(|tier| tier.max == [0.5, 0.5] && tier.mean == [0.5, 0.5]));
     let worst = &point.pauses.worst[0];
     assert_eq!((worst.node.as_str(), worst.peer.as_str(), worst.pauses), ("tor", "h0", 3));
     assert_eq!(worst.share, [0.0, 0.5]);

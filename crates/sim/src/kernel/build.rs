@@ -1,15 +1,15 @@
 //! From a configuration to partitions that can run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
-use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rng, Setting, SwitchId, mix64};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
+use selvedge_wire::Header;
 
+use super::calendar::Calendar;
 use super::log::Log;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
-use super::schedule::Schedule;
 use super::table::Table;
 use crate::config::{BufferConfig, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
@@ -19,7 +19,7 @@ use crate::net::host::Host;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
-use crate::net::switch::{NOT_A_LEAF, Switch};
+use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
 use crate::topology::{Graph, InnerNics, Link, Node, Paths, Ports, Routes};
 use crate::workload::BuildEnv;
 
@@ -137,6 +137,11 @@ impl Cut {
             count,
         }
     }
+
+    /// How many of these nodes a partition gets.
+    fn count(nodes: &[u16], partition: usize) -> usize {
+        nodes.iter().filter(|&&of| usize::from(of) == partition).count()
+    }
 }
 
 /// Builds the fabric, cut into at most `wanted` partitions.
@@ -163,8 +168,10 @@ pub(crate) fn build<const RECORDED: bool>(
         measure: config.measure,
         stop_flows: config.stop.flows,
     })?;
-    // Triggers act at once, wherever the flow that they release begins.
-    let wanted = if workload.triggers.is_empty() { wanted } else { 1 };
+    // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
+    let (wanted, window) =
+        if workload.triggers.is_empty() { (wanted, window(&graph, &numbering.ports, lookahead)) } else { (1, 1) };
+    let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
     let fabric = Arc::new(fabric(config, &graph, &routes, paths, &cut, lookahead)?);
@@ -176,11 +183,10 @@ pub(crate) fn build<const RECORDED: bool>(
             fabric: Arc::clone(&fabric),
             forwarding: Arc::clone(&forwarding),
             gap: config.nic.gap.get(),
-            full_frame: (framing.mtu + config.nic.data_header(&config.transport)).get(),
-            ack_frame: config.nic.ack_frame(&config.transport).get(),
             classes: fabric.classes,
-            is_large: false,
-            schedule: schedule_for(&graph, config, cut.count),
+            calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
+            postponed: Vec::new(),
+            order: Vec::new(),
             now: Instant::ZERO,
             pool: Pool::new(),
             egress: Table::new(),
@@ -193,7 +199,7 @@ pub(crate) fn build<const RECORDED: bool>(
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
             next_arrival: None,
-            later: BTreeMap::new(),
+            later: 0,
             closing: false,
             rows: Vec::new(),
             tally: Tally::default(),
@@ -217,7 +223,6 @@ pub(crate) fn build<const RECORDED: bool>(
         partition.ingress[at].rare_arrivals = true;
     }
     for partition in &mut partitions {
-        partition.lay_lines();
         partition.open_workload();
     }
     let changes = changes(config, &graph, &link_ports)?;
@@ -315,14 +320,21 @@ impl Classes {
     }
 }
 
-/// A schedule that fits the partition's share of the fabric's traffic.
-fn schedule_for(graph: &Graph, config: &SimConfig, partitions: usize) -> Schedule {
-    let frame = config.nic.mtu + config.nic.header + config.nic.gap;
-    let reach = graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max();
-    // Half of all links busy with full frames in both directions; one event in four is odd.
-    let per_us = |link: &Link| 1_000_000 / 4 / link.rate.time_for(frame).as_ps().max(1);
-    let events_per_us: u64 = graph.links.iter().map(per_us).sum();
-    Schedule::tuned(reach.unwrap_or(1), events_per_us / partitions as u64)
+/// How long windows may be, in picoseconds: no link may deliver what was sent in the same window, and the
+/// mail of a switch must not be more than 16 bits can count.
+fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
+    let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
+    let rate_into =
+        |switch| -> u64 { ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum() };
+    let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
+    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 2));
+    lookahead.min(fits).as_ps().max(1)
+}
+
+/// How long a full frame takes to the other end of the slowest link, in picoseconds.
+fn reach(graph: &Graph, config: &SimConfig) -> u64 {
+    let frame = config.nic.mtu + config.nic.data_header(&config.transport) + config.nic.gap;
+    graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
 }
 
 /// Gives every partition its hosts, switches and ports, in the order of their global numbers.
@@ -340,7 +352,7 @@ fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
-        partition.ingress.push(Ingress::new(is_host, owner));
+        partition.ingress.push(Ingress::NEW);
         let marking = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         partition.extras.push(PortExtra::new(id, link.rate, marking));
         let classes = partition.fabric.classes as usize;
@@ -377,7 +389,7 @@ fn populate<const RECORDED: bool>(
                 shared.total.get().saturating_sub(partition.fabric.shared_headroom * ports.len() as u64)
             }
         };
-        partition.switches.push(Switch {
+        partition.switches.push(Switch::new(SwitchPlan {
             id,
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
@@ -385,9 +397,8 @@ fn populate<const RECORDED: bool>(
             first_queue,
             inputs,
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
-            shared_used: 0,
             shared_total,
-        });
+        }));
     }
     places
 }
@@ -412,8 +423,15 @@ fn connect<const RECORDED: bool>(
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
+            let there = &partitions[peer_partition as usize];
+            let owner = there.egress[peer].owner;
+            let (node, number) = if there.egress[peer].is_host {
+                (owner, 0)
+            } else {
+                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
+            };
             let port = &mut partitions[partition as usize].egress[at];
-            (port.peer_partition, port.peer) = (peer_partition, peer);
+            (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
         }
     }
 }

@@ -134,7 +134,7 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
     let holds = |&out: &u32| {
         (0..there.fabric.classes as u8).any(|class| {
             let queue = &there.queues[there.queue_of(entry.owner, peer, out, class)];
-            queue.packets(&there.pool).any(|slot| there.pool.get(slot).ingress == peer)
+            queue.packets(&switch.store).any(|packet| switch.first_port + u32::from(packet.port) == peer)
         })
     };
     outputs.filter(holds).map(|out| (port.peer_partition as usize, out)).collect()

@@ -101,7 +101,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Port `at`, which is free, begins to send.
     #[cold]
     pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(at, &packet) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
@@ -115,7 +115,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet's last bit has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(at, &packet) {
             self.write(self.owner_of(at), What::Arrived { port: self.extras[at].id, packet });
         }
@@ -124,7 +124,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        let packet = self.pool.get(slot).packet;
+        let packet = *self.pool.get(slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let line = &self.lines[out * self.classes + u32::from(packet.class)];
@@ -165,8 +165,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.log.focus.pauses && !self.log.focus.ports.contains(&self.extras[at].id) {
             return;
         }
-        let switch = &self.switches[self.ingress[at].owner];
-        for output in switch.first_port..switch.first_port + switch.ports {
+        for output in self.switches[self.egress[at].owner].port_range() {
             let mut by_input = self.waiting_for(output);
             if output == out {
                 // The one that it filled up with stands in no queue yet.
@@ -193,9 +192,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for class in 0..self.classes as u8 {
             for input in switch.first_port..switch.first_port + switch.inputs {
                 let queue = &self.queues[self.queue_of(owner, input, out, class)];
-                for slot in queue.packets(&self.pool) {
-                    let held = self.pool.get(slot);
-                    *by_input.entry(held.ingress).or_default() += u64::from(held.packet.frame);
+                for packet in queue.packets(&switch.store) {
+                    let ingress = switch.first_port + u32::from(packet.port);
+                    *by_input.entry(ingress).or_default() += u64::from(packet.frame);
                 }
             }
         }

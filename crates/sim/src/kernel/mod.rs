@@ -1,11 +1,12 @@
-//! What happens next, and where: the schedule, the partitions, the windows in which they run.
+//! What happens next, and where: the calendar, the partitions, the windows in which they run.
 
 mod build;
+pub(crate) mod calendar;
 mod deadlock;
+pub(crate) mod earliest;
 mod log;
 pub(crate) mod partition;
 mod sample;
-pub(crate) mod schedule;
 pub(crate) mod table;
 mod window;
 
@@ -24,4 +25,21 @@ pub(crate) fn prefetch<T>(table: &[T], index: u32) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (table, index);
+}
+
+/// Tells the processor that all of `thing` will be needed soon.
+#[inline]
+pub(crate) fn prefetch_all<T>(thing: &T) {
+    const LINE: usize = 64;
+    let bytes = core::ptr::from_ref(thing).cast::<u8>();
+    for line in 0..size_of::<T>().div_ceil(LINE) {
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(line * LINE).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (bytes, line);
+    }
 }

@@ -1,16 +1,17 @@
 //! A part of the fabric that runs on its own for the length of a window.
 //!
 //! ```text
-//!           Schedule --event--> Partition --packet--> Port --arrival event--> Schedule
-//!                                   |                   \--parcel--> another partition's inbox
-//!                                   \--row--> Observer (after the window)
+//!    Calendar --node, its mail--> Partition --packet--> Port --descriptor--> Calendar (a later window)
+//!                                     |                   \--parcel--> another partition's calendar
+//!                                     \--row--> Observer (after the window)
 //! ```
 //!
-//! A partition owns hosts and switches with all their ports. Entities are numbered within the
-//! partition in the order of their global numbers, so that ties between events fall the same way
-//! however the fabric is cut.
+//! A partition owns hosts and switches with all their ports. In each window it visits the nodes that have
+//! something to do, one after the other; a node handles its events of the whole window in the order of
+//! (time, kind, port). Nodes meet only through packets and notices, which take a window at least.
+//!
+//! Nodes are numbered within the partition: hosts first, then switches. So are ports.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
@@ -18,35 +19,22 @@ use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
+use super::calendar::Calendar;
+use super::earliest::NEVER;
 use super::log::Log;
-use super::schedule::{Event, Schedule};
+use super::prefetch_all;
 use super::table::Table;
 use crate::config::{BufferConfig, EcnConfig};
 use crate::fault::PacketKind;
+use crate::net::descriptor::Descriptor;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
-use crate::net::pool::{NONE, Pool, Slot};
-use crate::net::port::{Egress, Ingress, PortExtra, Size};
+use crate::net::pool::{Pool, Slot};
+use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
 use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
-
-/// Kinds of events, in the order in which simultaneous ones are handled.
-pub(crate) mod kind {
-    /// A packet's last bit reaches a port. Payload: its slot.
-    pub(crate) const ARRIVAL: u32 = 0;
-    /// News for a host that travels outside the fabric (connection set-up). Payload: none.
-    pub(crate) const NOTICE: u32 = 1;
-    /// The application hands flows to NICs.
-    pub(crate) const FLOW_START: u32 = 2;
-    /// A port has finished sending and something waits.
-    pub(crate) const PORT_FREE: u32 = 3;
-    /// A host's NIC wants to act.
-    pub(crate) const HOST_WAKE: u32 = 4;
-    /// A pause has to be refreshed, or may have run out.
-    pub(crate) const PAUSE_TIMER: u32 = 5;
-}
 
 /// What all partitions share and nobody changes during a window.
 pub(crate) struct Fabric {
@@ -85,10 +73,16 @@ pub(crate) struct Attachment {
     pub(crate) port: u16,
 }
 
+impl Attachment {
+    /// Of frames that stay on one link.
+    pub(crate) const NONE: Self = Self { leaf: u32::MAX, port: 0 };
+}
+
 /// A packet on its way to another partition.
 pub(crate) struct Parcel {
     pub(crate) at: Instant,
-    pub(crate) port: u32,
+    pub(crate) node: u32,
+    pub(crate) descriptor: Descriptor,
     pub(crate) packet: Packet,
 }
 
@@ -123,15 +117,15 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) forwarding: Arc<Forwarding>,
-    /// What every frame takes on the wire beside itself, and the frames of the usual sizes.
+    /// What every frame takes on the wire beside itself.
     pub(crate) gap: u64,
-    pub(crate) full_frame: u64,
-    pub(crate) ack_frame: u64,
     /// See [`Fabric::classes`].
     pub(crate) classes: u32,
-    /// Whether it is too large for the cache.
-    pub(crate) is_large: bool,
-    pub(crate) schedule: Schedule,
+    pub(crate) calendar: Calendar,
+    /// Nodes that have something left to do in a window that was cut short.
+    pub(crate) postponed: Vec<u32>,
+    /// The order of the mail that is being read; kept for its memory.
+    pub(crate) order: Vec<u64>,
     pub(crate) now: Instant,
     pub(crate) pool: Pool,
     pub(crate) egress: Table<Egress>,
@@ -147,8 +141,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) workload: Workload,
     /// The next flow that begins at a time of its own.
     pub(crate) next_arrival: Option<FlowSpec>,
-    /// Flows that others have released and whose time has not come.
-    pub(crate) later: BTreeMap<(Instant, u16, u64), FlowSpec>,
+    /// Flows that hosts of this partition will begin later.
+    pub(crate) later: u64,
     /// As many flows have begun as shall: the end of one releases no others.
     pub(crate) closing: bool,
     pub(crate) rows: Vec<FlowRow>,
@@ -163,98 +157,153 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) log: Log,
 }
 
-/// A partition with more ports does not fit into a second-level cache of a megabyte. Debug builds
-/// prepare always, so that the fingerprints of both profiles show that it changes nothing.
-const LARGE: usize = if cfg!(debug_assertions) { 0 } else { 1_500 };
-
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles every event earlier than `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
-        let limit = end.as_ps();
-        while let Some(event) = self.schedule.pop_before(limit) {
-            if self.is_large {
-                self.prepare();
+        let end = end.as_ps();
+        if self.closing {
+            self.next_arrival = None;
+        }
+        while let Some(time) = self.next_time().filter(|&time| time < end) {
+            self.calendar.turn_to(time);
+            let limit = end.min(self.calendar.end());
+            self.admit_flows(limit);
+            let nodes = self.calendar.take_agenda();
+            let hosts = self.hosts.len() as u32;
+            for (at, &node) in nodes.iter().enumerate() {
+                self.prepare(&nodes, at);
+                if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
             }
-            self.now = Instant::from_ps(event.time());
-            self.events += 1;
-            let entity = event.entity();
-            match event.kind() {
-                kind::ARRIVAL => self.on_arrival(entity, event.payload()),
-                kind::PORT_FREE => self.on_port_free(entity),
-                kind::HOST_WAKE => self.on_host_wake(entity),
-                kind::NOTICE => self.on_notice(entity),
-                kind::FLOW_START => self.on_flow_start(),
-                _ => self.on_pause_timer(entity),
-            }
+            self.calendar.return_agenda(nodes);
+        }
+        for node in self.postponed.drain(..) {
+            self.calendar.book(node, end);
         }
     }
 
-    /// Brings what coming events need into the cache. A large fabric does not fit into it, and each hop
-    /// touches half a dozen lines, most of which are known only when the one before is there. So
-    /// events are looked at several times as their turn comes nearer, one step each.
-    #[inline(always)]
-    fn prepare(&mut self) {
-        self.schedule.prefetch_upcoming(48);
-        if let Some(event) = self.schedule.upcoming(16) {
-            let at = event.entity();
-            if event.kind() == kind::ARRIVAL {
-                super::prefetch(self.pool.places(), event.payload());
-                super::prefetch(&self.ingress, at);
-            } else {
-                super::prefetch(&self.egress, at);
-                super::prefetch(&self.lines, at * self.classes);
-            }
-        }
-        if let Some(event) = self.schedule.upcoming(10) {
-            let at = event.entity();
-            if event.kind() == kind::ARRIVAL {
-                self.fetch_way(at, event.payload());
-            } else {
-                self.lines[at * self.classes].prefetch_queue(&self.queues);
-            }
-        }
-        if let Some(event) = self.schedule.upcoming(4) {
-            let at = event.entity();
-            if event.kind() == kind::ARRIVAL {
-                self.find_way(at, event.payload());
-            } else {
-                self.lines[at * self.classes].prefetch_packet(&self.queues, &self.pool);
-            }
-        }
-    }
-
+    /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
+    /// there, so nodes are looked at several times as their turn comes nearer, one step each.
     #[inline]
-    pub(crate) fn schedule(&mut self, at: Instant, kind: u32, entity: u32, payload: u32) {
-        self.schedule.push(Event::new(at, kind, entity, payload));
+    fn prepare(&mut self, nodes: &[u32], at: usize) {
+        let hosts = self.hosts.len() as u32;
+        if let Some(&node) = nodes.get(at + 4) {
+            self.calendar.prefetch_inbox(node);
+            if node < hosts {
+                prefetch_all(&self.hosts[node]);
+            } else {
+                prefetch_all(&self.switches[node - hosts]);
+            }
+        }
+        if let Some(&node) = nodes.get(at + 3) {
+            self.calendar.prefetch_mail(node);
+            if node < hosts {
+                let port = self.hosts[node].port;
+                prefetch_all(&self.egress[port]);
+                prefetch_all(&self.ingress[port]);
+            } else {
+                let switch = &self.switches[node - hosts];
+                switch.agenda.prefetch();
+                for port in switch.port_range() {
+                    super::prefetch(&self.egress, port);
+                    super::prefetch(&self.ingress, port);
+                    super::prefetch(&self.lines, port * self.classes);
+                }
+            }
+        }
+        if let Some(&node) = nodes.get(at + 2) {
+            if node < hosts {
+                for packet in self.calendar.mail(node) {
+                    self.pool.prefetch(packet.slot);
+                }
+            } else {
+                let switch = &self.switches[node - hosts];
+                for packet in self.calendar.mail(node) {
+                    self.forwarding.prefetch(switch.id, packet.leaf);
+                }
+                for port in switch.port_range() {
+                    self.lines[port * self.classes].prefetch_queue(&self.queues);
+                }
+            }
+        }
+        if let Some(&node) = nodes.get(at + 1)
+            && node >= hosts
+        {
+            let switch = &self.switches[node - hosts];
+            for port in switch.port_range() {
+                self.lines[port * self.classes].prefetch_packet(&self.queues, &switch.store);
+            }
+        }
     }
 
-    /// A packet's last bit has reached port `at`.
+    /// When something may happen next, or earlier; `None` if nothing will.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        let flow = self.next_arrival.map_or(NEVER, |spec| spec.start.as_ps());
+        let time = flow.min(self.calendar.next_time().unwrap_or(NEVER));
+        (time != NEVER).then_some(time)
+    }
+
+    /// A visit to `node`, which ended at `limit`, is over; its next event comes at `next`.
     #[inline]
-    fn on_arrival(&mut self, at: u32, slot: Slot) {
-        if RECORDED {
-            self.note_arrived(at, slot);
-        }
-        let port = &mut self.ingress[at];
-        let packet = &self.pool.get(slot).packet;
-        port.digest = fold(port.digest, self.now, packet);
-        let (owner, is_host) = (port.owner, port.is_host);
-        if port.rare_arrivals && self.is_lost(at, slot) {
+    pub(crate) fn leave(&mut self, node: u32, next: u64, limit: u64) {
+        if next == NEVER {
             return;
         }
-        if let Repr::Pause(pause) = self.pool.get(slot).packet.repr {
-            self.take_pause(at, slot, pause);
-        } else if is_host {
-            self.arrive_at_host(owner, at, slot);
+        if limit < self.calendar.end() && next < self.calendar.end() {
+            self.postponed.push(node);
         } else {
-            self.arrive_at_switch(owner, at, slot);
+            self.calendar.book(node, next);
         }
+    }
+
+    /// The order in which the packets of `mail` arrive: times, ports (of simultaneous arrivals the lowest
+    /// comes first), and places in `mail`.
+    #[inline]
+    pub(crate) fn sort_mail(mail: &[Descriptor], order: &mut Vec<u64>) {
+        order.clear();
+        let key = |packet: &Descriptor, place| u64::from(packet.at) << 32 | u64::from(packet.port) << 16 | place;
+        if mail.len() > 24 {
+            order.extend(mail.iter().zip(0..).map(|(packet, place)| key(packet, place)));
+            order.sort_unstable();
+            return;
+        }
+        // Each neighbour's packets lie in order, so most have to move by a few places at most.
+        for (packet, place) in mail.iter().zip(0..) {
+            let key = key(packet, place);
+            let mut at = order.len();
+            order.push(key);
+            while at > 0 && order[at - 1] > key {
+                order[at] = order[at - 1];
+                at -= 1;
+            }
+            order[at] = key;
+        }
+    }
+
+    /// What every arrival does: it is written into the fingerprint, it may be lost, and pauses are the
+    /// port's own business. Returns whether the packet goes on.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, at: u32, packet: &Descriptor) -> bool {
+        if RECORDED {
+            self.note_arrived(at, packet.slot);
+        }
+        self.events += 1;
+        let port = &mut self.ingress[at];
+        port.digest = fold(port.digest, self.now, packet.name);
+        if port.rare_arrivals && self.is_lost(at, packet.slot) {
+            return false;
+        }
+        if packet.is_pause() {
+            self.take_pause(at, packet.slot);
+            return false;
+        }
+        true
     }
 
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
-        let packet = &self.pool.get(slot).packet;
+        let packet = self.pool.get(slot);
         let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) => PacketKind::Ack,
@@ -283,87 +332,70 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
     }
 
-    /// Puts a packet on the wire of port `at`, which is free. Returns how long it is.
+    /// Puts a packet on the wire of port `at`, which is free.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, at: u32, slot: Slot) -> Size {
+    pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         if RECORDED {
-            self.note_sent(at, slot);
+            self.note_sent(at, packet.slot);
         }
-        let held = self.pool.get_mut(slot);
-        held.next = NONE;
-        let frame = u64::from(held.packet.frame);
-        let size = self.size_of(frame);
         let port = &mut self.egress[at];
         debug_assert!(port.busy_until <= self.now, "one packet at a time");
+        let frame = u64::from(packet.frame);
         port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
-        let peer = port.peer;
         if port.peer_partition == self.index {
-            let line = port.arrival_lines[size as usize];
-            self.schedule.push_line(line, Event::new(arrival, kind::ARRIVAL, peer, slot));
+            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
         } else {
-            let partition = port.peer_partition;
-            self.send_away(partition, arrival, peer, slot);
-        }
-        size
-    }
-
-    #[inline]
-    fn size_of(&self, frame: u64) -> Size {
-        if frame == self.full_frame {
-            Size::Full
-        } else if frame == self.ack_frame {
-            Size::Ack
-        } else {
-            Size::Odd
+            self.send_away(at, arrival, packet);
         }
     }
 
     /// Leaves a packet for another partition.
     #[inline(never)]
-    fn send_away(&mut self, partition: u16, at: Instant, port: u32, slot: Slot) {
-        let packet = self.pool.take(slot);
-        self.outboxes[partition as usize].parcels.push(Parcel { at, port, packet });
+    fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
+        let port = &self.egress[at];
+        let packet = self.pool.take(descriptor.slot);
+        let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
+        let parcel = Parcel { at: arrival, node: port.peer_node, descriptor, packet };
+        self.outboxes[port.peer_partition as usize].parcels.push(parcel);
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
     #[inline]
-    pub(crate) fn return_when_free(&mut self, at: u32, size: Size) {
+    pub(crate) fn return_when_free(&mut self, at: u32) {
         let port = &mut self.egress[at];
-        if !port.free_pending {
-            port.free_pending = true;
-            let event = Event::new(port.busy_until, kind::PORT_FREE, at, 0);
-            self.schedule.push_line(port.free_lines[size as usize], event);
+        if port.free_pending {
+            return;
+        }
+        port.free_pending = true;
+        let (owner, free_at) = (port.owner, port.busy_until.as_ps());
+        if port.is_host {
+            self.hosts[owner].free_at = free_at;
+        } else {
+            let switch = &mut self.switches[owner];
+            switch.agenda.set(at - switch.first_port, free_at);
         }
     }
 
     /// Makes port `at` serve what waits: now if it is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
-        let port = &mut self.egress[at];
+        let port = &self.egress[at];
         if port.free_pending {
             return;
         }
         if port.busy_until > self.now {
-            port.free_pending = true;
-            let free_at = port.busy_until;
-            self.schedule(free_at, kind::PORT_FREE, at, 0);
+            self.return_when_free(at);
         } else {
             self.serve(at);
         }
     }
 
-    #[inline]
-    fn on_port_free(&mut self, at: u32) {
-        self.egress[at].free_pending = false;
-        self.serve(at);
-    }
-
     /// Sends the next packet of a free port, if there is one, and comes back when it is free again
     /// if more waits.
-    fn serve(&mut self, at: u32) {
+    pub(crate) fn serve(&mut self, at: u32) {
         let port = &self.egress[at];
         if port.pause_due {
             self.send_pause(at);
@@ -376,54 +408,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
-        for parcel in inbox.parcels.drain(..) {
-            let slot = self.pool.put(parcel.packet);
-            self.schedule(parcel.at, kind::ARRIVAL, parcel.port, slot);
+        for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
+            let slot = self.pool.put(packet);
+            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }
     }
 
-    /// Gives frames of the usual sizes delay lines, those of the most frequent links first.
-    pub(crate) fn lay_lines(&mut self) {
-        self.is_large = self.egress.len() > LARGE;
-        let mut ports_by_delay = BTreeMap::new();
-        let sizes = [(Size::Full, self.full_frame), (Size::Ack, self.ack_frame)];
-        let mut each = |visit: &mut dyn FnMut(&mut Egress, Size, u64, u64)| {
-            for (port, extra) in self.egress.iter_mut().zip(self.extras.iter()) {
-                for (size, frame) in sizes {
-                    let free = port.serialisation(frame + self.gap, || extra.rate);
-                    visit(port, size, free.as_ps(), (free + port.delay).as_ps());
-                }
-            }
-        };
-        each(&mut |_, _, free, arrival| {
-            *ports_by_delay.entry(free).or_insert(0u32) += 1;
-            *ports_by_delay.entry(arrival).or_insert(0u32) += 1;
-        });
-        let mut delays: Vec<_> = ports_by_delay.into_iter().map(|(delay, ports)| (u32::MAX - ports, delay)).collect();
-        delays.sort_unstable();
-        for (_, delay) in delays {
-            self.schedule.line_for(delay);
-        }
-        let schedule = &mut self.schedule;
-        each(&mut |port, size, free, arrival| {
-            port.free_lines[size as usize] = schedule.line_for(free);
-            port.arrival_lines[size as usize] = schedule.line_for(arrival);
-        });
-    }
-
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
-        !self.closing && (self.next_arrival.is_some() || !self.later.is_empty())
-    }
-
-    /// Forgets the ways that were found for packets under way: routes have changed.
-    pub(crate) fn forget_ways(&mut self) {
-        for event in self.schedule.lined_up().filter(|event| event.kind() == kind::ARRIVAL) {
-            self.pool.get_mut(event.payload()).next = NONE;
-        }
+        !self.closing && (self.next_arrival.is_some() || self.later > 0)
     }
 
     /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
@@ -453,6 +449,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_pause_due(at);
             self.kick(at);
         }
+        self.book_port(at);
+    }
+
+    /// Books the node of port `at` for what is due there, after something happened to it between windows.
+    fn book_port(&mut self, at: u32) {
+        let port = &self.egress[at];
+        let (node, due) = if port.is_host {
+            (port.owner, self.host_due(port.owner))
+        } else {
+            (self.hosts.len() as u32 + port.owner, self.switches[port.owner].due())
+        };
+        if due != NEVER {
+            self.calendar.book(node, due);
+        }
     }
 
     /// Drops everything that waits for port `at`.
@@ -460,15 +470,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         while self.egress[at].waiting != 0 {
             let class = self.egress[at].waiting.ilog2();
             let line = &mut self.lines[at * self.classes + class];
-            let slot = line.pop(&mut self.queues, &self.pool);
+            let switch = self.egress[at].owner;
+            let packet = line.pop(&mut self.queues, &mut self.switches[switch].store);
             if line.is_empty() {
                 self.egress[at].waiting &= !(1 << class);
             }
-            let held = self.pool.get(slot);
-            let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-            let switch = self.egress[at].owner;
-            self.release(switch, ingress, frame);
-            self.drop_packet(ingress, slot, DropReason::LinkDown);
+            let ingress = self.switches[switch].first_port + u32::from(packet.port);
+            self.release(switch, ingress, u64::from(packet.frame));
+            self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }
     }
 
@@ -524,11 +533,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Adds an arrival to a port's rolling hash: when, and which packet. A host sends one packet at a time,
-/// so its number and the time of sending name a data packet, and with the receiver's number the
-/// acknowledgement that returns that time.
+/// Adds an arrival to a port's rolling hash: when, and which packet.
 #[inline]
-fn fold(digest: u64, now: Instant, packet: &Packet) -> u64 {
-    let which = packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40;
-    (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(which)
+fn fold(digest: u64, now: Instant, name: u64) -> u64 {
+    (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(name)
 }

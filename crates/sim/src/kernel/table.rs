@@ -15,11 +15,21 @@ impl<T> Table<T> {
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
+    /// `count` entries that `make` makes.
+    pub(crate) fn of(count: usize, make: impl FnMut() -> T) -> Self {
+        Self(std::iter::repeat_with(make).take(count).collect())
+    }
     pub(crate) fn push(&mut self, entry: T) {
         self.0.push(entry);
     }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         self.0.extend(entries);
+    }
+}
+
+impl<T> From<Vec<T>> for Table<T> {
+    fn from(entries: Vec<T>) -> Self {
+        Self(entries)
     }
 }
 

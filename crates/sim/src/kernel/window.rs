@@ -239,10 +239,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             return None;
         }
         loop {
-            let next = self.partitions.iter().filter_map(|partition| lock(partition).schedule.next_time()).min();
+            let next = self.partitions.iter().filter_map(|partition| lock(partition).next_time()).min();
             let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
             // Where everything waits for a link to come back, that happens next.
-            let begin = next.map_or(change_at, Instant::from_ps);
+            let begin = next.map_or(change_at, Instant::from_ps).max(self.now);
             if begin == Instant::NEVER || self.is_done() {
                 return None;
             }
@@ -250,7 +250,9 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             let check_at = self.watch.next_check();
             let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
             if due > begin {
-                let end = begin.saturating_add(self.lookahead).min(due);
+                // Windows begin at multiples of their length, unless something was due within.
+                let length = self.lookahead.as_ps();
+                let end = Instant::from_ps((begin.as_ps() / length).saturating_add(1).saturating_mul(length)).min(due);
                 self.now = end;
                 return Some(end);
             }
@@ -349,7 +351,6 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 partition.now = self.now;
                 if let Some(forwarding) = &change.forwarding {
                     partition.forwarding = Arc::clone(forwarding);
-                    partition.forget_ways();
                 }
             }
             for (port, down) in change.ports {

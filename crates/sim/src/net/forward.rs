@@ -3,16 +3,17 @@
 use selvedge_units::SwitchId;
 
 use crate::kernel::prefetch;
+use crate::kernel::table::Table;
 use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
     /// `groups[switch * leaves + leaf]`: which set of ports; short, because there are many of them.
-    groups: Vec<u16>,
+    groups: Table<u16>,
     /// Per set: how many ports, and the port itself or where they are listed.
-    entries: Vec<u32>,
-    members: Vec<u16>,
-    leaves: usize,
+    entries: Table<u32>,
+    members: Table<u16>,
+    leaves: u32,
 }
 
 /// Bits of an entry that hold the port or the place in `members`.
@@ -29,27 +30,33 @@ impl Forwarding {
         };
         let entries: Option<Vec<u32>> = raw.groups.iter().map(entry).collect();
         let groups: Result<Vec<u16>, _> = raw.table.iter().map(|&group| u16::try_from(group)).collect();
-        Some(Self { groups: groups.ok()?, entries: entries?, members: raw.members.to_vec(), leaves: raw.leaves })
+        Some(Self {
+            groups: groups.ok()?.into(),
+            entries: entries?.into(),
+            members: raw.members.to_vec().into(),
+            leaves: raw.leaves as u32,
+        })
     }
 
     /// Fetches what [`Forwarding::port`] will need.
     #[inline]
     pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
-        prefetch(&self.groups, (switch.index() * self.leaves) as u32 + leaf);
+        // Pause frames go nowhere; a prefetch from there does no harm.
+        prefetch(&self.groups, (switch.0 * self.leaves).wrapping_add(leaf));
     }
 
     /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without
     /// a path.
     #[inline]
     pub(crate) fn port(&self, switch: SwitchId, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
-        let entry = self.entries[self.groups[switch.index() * self.leaves + leaf as usize] as usize];
+        let entry = self.entries[u32::from(self.groups[switch.0 * self.leaves + leaf])];
         let (count, place) = (entry >> PLACE_BITS, entry & ((1 << PLACE_BITS) - 1));
         match count {
             0 => None,
             1 => Some(place),
             _ => {
                 let choice = (u64::from(hash()) * u64::from(count)) >> 32;
-                Some(u32::from(self.members[place as usize + choice as usize]))
+                Some(u32::from(self.members[place + choice as u32]))
             }
         }
     }

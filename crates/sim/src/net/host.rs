@@ -11,8 +11,9 @@ use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
-use super::pool::Slot;
-use crate::kernel::partition::{Partition, kind, kind_of};
+use super::descriptor::Descriptor;
+use crate::kernel::earliest::NEVER;
+use crate::kernel::partition::{Partition, kind_of};
 use crate::workload::{FlowSpec, Generator};
 
 /// A host.
@@ -20,14 +21,45 @@ pub(crate) struct Host {
     pub(crate) id: HostId,
     pub(crate) port: u32,
     pub(crate) nic: Nic,
-    /// When the `HOST_WAKE` event that counts will come; later ones are stale.
-    wake_at: Instant,
+    /// When its port is free, if it waits for that.
+    pub(crate) free_at: u64,
+    /// When its port's pause timer fires.
+    pub(crate) timer_at: u64,
+    /// When there is a notice to read or a flow to begin.
+    desk_at: u64,
     /// Flows that it sends, by the NIC's context.
     sending: Places<FlowSpec>,
     /// Flows that it receives, by the NIC's context.
     receiving: Places<Receiving>,
     inbox: BinaryHeap<Reverse<Notice>>,
     notices_sent: u64,
+    /// Flows to begin.
+    later: BinaryHeap<Due>,
+}
+
+/// A flow to begin: the earliest is the greatest.
+struct Due(FlowSpec);
+
+impl Due {
+    fn key(&self) -> (Instant, u16, u64) {
+        (self.0.start, self.0.workload, self.0.id)
+    }
+}
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Due {}
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Something that one host tells another.
@@ -67,12 +99,22 @@ impl Host {
             id,
             port,
             nic: Nic::new(id),
-            wake_at: Instant::NEVER,
+            free_at: NEVER,
+            timer_at: NEVER,
+            desk_at: NEVER,
             sending: Places::NEW,
             receiving: Places::NEW,
             inbox: BinaryHeap::new(),
             notices_sent: 0,
+            later: BinaryHeap::new(),
         }
+    }
+
+    /// Looks up when there is something to do at the desk.
+    fn look_at_desk(&mut self) {
+        let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
+        let flow = self.later.peek().map_or(Instant::NEVER, |due| due.0.start);
+        self.desk_at = notice.min(flow).as_ps();
     }
 
     /// Flows that have begun and not finished here.
@@ -86,54 +128,116 @@ impl Host {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Handles the events of a host that are earlier than `limit`.
+    pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
+        let begin = self.calendar.begin();
+        // One link leads here, so mail lies in the order of its arrival.
+        let mail = self.calendar.take_mail(host);
+        let port = self.hosts[host].port;
+        let mut now = begin;
+        let mut unread = mail.iter();
+        let next = loop {
+            let state = &self.hosts[host];
+            let packet = unread.as_slice().first();
+            let arrival = packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
+            let wake = state.nic.poll_timeout().map_or(NEVER, |at| at.as_ps().max(now));
+            let next = arrival.min(state.desk_at).min(state.free_at).min(wake).min(state.timer_at);
+            if next >= limit {
+                break next;
+            }
+            now = next;
+            self.now = Instant::from_ps(now);
+            if arrival == now {
+                if let Some(packet) = unread.next()
+                    && self.enter(port, packet)
+                {
+                    self.arrive_at_host(host, port, packet);
+                }
+            } else if state.desk_at == now {
+                self.attend_desk(host);
+            } else if state.free_at == now {
+                self.on_host_port_free(host, port);
+            } else if wake == now {
+                self.on_host_wake(host);
+            } else {
+                self.hosts[host].timer_at = NEVER;
+                self.on_pause_timer(port);
+            }
+        };
+        if unread.as_slice().is_empty() {
+            self.calendar.return_mail(host, mail);
+        } else {
+            let rest = unread.copied().collect();
+            self.calendar.keep_mail(host, rest);
+        }
+        self.leave(host, next, limit);
+    }
+
+    /// When a host has something to do beside its mail.
+    pub(crate) fn host_due(&self, host: u32) -> u64 {
+        let state = &self.hosts[host];
+        let wake = state.nic.poll_timeout().map_or(NEVER, |at| at.as_ps().max(self.now.as_ps()));
+        state.desk_at.min(state.free_at).min(wake).min(state.timer_at)
+    }
+
     /// A packet has reached its host.
     #[inline]
-    pub(crate) fn arrive_at_host(&mut self, host: u32, at: u32, slot: Slot) {
-        let packet = self.pool.take(slot);
+    fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor) {
+        let packet = self.pool.get(descriptor.slot);
+        let (kind, slot) = (kind_of(packet), packet.slot);
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, &packet);
+        let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, packet);
         if RECORDED {
+            let packet = *packet;
             self.note_handled(host, &packet);
+            if handled == Handled::Unknown {
+                self.note_dropped(at, &packet, DropReason::UnknownQp);
+            }
         }
+        self.pool.release(descriptor.slot);
         match handled {
-            Handled::Taken => self.tally.delivered[kind_of(&packet)] += 1,
+            Handled::Taken => self.tally.delivered[kind] += 1,
             Handled::Completed(completion) => {
-                self.tally.delivered[kind_of(&packet)] += 1;
-                self.on_completion(host, completion, packet.slot);
+                self.tally.delivered[kind] += 1;
+                self.on_completion(host, completion, slot);
             }
             Handled::Unknown => {
-                if RECORDED {
-                    self.note_dropped(at, &packet, DropReason::UnknownQp);
-                }
-                self.tally.drops[kind_of(&packet)].count(DropReason::UnknownQp);
+                self.tally.drops[kind].count(DropReason::UnknownQp);
                 self.extras[at].drops += 1;
             }
         }
         self.after_nic(host);
     }
 
-    /// Lets the port and the clock know what the NIC wants now.
+    /// Lets the port know that the NIC may want to send.
     #[inline]
-    pub(crate) fn after_nic(&mut self, host: u32) {
-        self.sync_wake(host);
+    fn after_nic(&mut self, host: u32) {
         let state = &self.hosts[host];
         if state.nic.is_ready() {
             self.kick(state.port);
         }
     }
 
-    pub(crate) fn on_host_wake(&mut self, host: u32) {
-        let state = &mut self.hosts[host];
-        if state.wake_at > self.now {
-            return;
-        }
-        state.wake_at = Instant::NEVER;
-        state.nic.handle_timeout(&mut Cx { now: self.now, probe: self.log.probe::<RECORDED>() });
+    fn on_host_wake(&mut self, host: u32) {
+        self.events += 1;
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        self.hosts[host].nic.handle_timeout(&mut cx);
         if RECORDED {
             self.note_woken(host);
         }
         self.after_nic(host);
+    }
+
+    /// The port of a host that wanted to come back is free.
+    #[inline]
+    fn on_host_port_free(&mut self, host: u32, at: u32) {
+        self.events += 1;
+        self.serve(at);
+        let port = &mut self.egress[at];
+        let state = &mut self.hosts[host];
+        port.free_pending = port.busy_until > self.now && (port.pause_due || state.nic.is_ready());
+        state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
     }
 
     /// Sends the next packet of a host whose link is free.
@@ -144,72 +248,53 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let packet = state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused);
         // Nothing may go now. If that is for a pause, its end brings us back.
-        if let Some(packet) = packet {
-            let more = state.nic.is_ready();
-            let slot = self.pool.put(packet);
-            let size = self.transmit(at, slot);
-            if RECORDED {
-                self.note_handled(host, &packet);
-            }
-            if more {
-                self.return_when_free(at, size);
-            }
+        let Some(packet) = packet else { return };
+        let more = state.nic.is_ready();
+        let slot = self.pool.put(packet);
+        self.transmit(at, &Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
+        if RECORDED {
+            self.note_handled(host, &packet);
         }
-        self.sync_wake(host);
-    }
-
-    /// Makes sure that the NIC is woken when it wants to be.
-    #[inline]
-    fn sync_wake(&mut self, host: u32) {
-        let state = &mut self.hosts[host];
-        if let Some(at) = state.nic.poll_timeout()
-            && at < state.wake_at
-        {
-            let at = at.max(self.now);
-            state.wake_at = at;
-            self.schedule(at, kind::HOST_WAKE, host, 0);
+        if more {
+            self.return_when_free(at);
         }
     }
 
-    /// Begins every flow whose time has come, and asks for the next.
-    pub(crate) fn on_flow_start(&mut self) {
-        self.events -= 1; // counted per flow, so that partitions do not change the sum
-        if self.closing {
-            self.next_arrival = None;
-        }
-        while let Some(spec) = self.next_arrival.filter(|spec| spec.start <= self.now) {
-            if let Some(host) = self.local_host(spec.src) {
-                self.events += 1;
-                self.start_flow(host, spec);
+    /// Gives hosts the flows of the stream that begin before `limit`.
+    pub(crate) fn admit_flows(&mut self, limit: u64) {
+        while let Some(spec) = self.next_arrival.filter(|spec| spec.start.as_ps() < limit) {
+            if let Some(host) = self.nic_for(&spec) {
+                self.begin_later(host, spec);
             }
             self.next_arrival = self.workload.stream.next_flow();
-            // Once per time at which flows come, not per event: other flows have events too.
-            if self.next_arrival.is_some_and(|next| next.start > self.now) {
-                self.schedule_next_arrival();
-            }
-        }
-        while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= self.now) {
-            let spec = first.remove();
-            if let Some(host) = self.local_host(spec.src).filter(|_| !self.closing) {
-                self.events += 1;
-                self.start_flow(host, spec);
-            }
         }
     }
 
-    fn schedule_next_arrival(&mut self) {
-        if let Some(spec) = &self.next_arrival {
-            let at = spec.start.max(self.now);
-            self.schedule(at, kind::FLOW_START, 0, 0);
+    /// Reads the oldest notice of a host, or begins the flow whose turn it is.
+    fn attend_desk(&mut self, host: u32) {
+        self.events += 1;
+        let state = &mut self.hosts[host];
+        if state.inbox.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
+            self.read_notice(host);
+        } else if let Some(Due(spec)) = state.later.pop() {
+            self.later -= 1;
+            if !self.closing {
+                self.start_flow(host, spec);
+            }
         }
+        self.hosts[host].look_at_desk();
+    }
+
+    /// The NIC that sends a flow, if it belongs to this partition: hosts may have one for their own server.
+    fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
+        self.local_host(self.fabric.inner.between(spec.src, spec.dst).0)
     }
 
     /// Hands a flow to its source's NIC.
-    pub(crate) fn start_flow(&mut self, host: u32, spec: FlowSpec) {
+    fn start_flow(&mut self, host: u32, spec: FlowSpec) {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let host = if src == spec.src { host } else { self.fabric.home[src.index()].1 };
         let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, self.fabric.framing);
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
@@ -252,13 +337,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     pub(crate) fn take_notice(&mut self, host: u32, notice: Notice) {
-        let at = notice.at;
-        self.hosts[host].inbox.push(Reverse(notice));
-        self.schedule(at, kind::NOTICE, host, 0);
+        let at = notice.at.as_ps();
+        let state = &mut self.hosts[host];
+        state.inbox.push(Reverse(notice));
+        state.desk_at = state.desk_at.min(at);
+        self.calendar.book(host, at);
     }
 
-    /// Reads the oldest notice of a host; there is one event for each.
-    pub(crate) fn on_notice(&mut self, host: u32) {
+    /// Reads the oldest notice of a host.
+    fn read_notice(&mut self, host: u32) {
         let state = &mut self.hosts[host];
         let Some(Reverse(notice)) = state.inbox.pop() else { return };
         debug_assert_eq!(notice.at, self.now);
@@ -311,9 +398,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.activate(spec.on_sent);
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)
-            && let Some(next) = closed.next(spec.src, self.now)
+            && let Some(mut next) = closed.next(spec.src, self.now)
+            && let Some(nic) = self.nic_for(&next)
         {
-            self.start_later(next);
+            if nic != host {
+                // Another NIC of the same host hears of it as everybody else does.
+                next.start = next.start.max(self.now + self.fabric.lookahead);
+            }
+            self.begin_later(nic, next);
         }
     }
 
@@ -322,15 +414,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn activate(&mut self, trigger: Option<u32>) {
         let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
         for spec in self.workload.triggers.activate(trigger, self.now).collect::<Vec<_>>() {
-            self.start_later(spec);
+            if let Some(host) = self.nic_for(&spec) {
+                self.begin_later(host, spec);
+            }
         }
     }
 
     /// Begins a flow of a host of this partition when its time comes.
-    fn start_later(&mut self, spec: FlowSpec) {
-        let at = spec.start.max(self.now);
-        self.later.insert((at, spec.workload, spec.id), spec);
-        self.schedule(at, kind::FLOW_START, 0, 0);
+    fn begin_later(&mut self, host: u32, spec: FlowSpec) {
+        let start = spec.start.as_ps();
+        self.later += 1;
+        let state = &mut self.hosts[host];
+        state.later.push(Due(spec));
+        state.desk_at = state.desk_at.min(start);
+        self.calendar.book(host, start);
     }
 
     /// Asks closed loops for the first flows of this partition's hosts, and the stream for its first.
@@ -340,13 +437,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             for client in clients {
                 if self.local_host(client).is_some() {
                     for spec in self.workload.loops[closed].begin(client) {
-                        self.start_later(spec);
+                        if let Some(host) = self.nic_for(&spec) {
+                            self.begin_later(host, spec);
+                        }
                     }
                 }
             }
         }
         self.next_arrival = self.workload.stream.next_flow();
-        self.schedule_next_arrival();
     }
 }
 

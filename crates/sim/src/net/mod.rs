@@ -1,6 +1,7 @@
 //! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
 pub(crate) mod buffer;
+pub(crate) mod descriptor;
 pub(crate) mod forward;
 pub(crate) mod host;
 pub(crate) mod marking;

@@ -9,8 +9,9 @@
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 
+use super::descriptor::Descriptor;
 use super::pool::Slot;
-use crate::kernel::partition::{Partition, kind};
+use crate::kernel::partition::{Attachment, Partition};
 
 /// Bit times per quantum.
 const QUANTUM_BITS: u64 = 512;
@@ -40,7 +41,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             extra.refresh_at = self.now + pause_time / 2;
             self.arm_pause_timer(at);
         }
-        let slot = self.pool.put(Packet {
+        let packet = Packet {
             sent_at: self.now,
             src: HostId(u32::MAX),
             dst: HostId(u32::MAX),
@@ -51,9 +52,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             class: 0,
             ecn: Ecn::NotCapable,
             repr: Repr::Pause(pause),
-        });
-        let size = self.transmit(at, slot);
-        self.return_when_free(at, size);
+        };
+        let slot = self.pool.put(packet);
+        self.transmit(at, &Descriptor::of(&packet, slot, Attachment::NONE));
+        self.return_when_free(at);
     }
 
     /// How long a pause of this many quanta lasts at port `at`.
@@ -69,8 +71,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// The peer of port `at` asks it to pause or to resume.
     #[cold]
-    pub(crate) fn take_pause(&mut self, at: u32, slot: Slot, pause: Pause) {
-        self.pool.take(slot);
+    pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
+        let Repr::Pause(pause) = self.pool.take(slot).repr else { return };
         self.tally.delivered[2] += 1;
         let expires = self.now + self.pause_time(at, pause.quanta);
         let port = &mut self.egress[at];
@@ -114,11 +116,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let due = refresh.min(expiry).max(self.now + Duration::from_ps(1));
         if due < extra.timer_at {
             extra.timer_at = due;
-            self.schedule(due, kind::PAUSE_TIMER, at, 0);
+            if port.is_host {
+                self.hosts[port.owner].timer_at = due.as_ps();
+            } else {
+                self.switches[port.owner].arm(at, due.as_ps());
+            }
         }
     }
 
     pub(crate) fn on_pause_timer(&mut self, at: u32) {
+        self.events += 1;
         let port = &mut self.egress[at];
         let extra = &mut self.extras[at];
         if extra.timer_at != self.now {

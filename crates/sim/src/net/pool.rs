@@ -1,7 +1,8 @@
 //! Where packets live while they are in the fabric.
 //!
-//! A packet is written once when its host sends it and read at each hop; queues and events hold
-//! handles. Freed places are reused last in, first out, so that a busy fabric stays in the cache.
+//! A packet is written once when its host sends it and read when it arrives; on the way, switches look
+//! at its [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so
+//! that a busy fabric stays in the cache.
 
 use selvedge_wire::Packet;
 
@@ -16,13 +17,10 @@ pub(crate) const NONE: Slot = u32::MAX;
 /// A packet in the fabric, one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Held {
-    pub(crate) packet: Packet,
-    /// The packet behind it in its queue; the next free place; or, on the way to a switch, the port
-    /// through which it will leave that (`NONE`: not known yet).
-    pub(crate) next: Slot,
-    /// The port through which it entered the switch that holds it.
-    pub(crate) ingress: u32,
+struct Held {
+    packet: Packet,
+    /// The next free place, if this one is.
+    next: Slot,
 }
 
 const _: () = assert!(size_of::<Held>() == 64);
@@ -41,43 +39,48 @@ impl Pool {
     /// Puts a packet in.
     #[inline]
     pub(crate) fn put(&mut self, packet: Packet) -> Slot {
-        let held = Held { packet, next: NONE, ingress: NONE };
         if self.free == NONE {
-            self.places.push(held);
+            self.places.push(Held { packet, next: NONE });
             return (self.places.len() - 1) as Slot;
         }
         let slot = self.free;
         let place = &mut self.places[slot];
         self.free = place.next;
-        *place = held;
+        place.packet = packet;
         slot
     }
 
     /// Takes a packet out.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> Packet {
-        let place = &mut self.places[slot];
-        place.next = self.free;
-        self.free = slot;
-        let packet = place.packet;
-        place.packet.frame = 0; // no packet is that short: the place is free
+        let packet = self.places[slot].packet;
+        self.release(slot);
         packet
     }
 
+    /// Forgets a packet.
     #[inline]
-    pub(crate) fn get(&self, slot: Slot) -> &Held {
-        &self.places[slot]
+    pub(crate) fn release(&mut self, slot: Slot) {
+        let place = &mut self.places[slot];
+        place.next = self.free;
+        place.packet.frame = 0; // no packet is that short: the place is free
+        self.free = slot;
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Held {
-        &mut self.places[slot]
+    pub(crate) fn get(&self, slot: Slot) -> &Packet {
+        &self.places[slot].packet
     }
 
-    /// All places, for prefetching.
     #[inline]
-    pub(crate) fn places(&self) -> &[Held] {
-        &self.places
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Packet {
+        &mut self.places[slot].packet
+    }
+
+    /// Fetches a packet that will be needed soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        crate::kernel::prefetch(&self.places, slot);
     }
 
     /// The packets that are in the fabric now, in no particular order.

@@ -3,7 +3,6 @@
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
 
 use crate::fault::LaneLoss;
-use crate::kernel::schedule::Line;
 
 /// What leaves through a port: one cache line.
 #[repr(align(64))]
@@ -20,24 +19,24 @@ pub(crate) struct Egress {
     ps_per_byte: u32,
     /// The port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
-    /// The host or switch it belongs to, in its partition's numbering.
-    pub(crate) owner: u32,
-    /// The partition of the port at the other end.
+    /// The node that it belongs to, in its partition's numbering.
+    pub(crate) peer_node: u32,
+    /// Its number within that node.
+    pub(crate) peer_port: u16,
+    /// The partition of the other end.
     pub(crate) peer_partition: u16,
+    /// The host or switch that this port belongs to, in its partition's numbering.
+    pub(crate) owner: u32,
     /// Bit per class: packets of it wait to leave.
     pub(crate) waiting: u8,
     /// Bit per class: the peer has paused it. [`Egress::DOWN`] while the link is down.
     pub(crate) paused: u8,
-    /// Whether a `PORT_FREE` event is pending.
+    /// Whether its node will come back when it is free.
     pub(crate) free_pending: bool,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
     /// Whether the peer has to be told of a pause or its end.
     pub(crate) pause_due: bool,
-    /// Delay lines for frames of the usual sizes, by [`Size`]: until the port is free, and until the
-    /// frame arrives.
-    pub(crate) free_lines: [Line; 3],
-    pub(crate) arrival_lines: [Line; 3],
 }
 
 /// What has entered through a port: one cache line.
@@ -56,10 +55,6 @@ pub(crate) struct Ingress {
     pub(crate) peak: u64,
     /// Rolling hash of everything that arrived.
     pub(crate) digest: u64,
-    /// The host or switch it belongs to, in its partition's numbering.
-    pub(crate) owner: u32,
-    /// Whether the port belongs to a host.
-    pub(crate) is_host: bool,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused.
@@ -69,17 +64,6 @@ pub(crate) struct Ingress {
 }
 
 const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 64);
-
-/// Sizes of frames that have delay lines of their own.
-#[derive(Clone, Copy)]
-pub(crate) enum Size {
-    /// A full data frame.
-    Full,
-    /// An acknowledgement.
-    Ack,
-    /// Any other.
-    Odd,
-}
 
 /// What few events need.
 pub(crate) struct PortExtra {
@@ -96,7 +80,7 @@ pub(crate) struct PortExtra {
     pub(crate) paused_since: Instant,
     /// Paused time of pauses that have ended.
     pub(crate) paused_total: Duration,
-    /// When the `PAUSE_TIMER` event that counts will come; earlier ones are stale.
+    /// When the pause timer that counts will fire; earlier ones are stale.
     pub(crate) timer_at: Instant,
     /// When the peer has to be reminded of its pause.
     pub(crate) refresh_at: Instant,
@@ -126,35 +110,31 @@ impl Egress {
             bytes: 0,
             ps_per_byte: rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
             peer: u32::MAX,
-            owner,
+            peer_node: u32::MAX,
+            peer_port: 0,
             peer_partition: 0,
+            owner,
             waiting: 0,
             paused: 0,
             free_pending: false,
             is_host,
             pause_due: false,
-            free_lines: [Line::WHEEL; 3],
-            arrival_lines: [Line::WHEEL; 3],
         }
     }
 }
 
 impl Ingress {
-    pub(crate) fn new(is_host: bool, owner: u32) -> Self {
-        Self {
-            buffered: 0,
-            in_headroom: 0,
-            xoff: u64::MAX,
-            limit: u64::MAX,
-            peak: 0,
-            digest: 0,
-            owner,
-            is_host,
-            rare_arrivals: false,
-            pausing: 0,
-            announced: 0,
-        }
-    }
+    pub(crate) const NEW: Self = Self {
+        buffered: 0,
+        in_headroom: 0,
+        xoff: u64::MAX,
+        limit: u64::MAX,
+        peak: 0,
+        digest: 0,
+        rare_arrivals: false,
+        pausing: 0,
+        announced: 0,
+    };
 }
 
 impl Egress {

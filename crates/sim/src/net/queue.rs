@@ -1,22 +1,58 @@
 //! Packets that wait for an output.
 //!
 //! Design notes.
-//! 1. *Queues* are linked through the packets themselves: a queue is a head and a tail. An
+//! 1. *Store.* What waits in a switch lies in the switch's own store, so that serving one switch touches
+//!    no other's memory.
+//! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An
 //!    input-queued switch has one per (output, class, input): virtual output queues. A shared-buffer
 //!    switch has one per (output, class).
-//! 2. *Lines*: the queues of one (output, class) that hold something stand in a ring. Serving takes
+//! 3. *Lines*: the queues of one (output, class) that hold something stand in a ring. Serving takes
 //!    one packet from the first queue and sends that queue to the back: round-robin over inputs (IRN
 //!    section 4.1) at constant cost, whatever the number of ports.
 
-use super::pool::{NONE, Pool, Slot};
+use super::descriptor::Descriptor;
 use crate::kernel::prefetch;
 use crate::kernel::table::Table;
+
+/// No place in a store; no queue.
+const NONE: u32 = u32::MAX;
+
+/// All that waits in one switch.
+pub(crate) struct Store {
+    places: Table<Descriptor>,
+    /// Places that are free. A list of its own, because the places themselves may be far from the cache.
+    free: Vec<u32>,
+}
+
+impl Store {
+    pub(crate) const fn new() -> Self {
+        Self { places: Table::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    fn put(&mut self, descriptor: Descriptor) -> u32 {
+        let last = Descriptor { at: NONE, ..descriptor };
+        if let Some(place) = self.free.pop() {
+            self.places[place] = last;
+            return place;
+        }
+        self.places.push(last);
+        self.places.len() as u32 - 1
+    }
+
+    /// Takes a descriptor out; its `at` says what came after it.
+    #[inline]
+    fn take(&mut self, place: u32) -> Descriptor {
+        self.free.push(place);
+        self.places[place]
+    }
+}
 
 /// Packets of one class from one input (or from all) to one output.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
-    head: Slot,
-    tail: Slot,
+    head: u32,
+    tail: u32,
     /// The queue behind it in its line's ring.
     next: u32,
 }
@@ -36,9 +72,9 @@ impl Queue {
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE };
 
     /// The packets in it, first to last.
-    pub(crate) fn packets<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = Slot> + use<'a> {
-        let some = |slot| (slot != NONE).then_some(slot);
-        std::iter::successors(some(self.head), move |&slot| some(pool.get(slot).next))
+    pub(crate) fn packets<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Descriptor> + use<'a> {
+        let some = |place: u32| (place != NONE).then(|| &store.places[place]);
+        std::iter::successors(some(self.head), move |descriptor| some(descriptor.at))
     }
 }
 
@@ -52,30 +88,29 @@ impl Line {
 
     /// Puts a packet at the end of `queue`.
     #[inline]
-    pub(crate) fn push(&mut self, queues: &mut Table<Queue>, queue: u32, pool: &mut Pool, slot: Slot, frame: u64) {
-        self.bytes += frame;
+    pub(crate) fn push(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, packet: Descriptor) {
+        self.bytes += u64::from(packet.frame);
         self.peak = self.peak.max(self.bytes);
-        pool.get_mut(slot).next = NONE;
+        let place = store.put(packet);
         let entry = &mut queues[queue];
         if entry.head == NONE {
-            *entry = Queue { head: slot, tail: slot, next: NONE };
+            *entry = Queue { head: place, tail: place, next: NONE };
             self.append(queues, queue);
         } else {
-            pool.get_mut(entry.tail).next = slot;
-            entry.tail = slot;
+            store.places[entry.tail].at = place;
+            entry.tail = place;
         }
     }
 
     /// Takes the next packet in round-robin order. The line must not be empty.
     #[inline]
-    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, pool: &Pool) -> Slot {
+    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         let queue = self.first;
         let entry = &mut queues[queue];
-        let slot = entry.head;
-        let held = pool.get(slot);
-        self.bytes -= u64::from(held.packet.frame);
-        entry.head = held.next;
-        let emptied = held.next == NONE;
+        let packet = store.take(entry.head);
+        self.bytes -= u64::from(packet.frame);
+        entry.head = packet.at;
+        let emptied = packet.at == NONE;
         if self.last != queue {
             self.first = core::mem::replace(&mut entry.next, NONE);
             if !emptied {
@@ -84,7 +119,7 @@ impl Line {
         } else if emptied {
             (self.first, self.last) = (NONE, NONE);
         }
-        slot
+        packet
     }
 
     /// Fetches the queue that is served next.
@@ -95,9 +130,9 @@ impl Line {
 
     /// Fetches the packet that is served next.
     #[inline]
-    pub(crate) fn prefetch_packet(&self, queues: &Table<Queue>, pool: &Pool) {
+    pub(crate) fn prefetch_packet(&self, queues: &Table<Queue>, store: &Store) {
         if self.first != NONE {
-            prefetch(pool.places(), queues[self.first].head);
+            prefetch(&store.places, queues[self.first].head);
         }
     }
 

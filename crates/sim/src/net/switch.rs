@@ -1,14 +1,19 @@
 //! Switches: where to, and in which queue to wait.
 
-use selvedge_telemetry::DropReason;
-use selvedge_units::{HostId, SwitchId};
-use selvedge_wire::{Ecn, Repr};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
 
+use selvedge_telemetry::DropReason;
+use selvedge_units::{Instant, SwitchId};
+use selvedge_wire::Ecn;
+
+use super::descriptor::Descriptor;
 use super::marking::marks;
-use super::pool::{NONE, Slot};
 use super::port::Egress;
+use super::queue::Store;
+use crate::kernel::earliest::{Earliest, NEVER};
 use crate::kernel::partition::Partition;
-use crate::kernel::prefetch;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -28,6 +33,25 @@ pub(crate) struct Switch {
     pub(crate) shared_used: u64,
     /// Bytes that all ports may share.
     pub(crate) shared_total: u64,
+    /// What waits in its queues.
+    pub(crate) store: Store,
+    /// When its ports are free, where something waits for that; behind the last port, when the first
+    /// pause timer fires.
+    pub(crate) agenda: Earliest,
+    /// Pause timers: when, and of which port.
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+/// What a switch is built from; see [`Switch`].
+pub(crate) struct SwitchPlan {
+    pub(crate) id: SwitchId,
+    pub(crate) leaf: u32,
+    pub(crate) first_port: u32,
+    pub(crate) ports: u32,
+    pub(crate) first_queue: u32,
+    pub(crate) inputs: u32,
+    pub(crate) salt: u64,
+    pub(crate) shared_total: u64,
 }
 
 /// No leaf number.
@@ -40,88 +64,154 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
     (u64::from(entropy).wrapping_mul(salt) >> 32) as u32
 }
 
+impl Switch {
+    /// A switch that has seen nothing yet.
+    pub(crate) fn new(plan: SwitchPlan) -> Self {
+        Self {
+            id: plan.id,
+            leaf: plan.leaf,
+            first_port: plan.first_port,
+            ports: plan.ports,
+            first_queue: plan.first_queue,
+            inputs: plan.inputs,
+            salt: plan.salt,
+            shared_used: 0,
+            shared_total: plan.shared_total,
+            store: Store::new(),
+            agenda: Earliest::new(plan.ports + 1),
+            timers: BinaryHeap::new(),
+        }
+    }
+
+    /// Its ports, in its partition's numbering.
+    #[inline]
+    pub(crate) fn port_range(&self) -> Range<u32> {
+        self.first_port..self.first_port + self.ports
+    }
+
+    /// When it has something to do beside its mail.
+    #[inline]
+    pub(crate) fn due(&self) -> u64 {
+        self.agenda.first().0
+    }
+
+    /// Sets a pause timer of port `at`.
+    pub(crate) fn arm(&mut self, at: u32, time: u64) {
+        self.timers.push(Reverse((time, at)));
+        if time < self.agenda.get(self.ports) {
+            self.agenda.set(self.ports, time);
+        }
+    }
+
+    /// The port whose pause timer fires at `now`.
+    fn fired(&mut self) -> Option<u32> {
+        let Reverse((_, at)) = self.timers.pop()?;
+        self.agenda.set(self.ports, self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time));
+        Some(at)
+    }
+}
+
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// The local number of the port through which `switch` forwards; `None` without a path.
-    #[inline]
-    fn route(&self, switch: u32, dst: HostId, entropy: u32) -> Option<u32> {
-        let switch = &self.switches[switch];
-        let place = self.fabric.attachment[dst.index()];
-        let port = if place.leaf == switch.leaf {
-            u32::from(place.port)
-        } else {
-            self.forwarding.port(switch.id, place.leaf, || ecmp_hash(entropy, switch.salt))?
+    /// Handles the events of a switch that are earlier than `limit`.
+    pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
+        let node = self.hosts.len() as u32 + index;
+        let begin = self.calendar.begin();
+        let mail = self.calendar.take_mail(node);
+        let mut order = std::mem::take(&mut self.order);
+        Self::sort_mail(&mail, &mut order);
+        let (first_port, ports) = (self.switches[index].first_port, self.switches[index].ports);
+        let mut unread = order.iter();
+        let time_of = |key: Option<&u64>| key.map_or(NEVER, |key| begin + (key >> 32));
+        let mut arrival = time_of(unread.as_slice().first());
+        let next = loop {
+            let (due, port) = self.switches[index].agenda.first();
+            let next = arrival.min(due);
+            if next >= limit {
+                break next;
+            }
+            self.now = Instant::from_ps(next);
+            // What comes in goes before what goes out, and both before timers.
+            if arrival <= due {
+                let Some(packet) = unread.next().and_then(|key| mail.get(*key as u16 as usize)) else { break NEVER };
+                arrival = time_of(unread.as_slice().first());
+                let at = first_port + u32::from(packet.port);
+                if self.enter(at, packet) {
+                    self.arrive_at_switch(index, at, packet);
+                }
+            } else if port < ports {
+                self.on_port_free(index, port, first_port + port);
+            } else if let Some(at) = self.switches[index].fired() {
+                self.on_pause_timer(at);
+            }
         };
-        Some(switch.first_port + port)
+        if unread.as_slice().is_empty() {
+            self.calendar.return_mail(node, mail);
+        } else {
+            let rest = unread.map(|&key| mail[key as u16 as usize]).collect();
+            self.calendar.keep_mail(node, rest);
+        }
+        self.order = order;
+        self.leave(node, next, limit);
     }
 
-    /// Fetches what tells the way of a packet that will enter through port `at`, or the host there.
+    /// A port whose node wanted to come back is free.
     #[inline]
-    pub(crate) fn fetch_way(&self, at: u32, slot: Slot) {
-        let port = &self.ingress[at];
-        if port.is_host {
-            return prefetch(&self.hosts, port.owner);
-        }
-        let dst = self.pool.get(slot).packet.dst;
-        if let Some(place) = self.fabric.attachment.get(dst.index()) {
-            self.forwarding.prefetch(self.switches[port.owner].id, place.leaf);
-        }
+    fn on_port_free(&mut self, switch: u32, port: u32, at: u32) {
+        self.events += 1;
+        self.serve(at);
+        // The port counts as expected back until here, so that its time changes once.
+        let state = &mut self.egress[at];
+        let more = state.pause_due || state.waiting & !state.paused != 0;
+        state.free_pending = more && state.busy_until > self.now;
+        let next = if state.free_pending { state.busy_until.as_ps() } else { NEVER };
+        self.switches[switch].agenda.set(port, next);
     }
 
-    /// Finds the way of a packet that will soon enter through port `at`, notes it in the packet's place
-    /// (whose link is free while it is under way), and fetches what it leads to.
+    /// The port through which `switch` forwards a packet, numbered within the switch; `None` without a
+    /// path.
     #[inline]
-    pub(crate) fn find_way(&mut self, at: u32, slot: Slot) {
-        let port = &self.ingress[at];
-        let packet = &self.pool.get(slot).packet;
-        if port.is_host || matches!(packet.repr, Repr::Pause(_)) {
-            return;
+    fn route(&self, switch: u32, packet: &Descriptor) -> Option<u32> {
+        let switch = &self.switches[switch];
+        if packet.leaf == switch.leaf {
+            return Some(u32::from(packet.exit));
         }
-        let (switch, class) = (port.owner, packet.class);
-        if let Some(out) = self.route(switch, packet.dst, packet.entropy) {
-            self.pool.get_mut(slot).next = out;
-            prefetch(&self.egress, out);
-            prefetch(&self.lines, out * self.classes + u32::from(class));
-            prefetch(&self.queues, self.queue_of(switch, at, out, class));
-        }
+        self.forwarding.port(switch.id, packet.leaf, || ecmp_hash(packet.entropy, switch.salt))
     }
 
     /// A packet has entered `switch` through port `at`.
     #[inline]
-    pub(crate) fn arrive_at_switch(&mut self, switch: u32, at: u32, slot: Slot) {
-        let packet = &self.pool.get(slot).packet;
-        let (dst, entropy, frame, class) = (packet.dst, packet.entropy, u64::from(packet.frame), packet.class);
-        let capable = packet.ecn == Ecn::Capable;
-        let out = match self.pool.get(slot).next {
-            NONE => match self.route(switch, dst, entropy) {
-                Some(out) => out,
-                None => return self.drop_packet(at, slot, DropReason::NoRoute),
-            },
-            found => found,
+    fn arrive_at_switch(&mut self, switch: u32, at: u32, packet: &Descriptor) {
+        let Some(out) = self.route(switch, packet) else {
+            return self.drop_packet(at, packet.slot, DropReason::NoRoute);
         };
+        let out = self.switches[switch].first_port + out;
+        let class = packet.class;
         let port = &self.egress[out];
         // Nothing waits and nothing is in the way: straight through.
         if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
-            self.transmit(out, slot);
-            return;
+            return self.transmit(out, packet);
         }
         // A host that is cut off: to wait for it would stop the others.
         if port.paused == Egress::DOWN {
-            return self.drop_packet(at, slot, DropReason::LinkDown);
+            return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
-        if let Err(reason) = self.admit(switch, at, out, frame, class) {
-            return self.drop_packet(at, slot, reason);
+        if let Err(reason) = self.admit(switch, at, out, u64::from(packet.frame), class) {
+            return self.drop_packet(at, packet.slot, reason);
         }
         let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
-        if self.fabric.ecn.enabled && capable {
-            let waiting = line.bytes;
-            if marks(&self.fabric.ecn, waiting, &mut self.extras[out].marking) {
-                self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
-                self.tally.ecn_marks += 1;
-            }
+        let mut flags = packet.flags;
+        if self.fabric.ecn.enabled
+            && packet.is_markable()
+            && marks(&self.fabric.ecn, line.bytes, &mut self.extras[out].marking)
+        {
+            flags = packet.flags_when_marked();
+            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
+            self.tally.ecn_marks += 1;
         }
-        self.pool.get_mut(slot).ingress = at;
-        line.push(&mut self.queues, queue, &mut self.pool, slot, frame);
+        let packet = Descriptor { flags, ..*packet };
+        let slot = packet.slot;
+        line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet);
         self.egress[out].waiting |= 1 << class;
         if RECORDED {
             self.note_queued(at, out, slot);
@@ -148,19 +238,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return;
         }
         let class = ready.ilog2();
+        let switch = port.owner;
+        let state = &mut self.switches[switch];
         let line = &mut self.lines[at * self.classes + class];
-        let slot = line.pop(&mut self.queues, &self.pool);
+        let packet = line.pop(&mut self.queues, &mut state.store);
+        let ingress = state.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
         let more = port.waiting & !port.paused != 0;
-        let switch = port.owner;
-        let held = self.pool.get(slot);
-        let (ingress, frame) = (held.ingress, u64::from(held.packet.frame));
-        let size = self.transmit(at, slot);
-        self.release(switch, ingress, frame);
+        line.prefetch_packet(&self.queues, &state.store);
+        self.transmit(at, &packet);
         if more {
-            self.return_when_free(at, size);
+            self.return_when_free(at);
         }
+        self.release(switch, ingress, u64::from(packet.frame));
     }
 }

@@ -1,0 +1,100 @@
+//! Measured flows: counts and quantiles, in memory that does not depend on their number.
+
+use std::collections::BTreeMap;
+
+use selvedge_telemetry::FlowRow;
+
+use super::groups::Groups;
+use crate::Quantiles;
+use crate::point::{Distribution, FlowSummary, SizeClass, cdf_levels, tail_levels};
+
+/// Values that a size class keeps exactly: forty classes of them are small beside the totals.
+const EXACT_PER_CLASS: usize = 1 << 14;
+
+#[derive(Default)]
+pub(super) struct FlowAccumulator {
+    measured: u64,
+    unfinished: u64,
+    fct_us: Quantiles,
+    slowdown: Quantiles,
+    single_packet_fct_us: Quantiles,
+    /// By the power of two that the size does not exceed.
+    by_size: BTreeMap<u32, ClassAccumulator>,
+    /// Incasts and collectives.
+    groups: Groups,
+}
+
+struct ClassAccumulator {
+    slowdown: Quantiles,
+    fct_sum_us: f64,
+}
+
+impl FlowAccumulator {
+    pub(super) fn add(&mut self, row: &FlowRow) {
+        if !row.measured {
+            return;
+        }
+        self.measured += 1;
+        self.groups.add(row);
+        let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else {
+            self.unfinished += 1;
+            return;
+        };
+        let fct_us = fct.as_us_f64();
+        self.fct_us.add(fct_us);
+        self.slowdown.add(slowdown);
+        if row.packets == 1 {
+            self.single_packet_fct_us.add(fct_us);
+        }
+        let class = self.by_size.entry(size_class(row.size.get())).or_insert_with(|| ClassAccumulator {
+            slowdown: Quantiles::with_exact_limit(EXACT_PER_CLASS),
+            fct_sum_us: 0.0,
+        });
+        class.slowdown.add(slowdown);
+        class.fct_sum_us += fct_us;
+    }
+
+    pub(super) fn finish(mut self) -> FlowSummary {
+        let enough = |level: f64, count: u64| (1.0 - level) * count as f64 >= 1.0 - 1e-9;
+        let single = &mut self.single_packet_fct_us;
+        let messages = single.count();
+        let known = tail_levels().into_iter().take_while(|&level| enough(level, messages));
+        let single_packet_tail_us = known.filter_map(|level| single.at(level)).collect();
+        FlowSummary {
+            measured: self.measured,
+            unfinished: self.unfinished,
+            fct_cdf_us: cdf_levels().into_iter().filter_map(|level| self.fct_us.at(level)).collect(),
+            fct_us: distribution(&mut self.fct_us),
+            slowdown: distribution(&mut self.slowdown),
+            single_packet_fct_us: distribution(&mut self.single_packet_fct_us),
+            single_packet_tail_us,
+            by_size: self
+                .by_size
+                .into_iter()
+                .map(|(power, mut class)| SizeClass {
+                    above: if power == 0 { 0 } else { 1 << (power - 1) },
+                    up_to: 1_u64.checked_shl(power).unwrap_or(u64::MAX),
+                    fct_mean_us: class.fct_sum_us / class.slowdown.count() as f64,
+                    slowdown: distribution(&mut class.slowdown),
+                })
+                .collect(),
+            group_completion_mean_us: self.groups.completion_mean_us(),
+        }
+    }
+}
+
+/// The smallest power of two that `bytes` does not exceed.
+fn size_class(bytes: u64) -> u32 {
+    bytes.max(1).checked_next_power_of_two().map_or(64, u64::trailing_zeros)
+}
+
+fn distribution(values: &mut Quantiles) -> Distribution {
+    Distribution {
+        count: values.count(),
+        mean: values.mean(),
+        p50: values.at(0.5),
+        p99: values.at(0.99),
+        p999: values.at(0.999),
+        max: values.max(),
+    }
+}

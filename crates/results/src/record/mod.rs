@@ -1,0 +1,162 @@
+//! The observer of one run: rows to disk, sums and quantiles in bounded memory.
+
+mod flows;
+mod groups;
+mod ports;
+mod tiers;
+
+use std::collections::BTreeMap;
+
+use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortRow, RunRecord};
+use selvedge_units::Instant;
+
+use crate::point::{PointFiles, PointSummary, RunTotals};
+use crate::tables::{FlowWriter, PortWriter};
+use crate::{ResultsError, Tier};
+use flows::FlowAccumulator;
+use ports::PortAccumulator;
+
+/// Records one point of a plan; hand it to the run as its observer, then call
+/// [`finish`](Self::finish).
+///
+/// An observer cannot fail, so the first error (a full disk) is kept: it stops the run at the next
+/// progress report, and `finish` returns it.
+pub struct PointRecorder {
+    files: PointFiles,
+    series: String,
+    seed: u64,
+    fabric: Fabric,
+    flow_rows: FlowWriter,
+    port_rows: PortWriter,
+    flows: FlowAccumulator,
+    ports: PortAccumulator,
+    last_sample: Instant,
+    failed: Option<ResultsError>,
+}
+
+impl PointRecorder {
+    /// Creates the point's files; a summary left by an earlier run is removed. `ports` describes
+    /// every port of the fabric, in any order.
+    ///
+    /// # Errors
+    /// When the folder is missing or cannot be written.
+    pub fn create(files: PointFiles, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+        if files.summary.exists() {
+            std::fs::remove_file(&files.summary)
+                .map_err(|error| ResultsError::io(&files.summary, "replace it", &error))?;
+        }
+        let fabric = Fabric::new(ports);
+        Ok(Self {
+            flow_rows: FlowWriter::create(&files.flows, series, seed)?,
+            port_rows: PortWriter::create(&files.ports, series, seed, ports)?,
+            flows: FlowAccumulator::default(),
+            ports: PortAccumulator::new(&fabric),
+            files,
+            series: series.into(),
+            seed,
+            fabric,
+            last_sample: Instant::ZERO,
+            failed: None,
+        })
+    }
+
+    /// Completes the files and summarises the point; the summary is written last.
+    ///
+    /// # Errors
+    /// The first thing that went wrong, now or during the run.
+    pub fn finish(self, record: &RunRecord) -> Result<PointSummary, ResultsError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.flow_rows.close()?;
+        self.port_rows.close()?;
+        let summary = PointSummary {
+            series: self.series,
+            seed: self.seed,
+            run: RunTotals::new(record, self.fabric.host_utilisation(record)),
+            flows: self.flows.finish(),
+            queues: self.ports.queues(),
+            utilisation: self.ports.utilisation(),
+            pauses: self.ports.pauses(&self.fabric, &record.ports),
+        };
+        summary.save(&self.files.summary)?;
+        Ok(summary)
+    }
+
+    fn keep_error(&mut self, result: Result<(), ResultsError>) {
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Observer for PointRecorder {
+    fn on_flows(&mut self, rows: &[FlowRow]) {
+        for row in rows {
+            if self.failed.is_some() {
+                return;
+            }
+            self.flows.add(row);
+            let pushed = self.flow_rows.push(row);
+            self.keep_error(pushed);
+        }
+    }
+
+    fn on_ports(&mut self, rows: &[PortRow]) {
+        for rows in rows.chunk_by(|a, b| a.time == b.time) {
+            let time = rows[0].time;
+            let interval = time.since(self.last_sample);
+            for row in rows {
+                if self.failed.is_some() {
+                    return;
+                }
+                let pushed = self.port_rows.push(row, interval);
+                self.keep_error(pushed);
+            }
+            if !interval.is_zero() {
+                self.ports.add(rows, time, interval, &self.fabric);
+            }
+            self.last_sample = time;
+        }
+    }
+
+    fn on_progress(&mut self, _now: Instant, _finished: u64) -> bool {
+        self.failed.is_none()
+    }
+}
+
+/// The ports by number.
+struct Fabric {
+    ports: Vec<Option<PortInfo>>,
+    /// Number of ports by tier.
+    tiers: BTreeMap<Tier, u64>,
+}
+
+impl Fabric {
+    fn new(infos: &[PortInfo]) -> Self {
+        let len = infos.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
+        let mut ports = vec![None; len];
+        let mut tiers = BTreeMap::new();
+        for info in infos {
+            *tiers.entry(info.kind.into()).or_default() += 1;
+            ports[info.id.index()] = Some(info.clone());
+        }
+        Self { ports, tiers }
+    }
+
+    fn port(&self, index: usize) -> Option<&PortInfo> {
+        self.ports.get(index)?.as_ref()
+    }
+
+    fn host_utilisation(&self, record: &RunRecord) -> Option<f64> {
+        // In bits times picoseconds per second.
+        let (mut sent, mut possible) = (0.0, 0.0);
+        for totals in &record.ports {
+            if let Some(info) = self.port(totals.id.index()).filter(|info| Tier::from(info.kind) == Tier::Host) {
+                sent += totals.bytes.get() as f64 * 8.0 * 1e12;
+                possible += info.rate.as_bps() as f64 * record.end.as_ps() as f64;
+            }
+        }
+        (possible > 0.0).then(|| sent / possible)
+    }
+}

@@ -1,0 +1,136 @@
+//! Samples of ports: queues and utilisation by tier, pauses by port.
+
+use std::collections::BTreeMap;
+
+use selvedge_telemetry::{PortInfo, PortRow, PortTotals};
+use selvedge_units::{Duration, Instant};
+
+use super::Fabric;
+use super::tiers::TierTimeline;
+use crate::Tier;
+use crate::point::{PausedPort, Pauses, PortTimes, TierPauses, WORST_PORTS};
+use crate::timeline::Timeline;
+
+/// Bins of the map of pauses.
+const PAUSE_BINS: usize = 128;
+
+pub(super) struct PortAccumulator {
+    tiers: Vec<(Tier, u64)>,
+    queues: TierTimeline,
+    utilisation: TierTimeline,
+    /// Paused picoseconds by port; only for ports that were ever paused.
+    paused: BTreeMap<usize, Timeline<u64>>,
+    first_interval: Duration,
+}
+
+impl PortAccumulator {
+    pub(super) fn new(fabric: &Fabric) -> Self {
+        let tiers: Vec<_> = fabric.tiers.iter().map(|(&tier, &ports)| (tier, ports)).collect();
+        let timeline = || TierTimeline::new(tiers.iter().map(|&(_, ports)| ports).collect());
+        let (queues, utilisation) = (timeline(), timeline());
+        Self { tiers, queues, utilisation, paused: BTreeMap::new(), first_interval: Duration::ZERO }
+    }
+
+    /// Takes in the samples of one time.
+    pub(super) fn add(&mut self, rows: &[PortRow], time: Instant, interval: Duration, fabric: &Fabric) {
+        if self.first_interval.is_zero() {
+            self.first_interval = interval;
+        }
+        for row in rows {
+            let Some(info) = fabric.port(row.port.index()) else { continue };
+            let tier = Tier::from(info.kind);
+            if let Some(at) = self.tiers.iter().position(|&(known, _)| known == tier) {
+                self.queues.note(at, row.egress_queue.get() as f64);
+                self.utilisation.note(at, row.busy.as_ps() as f64 / interval.as_ps() as f64);
+            }
+            if !row.paused.is_zero() {
+                let line = self
+                    .paused
+                    .entry(row.port.index())
+                    .or_insert_with(|| Timeline::new(PAUSE_BINS, self.first_interval));
+                *line.at(time) += row.paused.as_ps();
+            }
+        }
+        self.queues.close(time, interval);
+        self.utilisation.close(time, interval);
+    }
+
+    /// Egress queues over time, in whole bytes.
+    pub(super) fn queues(&self) -> PortTimes {
+        self.queues.times(&self.tiers, 1.0)
+    }
+
+    /// The share of time that ports were transmitting, to a hundredth of a percent.
+    pub(super) fn utilisation(&self) -> PortTimes {
+        self.utilisation.times(&self.tiers, 1e4)
+    }
+
+    pub(super) fn pauses(&self, fabric: &Fabric, totals: &[PortTotals]) -> Pauses {
+        let mut by_tier = BTreeMap::<(Tier, Tier), TierPauses>::new();
+        let mut paused: Vec<(&PortTotals, &PortInfo)> = Vec::new();
+        for port in totals {
+            let Some(info) = fabric.port(port.id.index()) else { continue };
+            let (by, stopped) = (info.peer_kind.into(), info.kind.into());
+            let pair = by_tier.entry((by, stopped)).or_insert(TierPauses {
+                by,
+                paused: stopped,
+                paused_us: 0.0,
+                paused_ports: 0,
+                ports: 0,
+            });
+            pair.ports += 1;
+            if !port.paused.is_zero() {
+                pair.paused_us += port.paused.as_us_f64();
+                pair.paused_ports += 1;
+                paused.push((port, info));
+            }
+        }
+        let (width, bins) = self.pause_bins();
+        let paused_ports = paused.len() as u64;
+        paused.sort_by_key(|(port, _)| (std::cmp::Reverse(port.paused), port.id));
+        paused.truncate(WORST_PORTS);
+        let worst = paused.into_iter().map(|(port, info)| PausedPort {
+            port: port.id.0,
+            node: info.node.clone(),
+            peer: info.peer.clone(),
+            tier: info.kind.into(),
+            peer_tier: info.peer_kind.into(),
+            paused_us: port.paused.as_us_f64(),
+            pauses: totals.iter().find(|peer| peer.id == info.peer_id).map_or(0, |peer| peer.pauses_sent),
+            egress_peak: port.egress_peak.get(),
+            share: self.shares(port.id.index(), width, bins),
+        });
+        Pauses {
+            worst: worst.collect(),
+            by_tier: by_tier.into_values().filter(|pair| pair.paused_ports > 0).collect(),
+            paused_ports,
+            ports: totals.len() as u64,
+            bin_us: width.as_us_f64(),
+        }
+    }
+
+    /// The narrowest width at which [`PAUSE_BINS`] bins cover all samples, and how many it takes.
+    fn pause_bins(&self) -> (Duration, usize) {
+        let Some(line) = self.queues.line() else { return (Duration::ZERO, 0) };
+        let covered = line.width().as_ps() * line.bins().len() as u64;
+        let mut width = line.width().as_ps();
+        while covered.div_ceil(width) > PAUSE_BINS as u64 {
+            width *= 2;
+        }
+        (Duration::from_ps(width), covered.div_ceil(width) as usize)
+    }
+
+    /// The share of each bin that a port was paused, to a thousandth.
+    fn shares(&self, port: usize, width: Duration, bins: usize) -> Vec<f32> {
+        let mut shares = vec![0.0; bins];
+        if let Some(line) = self.paused.get(&port) {
+            let mut line = line.clone();
+            line.widen_to(width);
+            for (share, &ps) in shares.iter_mut().zip(line.bins()) {
+                let exact = ps as f64 / width.as_ps() as f64;
+                *share = ((exact * 1000.0).round() / 1000.0).min(1.0) as f32;
+            }
+        }
+        shares
+    }
+}

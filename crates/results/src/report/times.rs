@@ -1,0 +1,122 @@
+//! Queues and utilisation over time: grids of small charts, tiers across, statistics down.
+
+use super::Study;
+use super::axis::{Axis, Quantity};
+use super::chart::{Chart, decimate};
+use super::html::{escape, figure, legend, section};
+use crate::{PointSummary, PortTimes, Tier, TierTimes};
+
+/// Points per curve.
+const POINTS: usize = 256;
+
+/// What is drawn, and where it is found.
+type Statistic = (&'static str, fn(&TierTimes) -> &Vec<f64>);
+
+/// What a section shows.
+struct Subject {
+    id: &'static str,
+    title: &'static str,
+    /// Goes on after "... in the run with seed N".
+    lead: (&'static str, &'static str),
+    quantity: Quantity,
+    of: fn(&PointSummary) -> &PortTimes,
+    rows: &'static [Statistic],
+    /// The end of all scales; `None`: each row's largest value.
+    most: Option<f64>,
+}
+
+/// The egress queues of each tier in one run of each series.
+pub(super) fn queues(study: &Study<'_>) -> String {
+    over_time(
+        study,
+        &Subject {
+            id: "queues",
+            title: "Queue depth over time",
+            lead: (
+                "Bytes waiting at egress ports",
+                "by tier of their switch; hosts are attached to tier 0. A row shares its scale.",
+            ),
+            quantity: Quantity::Size,
+            of: |point| &point.queues,
+            rows: &[
+                ("deepest port", |tier| &tier.max),
+                ("99th percentile of ports", |tier| &tier.p99),
+                ("mean of ports", |tier| &tier.mean),
+            ],
+            most: None,
+        },
+    )
+}
+
+/// How much of their time the ports of each tier transmit.
+pub(super) fn utilisation(study: &Study<'_>) -> String {
+    over_time(
+        study,
+        &Subject {
+            id: "utilisation",
+            title: "Utilisation over time",
+            lead: (
+                "The share of each sampling interval that ports were transmitting, headers and retransmissions included,",
+                "by tier of their node.",
+            ),
+            quantity: Quantity::Share,
+            of: |point| &point.utilisation,
+            rows: &[("mean of ports", |tier| &tier.mean), ("99th percentile of ports", |tier| &tier.p99)],
+            most: Some(1.0),
+        },
+    )
+}
+
+fn over_time(study: &Study<'_>, subject: &Subject) -> String {
+    let runs: Vec<_> = study.first_points().collect();
+    let mut tiers: Vec<Tier> = runs
+        .iter()
+        .flat_map(|(_, point)| &(subject.of)(point).tiers)
+        .filter(|times| times.max.iter().any(|&value| value > 0.0))
+        .map(|times| times.tier)
+        .collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    let Some((_, first)) = runs.first().filter(|_| !tiers.is_empty()) else { return String::new() };
+    let rows: String = (0..subject.rows.len()).map(|row| one_row(study, &runs, subject, row, &tiers)).collect();
+    let (what, how) = subject.lead;
+    let lead = format!("{what} in the run with seed {}, {how}", first.seed);
+    section(subject.id, subject.title, &escape(&lead), &format!("{}{rows}", legend(study)))
+}
+
+/// The charts of one statistic: one per tier.
+fn one_row(
+    study: &Study<'_>,
+    runs: &[(usize, &PointSummary)],
+    subject: &Subject,
+    row: usize,
+    tiers: &[Tier],
+) -> String {
+    let (title, of) = subject.rows[row];
+    let time_title = if row + 1 == subject.rows.len() { "simulated time" } else { "" };
+    let end_us = runs.iter().map(|(_, point)| point.run.end_us).fold(0.0, f64::max);
+    let values = runs.iter().flat_map(|(_, point)| &(subject.of)(point).tiers).flat_map(of);
+    let most = subject.most.unwrap_or_else(|| values.copied().fold(0.0, f64::max));
+    let width = match tiers.len() {
+        1 => 1040.0,
+        2 => 510.0,
+        3 => 340.0,
+        _ => 250.0,
+    };
+    let mut charts = String::new();
+    for &tier in tiers {
+        let x = Axis::linear(time_title, Quantity::Time, 0.0, end_us).exact(0.0, end_us);
+        let y = Axis::linear("", subject.quantity, 0.0, most);
+        let mut chart = Chart::new(width, 190.0, x, y);
+        for (at, point) in runs {
+            let times = (subject.of)(point);
+            let Some(found) = times.tiers.iter().find(|times| times.tier == tier) else { continue };
+            let time = |bin: usize| (bin as f64 + 0.5) * times.bin_us;
+            let points: Vec<_> = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value)).collect();
+            chart.line(*at, &point.series, study.is_pfc(*at), &decimate(&points, POINTS));
+        }
+        let label = format!("{}: {tier}, {title}", subject.title);
+        charts += &figure(&format!("{tier}, {title}"), &chart.finish(&label));
+    }
+    format!("<div class=\"row\" style=\"--columns:{}\">{charts}</div>", tiers.len().min(4))
+}

@@ -1,0 +1,87 @@
+//! What switches know of a packet.
+//!
+//! The packet itself stays in its partition's pool from its source to its destination; what travels from
+//! node to node, and waits in queues, is this: half a cache line with all that forwarding needs.
+
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::pool::Slot;
+use crate::kernel::partition::Attachment;
+
+/// A packet on its way, as switches see it.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+pub(crate) struct Descriptor {
+    /// Tells packets apart in the fingerprint: when it was sent, and by whom.
+    pub(crate) name: u64,
+    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. In a
+    /// queue: what comes after it.
+    pub(crate) at: u32,
+    /// Where the packet is kept.
+    pub(crate) slot: Slot,
+    /// The leaf switch of its destination.
+    pub(crate) leaf: u32,
+    /// What ECMP hashes.
+    pub(crate) entropy: u32,
+    /// Bytes of the frame.
+    pub(crate) frame: u16,
+    /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
+    /// which it has entered.
+    pub(crate) port: u16,
+    /// The leaf's port towards the destination.
+    pub(crate) exit: u16,
+    /// Traffic class.
+    pub(crate) class: u8,
+    /// See [`Descriptor::PAUSE`] and [`Descriptor::ECN_CAPABLE`].
+    pub(crate) flags: u8,
+}
+
+const _: () = assert!(size_of::<Descriptor>() == 32);
+
+impl Descriptor {
+    const PAUSE: u8 = 1;
+    const ECN_CAPABLE: u8 = 2;
+
+    /// For tests.
+    #[cfg(test)]
+    pub(crate) const EMPTY: Self =
+        Self { name: 0, at: 0, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0 };
+
+    /// Describes `packet`, which is kept at `slot` and goes to the host at `to`.
+    #[inline]
+    pub(crate) fn of(packet: &Packet, slot: Slot, to: Attachment) -> Self {
+        let pause = if let Repr::Pause(_) = packet.repr { Self::PAUSE } else { 0 };
+        let capable = if packet.ecn == Ecn::Capable { Self::ECN_CAPABLE } else { 0 };
+        Self {
+            // A host sends one packet at a time, so its number and the time of sending name a data packet,
+            // and with the receiver's number the acknowledgement that returns that time.
+            name: packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40,
+            at: 0,
+            slot,
+            leaf: to.leaf,
+            entropy: packet.entropy,
+            frame: packet.frame,
+            port: 0,
+            exit: to.port,
+            class: packet.class,
+            flags: pause | capable,
+        }
+    }
+
+    /// Whether it is a pause frame.
+    #[inline]
+    pub(crate) fn is_pause(&self) -> bool {
+        self.flags & Self::PAUSE != 0
+    }
+
+    /// Whether it may be marked, and has not been.
+    #[inline]
+    pub(crate) fn is_markable(&self) -> bool {
+        self.flags & Self::ECN_CAPABLE != 0
+    }
+
+    /// Its flags once it is marked.
+    pub(crate) fn flags_when_marked(&self) -> u8 {
+        self.flags & !Self::ECN_CAPABLE
+    }
+}
