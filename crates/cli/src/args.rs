@@ -132,8 +132,17 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) smoke: bool,
     /// Keep the results of each figure, in this folder
+    ///
+    /// Figures run one after the other then; otherwise what several of them need is run once.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the table of claims, as a page for a browser [default, for several figures:
+    /// results/claims.html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the table of claims, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -218,6 +227,7 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   selvedge check figures/irn/fig1
   selvedge check figures --smoke                  all figures, in minutes: do they run?
+  selvedge check figures/irn --html claims.html   the whole evaluation of a paper, claim by claim
 
 Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails, 2 wrong input.";
 

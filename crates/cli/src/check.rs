@@ -2,23 +2,20 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use selvedge_results::{ClaimVerdict, Expectations, check as hold, check_smoke, render_claims};
+use selvedge_results::{
+    CheckedFigure, ClaimsInput, Expectations, Summary, check as hold, check_smoke, measure, render_claims,
+    render_claims_html, render_claims_markdown, render_measured,
+};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, ResultsFolder};
-use serde::Serialize;
+use selvedge_study::{Batch, Completed, Marker, ResultsFolder};
 
 use crate::args::CheckArgs;
+use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
-use crate::run::{VERSION, command_line, conduct};
-
-/// One figure and what came of its claims.
-#[derive(Serialize)]
-struct Checked {
-    figure: String,
-    smoke: bool,
-    claims: Vec<ClaimVerdict>,
-}
+use crate::progress::Progress;
+use crate::run::{VERSION, command_line, conduct, threads};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let mut figures = Vec::new();
@@ -34,17 +31,22 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     }
     // All of them are read before the first runs: a typing error in the last costs no time.
     let prepared: Vec<Prepared> = figures.iter().map(|figure| prepare(figure, args)).collect::<Result<_, _>>()?;
-    let mut checked = Vec::new();
-    for prepared in prepared {
-        let claims = run(&prepared, args)?;
-        if !args.manner.json {
-            print(&format!("{}\n{}\n", prepared.figure.display(), render_claims(&claims)))?;
-        }
-        checked.push(Checked { figure: prepared.figure.display().to_string(), smoke: args.smoke, claims });
-    }
+    let began = Stopwatch::start();
+    let checked = match &args.out {
+        Some(place) => keep(&prepared, place, args)?,
+        None => judge(&prepared, began, args)?,
+    };
     if args.manner.json {
         print(&(json(&checked) + "\n"))?;
     }
+    let input = ClaimsInput {
+        figures: &checked,
+        wall_s: began.seconds(),
+        threads: threads(&args.manner),
+        version: VERSION,
+        command: &command_line(),
+    };
+    write_tables(&input, args)?;
     let failing = checked.iter().flat_map(|checked| &checked.claims).filter(|claim| claim.fails).count();
     match failing {
         0 => Ok(()),
@@ -56,8 +58,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
 /// A figure that can run.
 struct Prepared {
     figure: PathBuf,
-    plan: Plan,
     expectations: Expectations,
+    plan: Plan,
 }
 
 fn prepare(figure: &Path, args: &CheckArgs) -> Result<Prepared, Failure> {
@@ -67,26 +69,126 @@ fn prepare(figure: &Path, args: &CheckArgs) -> Result<Prepared, Failure> {
         Expectations::parse(&text, &path.display().to_string()).map_err(|error| Failure::input(error.to_string()))?;
     let changes = Changes { smoke: args.smoke, ..Changes::default() };
     let plan = Plan::from_file(&figure.join(SCENARIO), &changes)?;
-    Ok(Prepared { figure: figure.to_owned(), plan, expectations })
+    let series: Vec<_> = plan.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
+    expectations.check_names(&series).map_err(|error| Failure::input(error.to_string()))?;
+    Ok(Prepared { figure: figure.to_owned(), expectations, plan })
 }
 
-/// Runs a figure and holds its claims against the results.
-fn run(prepared: &Prepared, args: &CheckArgs) -> Result<Vec<ClaimVerdict>, Failure> {
-    let Prepared { figure, plan, expectations } = prepared;
-    let place =
-        args.out.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id())));
-    let target = place.join(name_of(figure));
-    let marker = Marker::new(plan, VERSION, &command_line());
-    let folder = ResultsFolder::create(&target, plan, &marker, true)?;
-    let summary = conduct(plan, &folder, &args.manner);
-    if args.out.is_none() {
-        // Nobody knows the folder; what cannot be removed is the system's to clear.
-        let _ = fs::remove_dir_all(&place);
-    } else if !args.manner.quiet {
-        say(&format!("report: {}", target.join("report.html").display()));
+/// Runs all figures together, and prints each as soon as it is complete.
+fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Vec<CheckedFigure>, Failure> {
+    let threads = threads(&args.manner);
+    let plans: Vec<Plan> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
+    if !args.manner.quiet {
+        let points: usize = plans.iter().map(|plan| plan.points().count()).sum();
+        say(&format!("{} figures, {points} runs on {threads} threads", plans.len()));
+        let warnings = prepared.iter().flat_map(|one| one.plan.warnings.iter().map(move |text| (one, text)));
+        warnings.for_each(|(one, text)| say(&format!("warning: {}: {text}", one.figure.display())));
     }
-    let hold = if args.smoke { check_smoke } else { hold };
-    Ok(hold(expectations, &summary?))
+    let scratch = std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id()));
+    fs::create_dir_all(&scratch)
+        .map_err(|error| Failure::outcome(format!("{}: cannot be made: {error}", scratch.display())))?;
+    let progress = Progress::new(args.manner.quiet);
+    let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; plans.len()]);
+    let complete = |Completed { plan, summary, shared }| {
+        let checked = checked(&prepared[plan], &summary, shared, args.smoke);
+        if !args.manner.json {
+            // Standard output that is gone is noticed at the end.
+            progress.suspend(|| drop(print(&text_of(&checked, began))));
+        }
+        done.lock().unwrap_or_else(PoisonError::into_inner)[plan] = Some(checked);
+    };
+    let batch = Batch {
+        plans: &plans,
+        scratch: &scratch,
+        threads,
+        simulate: &timed_run(threads),
+        watch: &progress,
+        elapsed: &move || began.seconds(),
+        version: VERSION,
+    };
+    let ended = batch.run(&complete);
+    progress.clear();
+    // Nobody knows the folder; what cannot be removed is the system's to clear.
+    let _ = fs::remove_dir_all(&scratch);
+    let ended = ended?;
+    if ended.done < ended.runs {
+        return Err(Failure::interrupted(format!("interrupted: {} of {} runs were complete", ended.done, ended.runs)));
+    }
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+}
+
+/// Runs one figure after the other, each into a results folder in `place`.
+fn keep(prepared: &[Prepared], place: &Path, args: &CheckArgs) -> Result<Vec<CheckedFigure>, Failure> {
+    let mut all = Vec::new();
+    for prepared in prepared {
+        let began = Stopwatch::start();
+        let plan = &prepared.plan;
+        let target = place.join(name_of(&prepared.figure));
+        let marker = Marker::new(plan, VERSION, &command_line());
+        let folder = ResultsFolder::create(&target, plan, &marker, true)?;
+        let summary = conduct(plan, &folder, &args.manner)?;
+        if !args.manner.quiet {
+            say(&format!("report: {}", target.join("report.html").display()));
+        }
+        let checked = checked(prepared, &summary, 0, args.smoke);
+        if !args.manner.json {
+            print(&text_of(&checked, began))?;
+        }
+        all.push(checked);
+    }
+    Ok(all)
+}
+
+/// Holds a figure's claims against its results.
+fn checked(prepared: &Prepared, summary: &Summary, shared: usize, smoke: bool) -> CheckedFigure {
+    let Prepared { figure, expectations, plan } = prepared;
+    let hold = if smoke { check_smoke } else { hold };
+    CheckedFigure {
+        figure: figure.display().to_string(),
+        title: plan.title.clone(),
+        smoke,
+        seeds: plan.seeds.len(),
+        runs: plan.points().count(),
+        shared,
+        cpu_s: summary.run.cpu_s,
+        claims: hold(expectations, summary),
+        measured: measure(expectations, summary),
+    }
+}
+
+/// A figure for the terminal.
+fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
+    let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
+    let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
+    let at = began.seconds() / 60.0;
+    format!(
+        "{figure}: {runs} runs{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{}\n",
+        render_claims(&checked.claims),
+        render_measured(&checked.measured)
+    )
+}
+
+/// Writes the table of claims to where it was asked for.
+fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure> {
+    // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
+    let several = input.figures.len() > 1 && !args.smoke && !args.manner.json;
+    let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
+    let files =
+        [(&html, render_claims_html as fn(&ClaimsInput<'_>) -> String), (&args.markdown, render_claims_markdown)];
+    for (path, render) in files {
+        let Some(path) = path else { continue };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(path, render(input)))
+            .map_err(|error| Failure::outcome(format!("{}: cannot be written: {error}", path.display())))?;
+    }
+    if !args.manner.quiet {
+        let minutes = input.wall_s / 60.0;
+        say(&format!("{} figures in {minutes:.1} minutes on {} threads", input.figures.len(), input.threads));
+        html.iter().chain(&args.markdown).for_each(|path| say(&format!("claims: {}", path.display())));
+    }
+    Ok(())
 }
 
 /// The figures in `path`, at any depth, by name.
@@ -108,5 +210,7 @@ fn name_of(figure: &Path) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("-")
 }
 
+/// Where the table of claims goes.
+const HTML: &str = "results/claims.html";
 const EXPECT: &str = "expect.toml";
 const SCENARIO: &str = "scenario.toml";

@@ -31,6 +31,10 @@ impl Progress {
         bar.enable_steady_tick(Duration::from_millis(500));
         Self { bar, quiet, begun: Once::new() }
     }
+    /// Does something to the terminal while the bar is out of the way.
+    pub(crate) fn suspend(&self, what: impl FnOnce()) {
+        self.bar.suspend(what);
+    }
     /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

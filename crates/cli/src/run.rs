@@ -137,7 +137,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     Ok((plan, folder))
 }
 
-fn threads(manner: &Manner) -> usize {
+pub(crate) fn threads(manner: &Manner) -> usize {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     manner.threads.map_or(all, usize::from)
 }

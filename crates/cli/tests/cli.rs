@@ -274,6 +274,14 @@ fn figures_are_judged() {
     assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
     assert!(error.contains("error: 1 claim fails"), "{error}");
     assert!(scratch.join("kept/paper-good/report.html").exists());
+    // Together, what both need is run once, and the table of claims is written.
+    let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
+    assert!(out.contains("of them other figures' too"), "{out}");
+    let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");
+    assert!(table.contains("# Claims\n\n2 claims: 1 reproduced, 0 in direction only, 1 not."), "{table}");
+    assert!(table.contains("| it works |") && table.contains("**not reproduced**"), "{table}");
+    let page = fs::read_to_string(scratch.join("results/claims.html")).expect("the page is there");
+    assert!(page.contains("it works") && !page.contains("http"), "{page}");
     // Smoke runs only show that the figure runs.
     let (out, _) = scratch.expect(0, &["check", "figures", "--smoke", "-q"]);
     assert!(out.contains("runs  not judged") && !out.contains("FAIL"), "{out}");

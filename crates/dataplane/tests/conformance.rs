@@ -68,6 +68,7 @@ fn recoveries() -> Vec<RecoveryConfig> {
         acks: Acks::PerPacket,
         nack: Nacks::OncePerGap,
         bdp_cap: Setting::Value(64),
+        ..GoBackNConfig::default()
     };
     vec![irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into()]
 }

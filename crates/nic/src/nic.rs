@@ -2,8 +2,8 @@
 //!
 //! Design notes.
 //! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
-//!    its engine wants to send now. It is served one packet and goes to the back: round-robin, as
-//!    the IRN paper's simulator polls its queue pairs (section 4.1).
+//!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
+//!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
 //! 2. *Acknowledgements first.* They are made when data arrives and leave before the next data
 //!    packet; they are short and hold up the other side.
 //! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap, the earliest of which
@@ -33,6 +33,8 @@ pub struct NicParams {
     pub ack_frame: u16,
     /// Bytes that every frame takes on the wire beside itself.
     pub gap: u16,
+    /// Packets that a queue pair sends before the next one's turn.
+    pub qp_burst: u32,
     /// Traffic class of data.
     pub data_class: u8,
     /// Traffic class of acknowledgements.
@@ -69,6 +71,8 @@ pub struct Nic {
     pub(crate) by_peer: Table,
     next_qp: QpNumber,
     pub(crate) ready: VecDeque<u32>,
+    /// Packets that the first of them has sent in its turn.
+    turn: u32,
     pub(crate) acks: VecDeque<Packet>,
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
     pub(crate) stats: NicStats,
@@ -90,6 +94,7 @@ impl Nic {
             by_peer: Table::new(),
             next_qp: QpNumber(0),
             ready: VecDeque::new(),
+            turn: 0,
             acks: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
@@ -279,10 +284,12 @@ impl Nic {
         while let Some(slot) = self.ready.pop_front() {
             let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
                 if slot >= TCP {
-                    match self.serve_tcp(cx, slot) {
-                        Some(packet) => return Some(packet),
-                        None => continue,
+                    let packet = self.serve_tcp(cx, slot);
+                    if packet.is_some() {
+                        self.keep_turn(slot, params.qp_burst);
+                        return packet;
                     }
+                    continue;
                 }
                 self.free_senders.push(slot); // closed while it stood in the ring
                 continue;
@@ -315,6 +322,9 @@ impl Nic {
             }
             self.refresh(slot, cx.now);
             if packet.is_some() {
+                if params.qp_burst > 1 {
+                    self.keep_turn(slot, params.qp_burst);
+                }
                 return packet;
             }
         }
@@ -348,6 +358,17 @@ impl Nic {
             let timeouts = state.sender.stats().timeouts - before;
             self.stats.timeouts += u64::from(timeouts);
             self.refresh(slot, cx.now);
+        }
+    }
+
+    /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front
+    /// until it has sent `burst` in a row.
+    fn keep_turn(&mut self, slot: u32, burst: u32) {
+        self.turn += 1;
+        if self.turn < burst && self.ready.back() == Some(&slot) {
+            self.ready.rotate_right(1);
+        } else {
+            self.turn = 0;
         }
     }
 

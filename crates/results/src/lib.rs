@@ -20,7 +20,12 @@
 //! "#;
 //! let claims = Expectations::parse(claims, "expect.toml")?;
 //! // A study without points: nothing is shown, and the check says so.
-//! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo { name: name.into(), traits: Default::default() });
+//! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo {
+//!     name: name.into(),
+//!     series: name.into(),
+//!     case: None,
+//!     traits: Default::default(),
+//! });
 //! let summary = summarise(&StudyInfo::default(), &series, &[]);
 //! assert!(check(&claims, &summary)[0].fails);
 //! # Ok::<(), selvedge_results::ExpectError>(())
@@ -30,6 +35,7 @@
 //! flows: rows go to disk, sums and quantiles stay.
 #![forbid(unsafe_code)]
 
+mod claims;
 mod error;
 mod expect;
 mod interval;
@@ -46,8 +52,12 @@ mod tier;
 mod timeline;
 mod verdict;
 
+pub use claims::{CheckedFigure, ClaimsInput, render_claims_html, render_claims_markdown};
 pub use error::ResultsError;
-pub use expect::{Claim, ClaimVerdict, ExpectError, Expectations, Outcome, check, check_smoke, render_claims};
+pub use expect::{
+    Cases, Claim, ClaimVerdict, ExpectError, Expectations, Measured, Measurement, Outcome, Quantities, Quantity, Take,
+    check, check_smoke, measure, render_claims, render_measured,
+};
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use point::{

@@ -126,6 +126,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| point.flows.single_packet_fct_us.p50,
     },
     Metric {
+        name: "single_packet_fct_p90_us",
+        title: "single-packet 90th percentile FCT",
+        unit: Unit::Us,
+        meaning: "90th percentile completion time of messages of one packet",
+        of: |point| point.flows.single_packet_tail_us.first().copied(),
+    },
+    Metric {
         name: "single_packet_fct_p99_us",
         title: "single-packet 99th percentile FCT",
         unit: Unit::Us,
@@ -143,7 +150,8 @@ pub const METRICS: &[Metric] = &[
         name: "group_completion_mean_us",
         title: "incast or collective completion",
         unit: Unit::Us,
-        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions",
+        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions; \
+                  beside other traffic its flows count here alone",
         of: |point| point.flows.group_completion_mean_us,
     },
     Metric {

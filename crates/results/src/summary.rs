@@ -14,8 +14,12 @@ use crate::{Estimate, PointSummary};
 /// A series of the plan, as the caller declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeriesInfo {
-    /// Its name.
+    /// Its name; no other series of the study has it.
     pub name: String,
+    /// Its name among the series of its case; the same as `name` without cases.
+    pub series: String,
+    /// The case of the study in which it runs: a load among several, say.
+    pub case: Option<String>,
     /// What it is, for the verdict.
     pub traits: SeriesTraits,
 }
@@ -58,7 +62,7 @@ pub struct Summary {
     pub seeds: Vec<u64>,
     /// The series, in the plan's order.
     pub series: Vec<SeriesSummary>,
-    /// Series against series: every pair, the later over the earlier, for the three main metrics.
+    /// Series against series of the same case: every pair, the later over the earlier, for the three main metrics.
     pub ratios: Vec<Ratio>,
     /// How it was run.
     pub run: RunSummary,
@@ -73,6 +77,11 @@ pub struct Summary {
 pub struct SeriesSummary {
     /// Its name.
     pub name: String,
+    /// Its name among the series of its case.
+    pub series: String,
+    /// Its case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// What it is.
     pub traits: SeriesTraits,
     /// Every one of [`METRICS`], by name.
@@ -166,6 +175,23 @@ impl Summary {
         self.series.iter().find(|series| series.name == name)
     }
 
+    /// The series of this name in this case.
+    pub fn find_in(&self, case: Option<&str>, series: &str) -> Option<&SeriesSummary> {
+        self.series.iter().find(|one| one.case.as_deref() == case && one.series == series)
+    }
+
+    /// The cases, in the plan's order; one, `None`, for a study without.
+    pub fn cases(&self) -> Vec<Option<&str>> {
+        let mut cases = Vec::new();
+        for series in &self.series {
+            let case = series.case.as_deref();
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+        cases
+    }
+
     /// One series over another in any metric, paired by seed; `None` for unknown names.
     pub fn ratio(&self, of: &str, to: &str, metric: &str) -> Option<Estimate> {
         let of = self.find(of)?.metric(metric)?;
@@ -221,13 +247,21 @@ fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> Seri
         let seed = point.seed;
         deadlocks.extend(point.run.deadlock.clone().map(|deadlock| SeedDeadlock { seed, deadlock }));
     }
-    SeriesSummary { name: info.name.clone(), traits: info.traits.clone(), metrics: metrics.collect(), drops, deadlocks }
+    SeriesSummary {
+        name: info.name.clone(),
+        series: info.series.clone(),
+        case: info.case.clone(),
+        traits: info.traits.clone(),
+        metrics: metrics.collect(),
+        drops,
+        deadlocks,
+    }
 }
 
 fn all_ratios(series: &[SeriesSummary]) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (at, to) in series.iter().enumerate() {
-        for of in &series[at + 1..] {
+        for of in series[at + 1..].iter().filter(|of| of.case == to.case) {
             for metric in COMPARED {
                 let estimate = Estimate::of_ratio(&of.metrics[metric], &to.metrics[metric]);
                 ratios.push(Ratio { of: of.name.clone(), to: to.name.clone(), metric: metric.into(), estimate });

@@ -56,6 +56,10 @@ const SAME: f64 = 1.05;
 
 /// Answers from the numbers and the declared traits; never from names.
 pub fn verdict(summary: &Summary) -> Verdict {
+    let cases = summary.cases();
+    if cases.len() > 1 {
+        return by_case(summary, &cases);
+    }
     let (with, without): (Vec<_>, Vec<_>) = summary.series.iter().partition(|series| series.traits.pfc);
     let label = Labels::new(&summary.series);
     if with.is_empty() || without.is_empty() {
@@ -89,6 +93,25 @@ pub fn verdict(summary: &Summary) -> Verdict {
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
     Verdict { answer, sentence, best_without: name(best_without), best_with: name(best_with), with_over_without: ratio }
+}
+
+/// The answer in each case, one sentence after the other.
+fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
+    let in_case = |case: Option<&str>| {
+        let series = summary.series.iter().filter(|series| series.case.as_deref() == case);
+        verdict(&Summary { series: series.cloned().collect(), ..summary.clone() })
+    };
+    let verdicts: Vec<Verdict> = cases.iter().map(|&case| in_case(case)).collect();
+    let same = verdicts.iter().all(|verdict| verdict.answer == verdicts[0].answer);
+    let sentences = cases.iter().zip(&verdicts).map(|(case, verdict)| match case {
+        Some(case) => format!("{case}: {}", verdict.sentence),
+        None => verdict.sentence.clone(),
+    });
+    Verdict {
+        answer: if same { verdicts[0].answer } else { Answer::Depends },
+        sentence: sentences.collect::<Vec<_>>().join(" "),
+        ..Verdict::default()
+    }
 }
 
 /// The metric that decides.

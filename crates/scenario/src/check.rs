@@ -50,6 +50,9 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
             return Err(Finding::new(key, format!("{value} is out of range: at most {most}")));
         }
     }
+    if nic.qp_burst == 0 {
+        return Err(Finding::new("nic.qp-burst", "a queue pair's turn is at least one packet; give 1 or more"));
+    }
     if nic.ack_frame.is_zero() {
         return Err(Finding::new("nic.ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
     }

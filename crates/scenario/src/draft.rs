@@ -5,7 +5,7 @@ use selvedge_sim::config::TransportConfig;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::document::{Document, Mismatch};
+use crate::document::{Document, Mismatch, unknown_name};
 use crate::edit::{Applied, Edit};
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
@@ -26,10 +26,12 @@ pub(crate) struct Draft {
     sets: Vec<Edit>,
 }
 
-/// One series of a draft: the scenario with its values in place.
+/// One series of a draft in one case: the scenario with its values in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
+    /// The series' name.
     pub(crate) name: String,
+    pub(crate) case: Option<String>,
     pub(crate) scenario: Scenario,
     /// What was changed, in order: of two edits the later wins.
     edits: Vec<Edit>,
@@ -44,6 +46,7 @@ impl Draft {
         let mut base = document.table();
         base.remove("series");
         base.remove("smoke");
+        base.remove("case");
         // The default is a choice, too: an edit inside another kind must not replace it unawares.
         base.entry("transport").or_insert_with(default_transport);
         let schema = schema();
@@ -100,15 +103,14 @@ impl Draft {
             );
             return Err(ScenarioError::new(place, "series", "no series to run; give at least one"));
         }
-        let variants: Vec<Variant> =
-            wanted.into_iter().map(|(series, place)| self.variant(&series, place)).collect::<Result<_, _>>()?;
+        let variants = self.in_cases(&wanted)?;
         for (index, variant) in variants.iter().enumerate() {
-            if variants[..index].iter().any(|other| other.name == variant.name) {
+            if variants[..index].iter().any(|other| (&other.case, &other.name) == (&variant.case, &variant.name)) {
                 let message = format!("two series are called \"{}\"; give each a name of its own", variant.name);
                 return Err(ScenarioError::new(variant.place.clone(), "series", message));
             }
         }
-        self.refuse_idle_sets(&variants)?;
+        self.refuse_idle(&self.sets, &variants)?;
         Ok(variants)
     }
 
@@ -126,7 +128,63 @@ impl Draft {
         }
     }
 
-    fn variant(&self, series: &Series, place: Place) -> Result<Variant, ScenarioError> {
+    /// Each case with the series that run in it.
+    fn in_cases(&self, wanted: &[(Series, Place)]) -> Result<Vec<Variant>, ScenarioError> {
+        let cases = self.cases()?;
+        if cases.is_empty() {
+            return wanted.iter().map(|(series, place)| self.variant(series, place.clone(), None)).collect();
+        }
+        let is_case = |name: &String| cases.iter().any(|case| case.name == *name);
+        if let Some((series, place)) =
+            wanted.iter().find(|(series, _)| series.case.as_ref().is_some_and(|case| !is_case(case)))
+        {
+            let names: Vec<&str> = cases.iter().map(|case| &*case.name).collect();
+            let message = unknown_name("case", series.case.as_deref().unwrap_or_default(), &names);
+            return Err(ScenarioError::new(place.clone(), "series.case", message));
+        }
+        let mut variants = Vec::new();
+        for case in &cases {
+            let runs = |series: &Series| series.case.as_ref().is_none_or(|name| *name == case.name);
+            let first = variants.len();
+            for (series, place) in wanted.iter().filter(|(series, _)| runs(series)) {
+                variants.push(self.variant(series, place.clone(), Some(case))?);
+            }
+            self.refuse_idle(&case.edits, &variants[first..])?;
+        }
+        Ok(variants)
+    }
+
+    /// The text's cases, their keys known to the schema.
+    fn cases(&self) -> Result<Vec<Condition>, ScenarioError> {
+        let mut cases: Vec<Condition> = Vec::new();
+        for (index, case) in self.written.case.iter().enumerate() {
+            let here = path("case").join(index.to_string());
+            let wrong = |message: String| Err(ScenarioError::new(self.document.place(&here), "case.name", message));
+            if case.name.trim().is_empty() || case.name.contains(['/', '\\', '\n']) {
+                return wrong(format!("\"{}\" is not a name; give the case one, without slashes", case.name));
+            }
+            if cases.iter().any(|other| other.name == case.name) {
+                return wrong(format!("two cases are called \"{}\"; give each a name of its own", case.name));
+            }
+            let edits = case.set.iter().map(|(key, value)| {
+                let origin = self.document.place(&here.join("set").join(key));
+                self.edit_of_series(key, value, origin)
+            });
+            cases.push(Condition { name: case.name.clone(), edits: edits.collect::<Result<_, _>>()? });
+        }
+        Ok(cases)
+    }
+
+    /// An edit of one series or case, which must not touch the study as a whole.
+    fn edit_of_series(&self, key: &str, value: &Value, origin: Place) -> Result<Edit, ScenarioError> {
+        let edit = Edit::new(&self.schema, key, value.clone(), origin)?;
+        if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
+            return Err(edit.refused(format!("{key} belongs to the study as a whole, not to one series")));
+        }
+        Ok(edit)
+    }
+
+    fn variant(&self, series: &Series, place: Place, case: Option<&Condition>) -> Result<Variant, ScenarioError> {
         let name = series_name(series).to_owned();
         if name.trim().is_empty() || name.contains(['/', '\\', '\n']) {
             let message = format!("\"{name}\" is not a name; give the series one, without slashes");
@@ -140,12 +198,7 @@ impl Draft {
             }
         }
         for (key, value) in &series.set {
-            let origin = self.place_of_set(&place, key);
-            let edit = Edit::new(&self.schema, key, value.clone(), origin)?;
-            if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
-                return Err(edit.refused(format!("{key} belongs to the study as a whole, not to one series")));
-            }
-            edits.push(edit);
+            edits.push(self.edit_of_series(key, value, self.place_of_set(&place, key))?);
         }
         let mut table = self.base.clone();
         for edit in &edits {
@@ -153,15 +206,19 @@ impl Draft {
                 return Err(edit.other_kind(&at, &chosen));
             }
         }
-        for set in &self.sets {
+        let of_case = case.into_iter().flat_map(|case| &case.edits);
+        for set in of_case.chain(&self.sets) {
             if let Applied::Yes = set.apply(&mut table)? {
                 edits.push(set.clone());
             }
         }
         let mut scenario = self.typed(&table, &edits)?;
         scenario.series = None;
+        scenario.case = Vec::new();
         scenario.seeds = self.written.seeds.clone();
-        Ok(Variant { name, scenario, edits, place })
+        // Without cases of its own, a resolved scenario still says where its series come from.
+        let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
+        Ok(Variant { name, case, scenario, edits, place })
     }
 
     /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
@@ -205,21 +262,24 @@ impl Draft {
             .cloned()
             .collect();
         for set in &study {
-            if set.path.steps()[0] == "series" {
-                return Err(set.refused("series are chosen by --series, as in --series irn,roce+pfc"));
+            match &*set.path.steps()[0] {
+                "series" => return Err(set.refused("series are chosen by --series, as in --series irn,roce+pfc")),
+                "case" => return Err(set.refused("cases are written in the scenario")),
+                _ => {}
             }
             set.apply(&mut table)?;
         }
         if !study.is_empty() {
             let changed = self.typed(&table, &study)?;
-            self.written = Scenario { series: self.written.series.take(), ..changed };
+            let (series, case) = (self.written.series.take(), std::mem::take(&mut self.written.case));
+            self.written = Scenario { series, case, ..changed };
         }
         Ok(())
     }
 
     /// A set that changed nothing anywhere is a mistake.
-    fn refuse_idle_sets(&self, variants: &[Variant]) -> Result<(), ScenarioError> {
-        for set in &self.sets {
+    fn refuse_idle(&self, sets: &[Edit], variants: &[Variant]) -> Result<(), ScenarioError> {
+        for set in sets {
             if !variants.iter().any(|variant| variant.edits.contains(set)) {
                 let mut table = self.base.clone();
                 if let Some(first) = variants.first() {
@@ -248,7 +308,13 @@ fn default_transport() -> Value {
 }
 
 /// Keys that describe the study as a whole.
-const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "smoke"];
+const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
+
+/// A case, taken apart.
+struct Condition {
+    name: String,
+    edits: Vec<Edit>,
+}
 
 fn series_name(series: &Series) -> &str {
     series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()

@@ -37,5 +37,5 @@ pub use network::Network;
 pub use origin::BUILT_IN;
 pub use plan::{Changes, Plan, PlannedSeries, Point};
 pub use preset::preset_help;
-pub use scenario::{Scenario, Seeds, Series};
+pub use scenario::{Case, Scenario, Seeds, Series};
 pub use schema::schema;

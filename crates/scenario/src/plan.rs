@@ -17,7 +17,7 @@ use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::resolve::{resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
-use crate::written::written;
+use crate::written::{written, written_values};
 
 /// A study that can run: series and seeds, without an "auto".
 #[derive(Clone, Debug)]
@@ -38,8 +38,12 @@ pub struct Plan {
 /// One series of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedSeries {
-    /// Its name.
+    /// Its name, which includes its case if there are several: "30 % load: irn".
     pub name: String,
+    /// Its name among the series of its case.
+    pub series: String,
+    /// The condition under which it runs, if there are several.
+    pub case: Option<String>,
     /// The scenario with its values in place, and without "auto".
     pub scenario: Scenario,
     /// Its network.
@@ -183,6 +187,10 @@ impl Plan {
 }
 
 impl PlannedSeries {
+    /// A hash of everything that its runs depend on, beside the seed: equal ones have equal results.
+    pub fn digest(&self) -> u64 {
+        digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest()
+    }
     /// Where the files come from that it names.
     pub fn library(&self) -> &FileLibrary {
         &self.library
@@ -246,7 +254,12 @@ impl Builder<'_> {
         settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
         absolute_paths(&mut scenario, &library);
         Ok(PlannedSeries {
-            name: variant.name,
+            name: match &variant.case {
+                Some(case) => format!("{case}: {}", variant.name),
+                None => variant.name.clone(),
+            },
+            series: variant.name,
+            case: variant.case,
             scenario,
             workloads: workload.summaries,
             worst_link: workload.worst_link,

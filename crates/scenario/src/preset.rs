@@ -1,8 +1,9 @@
-//! Schemes by their short names: "irn", "irn+pfc", "roce+pfc", "tcp+cubic".
+//! Schemes by their short names: "irn", "irn+pfc", "irn+go-back-n", "roce+pfc", "tcp+cubic".
 //!
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
-//! recovery, add its line to [`RECOVERIES`]; every congestion control of the registry is a modifier
-//! already. TCP stands where a recovery does, and has a registry of its own.
+//! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
+//! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
+//! a registry of its own.
 
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
@@ -16,6 +17,60 @@ const RECOVERIES: &[(&str, &str, &str)] =
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
 
+/// A variant of a recovery that a paper compares with it.
+#[derive(PartialEq, Eq, Debug)]
+struct Variant {
+    /// The modifier.
+    name: &'static str,
+    /// Short name of the recovery.
+    of: &'static str,
+    about: &'static str,
+    /// Keys of `[transport.recovery]`, and values as TOML.
+    sets: &'static [(&'static str, &'static str)],
+}
+
+/// Variants of recoveries.
+const VARIANTS: &[Variant] = &[
+    Variant {
+        name: GO_BACK_N,
+        of: "irn",
+        about: "IRN with go-back-N recovery; BDP-FC and timeouts stay (IRN 4.3)",
+        sets: &[
+            ("transport.recovery.go-back-n.acks", "'per-packet'"),
+            ("transport.recovery.go-back-n.bdp-cap", "'auto'"),
+        ],
+    },
+    Variant {
+        name: "no-bdp-fc",
+        of: "irn",
+        about: "IRN without BDP-FC (IRN 4.3)",
+        sets: &[("transport.recovery.irn.bdp-cap", "'off'")],
+    },
+    Variant {
+        name: "no-sack",
+        of: "irn",
+        about: "selective retransmission without SACKs (IRN 4.3)",
+        sets: &[("transport.recovery.irn.sack", "false")],
+    },
+    Variant {
+        name: "dynamic-rto",
+        of: "irn",
+        about: "timeouts computed as TCP's (IRN 4.3)",
+        sets: &[("transport.recovery.irn.rto", "{ dynamic = {} }")],
+    },
+    Variant {
+        name: "overheads",
+        of: "irn",
+        about: "worst-case overheads: lost packets are fetched for 2 us, 16 B more header (IRN 6.3)",
+        sets: &[("transport.recovery.irn.retransmit-delay", "'2us'"), ("transport.recovery.irn.extra-header", "'16B'")],
+    },
+];
+
+/// The variant that changes the engine.
+const GO_BACK_N: &str = "go-back-n";
+/// RTO_low of "irn+go-back-n", where there are timeouts.
+const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'");
+
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
 
@@ -23,6 +78,7 @@ const PFC: &str = "pfc";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Preset {
     recovery: &'static str,
+    variants: Vec<&'static Variant>,
     congestion: Option<&'static str>,
     pfc: bool,
 }
@@ -31,22 +87,27 @@ impl Preset {
     /// Reads "irn+pfc".
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let mut words = name.split('+').map(str::trim);
-        let recovery = words.next().unwrap_or_default();
+        let short = words.next().unwrap_or_default();
         let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
-        let Some((_, recovery)) = schemes.clone().find(|(short, _)| *short == recovery) else {
+        let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
             let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
-            return Err(unknown_name("scheme", recovery, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
+            return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, congestion: None, pfc: false };
+        let mut preset = Self { recovery, variants: Vec::new(), congestion: None, pfc: false };
         let controls = preset.controls();
         for word in words {
+            if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
+                preset.vary(variant, short, name)?;
+                continue;
+            }
             match controls.iter().find(|control| **control == word) {
                 _ if word == PFC && !preset.pfc => preset.pfc = true,
                 Some(control) if preset.congestion.is_none() => preset.congestion = Some(control),
                 Some(_) => return Err(format!("\"{name}\" names two congestion controls; give one")),
                 None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
                 None => {
-                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).collect();
+                    let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
+                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).chain(variants).collect();
                     return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
                 }
             }
@@ -57,6 +118,23 @@ impl Preset {
     /// The congestion controls to choose from.
     fn controls(&self) -> &'static [&'static str] {
         if self.recovery == TCP { tcp::congestion::CongestionConfig::NAMES } else { CongestionConfig::NAMES }
+    }
+
+    fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
+        if variant.of != short {
+            return Err(format!("\"{name}\": {} is a variant of {}, not of {short}", variant.name, variant.of));
+        }
+        if self.variants.contains(&variant) {
+            return Err(format!("\"{name}\" says {} twice", variant.name));
+        }
+        self.variants.push(variant);
+        if self.variants.len() > 1 && self.variants.iter().any(|variant| variant.name == GO_BACK_N) {
+            return Err(format!("\"{name}\": with go-back-n there is nothing left of IRN that could vary"));
+        }
+        if variant.name == GO_BACK_N {
+            self.recovery = GO_BACK_N;
+        }
+        Ok(())
     }
 
     /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
@@ -89,6 +167,9 @@ impl Preset {
                 sets.push((path, of_kind(algorithm)));
             }
         }
+        let varied = self.variants.iter().flat_map(|variant| variant.sets);
+        let timeouts = (!self.pfc && self.variants.iter().any(|variant| variant.name == GO_BACK_N)).then_some(&RTO_LOW);
+        sets.extend(varied.chain(timeouts).map(|&(path, value)| (path, literal(value))));
         sets
     }
 }
@@ -98,13 +179,20 @@ fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
 }
 
+/// A value of the tables above.
+fn literal(text: &str) -> Value {
+    let mut table: Table = toml::from_str(&format!("value = {text}")).expect("a literal value");
+    table.remove("value").expect("it is there")
+}
+
 /// The grammar and all names, for help texts: one line per name.
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
-    lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:8} {about}")));
-    lines.push(format!("  {TCP:8} TCP, as in iWARP NICs"));
-    lines.push(format!("  +{PFC:7} priority flow control"));
-    lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:7} congestion control")));
+    lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
+    lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
+    lines.push(format!("  +{PFC:11} priority flow control"));
+    lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
+    lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
     lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
@@ -119,24 +207,26 @@ mod tests {
     #[test]
     fn the_four_schemes_of_the_question() {
         let preset = |name| Preset::parse(name).expect("a preset");
-        assert_eq!(preset("irn"), Preset { recovery: "irn", congestion: None, pfc: false });
-        assert_eq!(preset("irn+pfc"), Preset { recovery: "irn", congestion: None, pfc: true });
-        assert_eq!(preset("roce+pfc"), Preset { recovery: "go-back-n", congestion: None, pfc: true });
-        assert_eq!(preset("roce"), Preset { recovery: "go-back-n", congestion: None, pfc: false });
+        let plain = |recovery, pfc| Preset { recovery, variants: Vec::new(), congestion: None, pfc };
+        assert_eq!(preset("irn"), plain("irn", false));
+        assert_eq!(preset("irn+pfc"), plain("irn", true));
+        assert_eq!(preset("roce+pfc"), plain("go-back-n", true));
+        assert_eq!(preset("roce"), plain("go-back-n", false));
     }
 
     #[test]
     fn every_congestion_control_is_a_modifier() {
         for &name in CongestionConfig::NAMES {
             let preset = Preset::parse(&format!("roce+{name}+pfc")).expect("a preset");
-            assert_eq!(preset, Preset { recovery: "go-back-n", congestion: Some(name), pfc: true });
+            let expected = Preset { recovery: "go-back-n", variants: Vec::new(), congestion: Some(name), pfc: true };
+            assert_eq!(preset, expected);
         }
     }
 
     #[test]
     fn tcp_has_controls_of_its_own() {
         let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
-        assert_eq!(preset, Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true });
+        assert_eq!(preset, Preset { recovery: "tcp", variants: Vec::new(), congestion: Some("cubic"), pfc: true });
         let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
         assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
     }
@@ -154,6 +244,29 @@ mod tests {
         let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
         assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
         assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
+    }
+
+    #[test]
+    fn variants_of_irn_are_modifiers() {
+        let sets = |name: &str| -> Vec<String> {
+            let sets = Preset::parse(name).expect("a preset").sets(&Table::new());
+            sets.iter().map(|(path, value)| format!("{path} = {value}")).skip(1).collect()
+        };
+        assert_eq!(
+            sets("irn+no-sack+pfc"),
+            ["transport.recovery = { irn = {} }", "transport.recovery.irn.sack = false"]
+        );
+        let go_back_n = [
+            "transport.recovery = { go-back-n = {} }",
+            "transport.recovery.go-back-n.acks = \"per-packet\"",
+            "transport.recovery.go-back-n.bdp-cap = \"auto\"",
+        ];
+        assert_eq!(sets("irn+go-back-n+pfc"), go_back_n);
+        assert_eq!(sets("irn+go-back-n").last().expect("some"), "transport.recovery.go-back-n.rto-low = \"100us\"");
+        let wrong = |name| Preset::parse(name).expect_err("not a preset");
+        assert!(wrong("roce+no-sack").contains("a variant of irn"));
+        assert!(wrong("irn+no-sack+no-sack").contains("twice"));
+        assert!(wrong("irn+no-sack+go-back-n").contains("nothing left"));
     }
 
     #[test]

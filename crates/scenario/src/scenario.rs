@@ -60,6 +60,10 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub smoke: BTreeMap<String, toml::Value>,
+    /// Conditions under which all series are compared, one after the other: several loads, say. Each
+    /// case is this scenario with some values replaced. Without any, there is one condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub case: Vec<Case>,
     /// What is compared: each series is this scenario with some values replaced. Without any, the
     /// scenario itself is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +88,7 @@ impl Scenario {
             loss: Vec::new(),
             failures: Vec::new(),
             smoke: BTreeMap::new(),
+            case: Vec::new(),
             series: None,
         }
     }
@@ -99,7 +104,23 @@ pub struct Series {
     /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
+    /// The case in which it runs. Without: in each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// Values by their dotted keys. Each replaces what is there and never merges with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+/// A condition under which all series are compared.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Case {
+    /// Its name in tables and claims: "30 % load".
+    pub name: String,
+    /// Values by their dotted keys, put in place after those of the series. One that fits some series
+    /// only (a setting of one loss recovery) leaves the others as they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,

@@ -20,6 +20,10 @@ load = 0.7
 sizes = "cdf:irn-heavy-tailed"
 "#;
 
+fn extended(more: &str) -> String {
+    format!("stop = {{ flows = 1000 }}\n{BASE}{more}")
+}
+
 fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Variant>, String> {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let document = Document::parse("study.toml", text).map_err(|error| error.to_string())?;
@@ -268,6 +272,43 @@ fn series_replace_and_never_merge() {
     assert_eq!(rto_low(0), Duration::from_us(200), "a preset keeps the settings of its own algorithm");
     assert_eq!(rto_low(1), Duration::from_us(100), "a replaced table has its defaults");
     assert_eq!(rto_low(2), Duration::from_us(300));
+}
+
+#[test]
+fn every_series_runs_in_every_case() {
+    let text = extended(
+        "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn+pfc'\ncase = 'calm'\n\
+         [[case]]\nname = 'calm'\nset.'workload.poisson.load' = 0.3\n\
+         [[case]]\nname = 'patient'\nset.'transport.recovery.irn.rto-low' = '300us'\n",
+    );
+    let once = plan(&text, &Changes::default()).expect("a plan");
+    let names: Vec<&str> = once.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["calm: irn", "calm: roce+pfc", "calm: irn+pfc", "patient: irn", "patient: roce+pfc"]);
+    assert_eq!(once.series[0].workloads[0].load, Some(0.3));
+    let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("IRN") };
+    assert_eq!(irn.rto_low, Duration::from_us(300));
+    // Equal runs are known as such, whatever they are called; others are not.
+    let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();
+    let alone = plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("a plan");
+    assert_eq!(digests[4], alone.series[0].digest());
+    assert!(digests.iter().enumerate().all(|(n, digest)| !digests[..n].contains(digest)));
+
+    let twice = Plan::from_text("resolved.toml", &once.to_toml(), Path::new(""), &Changes::default()).expect("a plan");
+    assert_eq!(twice.to_toml(), once.to_toml());
+    assert!(twice.series.iter().zip(&once.series).all(|(a, b)| (&a.name, a.digest()) == (&b.name, b.digest())));
+}
+
+#[test]
+fn cases_that_mean_nothing_are_refused() {
+    let wrong = |text: &str| plan(&extended(text), &Changes::default()).expect_err("wrong");
+    let idle = wrong("[[series]]\npreset = 'roce'\n[[case]]\nname = 'a'\nset.'transport.recovery.irn.sack' = false\n");
+    assert!(idle.contains("transport.recovery is \"go-back-n\" here"), "{idle}");
+    let unknown = wrong("[[series]]\npreset = 'irn'\ncase = 'clam'\n[[case]]\nname = 'calm'\n");
+    assert!(unknown.contains("did you mean \"calm\"?"), "{unknown}");
+    let twice = wrong("[[series]]\npreset = 'irn'\n[[case]]\nname = 'a'\n[[case]]\nname = 'a'\n");
+    assert!(twice.contains("two cases are called \"a\""), "{twice}");
+    let study = wrong("[[series]]\npreset = 'irn'\n[[case]]\nname = 'a'\nset.'seeds' = 3\n");
+    assert!(study.contains("belongs to the study"), "{study}");
 }
 
 #[test]

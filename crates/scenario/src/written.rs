@@ -19,7 +19,7 @@ pub(crate) fn written(plan: &Plan) -> String {
         for key in base.keys().filter(|key| !table.contains_key(*key)) {
             set.insert(key.clone(), Value::Array(Vec::new()));
         }
-        Series { name: Some(series.name.clone()), preset: None, set }
+        Series { name: Some(series.series.clone()), preset: None, case: series.case.clone(), set }
     });
     let whole = Scenario {
         title: plan.title.clone(),
@@ -33,10 +33,15 @@ pub(crate) fn written(plan: &Plan) -> String {
     format!("# The resolved scenario: every \"auto\" has its value. Running it gives the same results.\n{text}")
 }
 
+/// The values of one series as TOML.
+pub(crate) fn written_values(scenario: &Scenario) -> String {
+    toml::to_string(&values(scenario)).expect("a scenario can be written")
+}
+
 /// The values of one series that may differ from those of another.
 fn values(scenario: &Scenario) -> Table {
     let mut table = Table::try_from(scenario).expect("a scenario can be written");
-    for key in ["title", "description", "seeds", "series", "smoke"] {
+    for key in ["title", "description", "seeds", "series", "case", "smoke"] {
         table.remove(key);
     }
     table

@@ -50,6 +50,19 @@ pub struct InputQueued {
     /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
     /// (IRN section 4.1: 240 KB); "off": without limit.
     pub per_port: Setting<Bytes>,
+    /// Which input an output serves next. Default: round-robin (IRN section 4.1).
+    pub arbitration: Arbitration,
+}
+
+/// Which input an output serves next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// The one after the last, packet by packet.
+    #[default]
+    RoundRobin,
+    /// The one whose packet has waited longest: an input gets as much as it brings.
+    OldestFirst,
 }
 
 /// Parameters of [`BufferConfig::SharedBuffer`].
@@ -151,6 +164,9 @@ pub struct NicConfig {
     pub ack_frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
+    /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
+    /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default.
+    pub qp_burst: u32,
     /// Traffic class of data.
     pub data_class: u8,
     /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
@@ -165,6 +181,7 @@ impl Default for NicConfig {
             header: Bytes::new(62),
             ack_frame: Bytes::new(66),
             gap: Bytes::new(20),
+            qp_burst: 1,
             data_class: 3,
             ack_class: 3,
         }

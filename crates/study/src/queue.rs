@@ -1,34 +1,45 @@
-//! Which point to run next.
+//! Which run is next.
 
-use selvedge_scenario::Point;
-
-/// Points that wait, handed out so that all threads finish at about the same time: first one point
-/// of each series, to learn how long they take, then those of the slowest series first.
+/// Runs that wait, handed out so that all threads finish at about the same time: stage by stage, and
+/// in each first one run of each group of like ones, to learn how long they take, then those of the
+/// slowest group first.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Queue {
-    waiting: Vec<Point>,
-    series: Vec<Cost>,
+    waiting: Vec<Waiting>,
+    groups: Vec<Cost>,
 }
 
-/// What is known of one series.
+/// One run that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    job: usize,
+    stage: usize,
+    group: usize,
+}
+
+/// What is known of one group.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Cost {
     begun: bool,
-    /// Mean seconds of the points that are done, and how many those are.
+    /// Mean seconds of the runs that are done, and how many those are.
     mean_s: f64,
     done: u32,
 }
 
 impl Queue {
-    /// A queue of `points` of `series` series.
-    pub(crate) fn new(points: impl IntoIterator<Item = Point>, series: usize) -> Self {
-        Self { waiting: points.into_iter().collect(), series: vec![Cost::default(); series] }
+    /// A queue of runs, numbered from 0, each with its stage and its group.
+    pub(crate) fn new(runs: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let waiting = runs.into_iter().enumerate().map(|(job, (stage, group))| Waiting { job, stage, group });
+        let waiting: Vec<Waiting> = waiting.collect();
+        let groups = waiting.iter().map(|run| run.group + 1).max().unwrap_or(0);
+        Self { waiting, groups: vec![Cost::default(); groups] }
     }
-    /// The next point.
-    pub(crate) fn next(&mut self) -> Option<Point> {
-        // Of equals the first in the plan's order.
-        let urgency = |point: &Point| {
-            let cost = self.series[point.series];
+    /// The next run, and its group.
+    pub(crate) fn next(&mut self) -> Option<(usize, usize)> {
+        let stage = self.waiting.iter().map(|run| run.stage).min()?;
+        // Of equals the first.
+        let urgency = |run: &Waiting| {
+            let cost = self.groups[run.group];
             match (cost.begun, cost.done) {
                 (false, _) => (2, 0.0),
                 (true, 0) => (0, 0.0),
@@ -36,18 +47,18 @@ impl Queue {
             }
         };
         let mut best: Option<usize> = None;
-        for (index, point) in self.waiting.iter().enumerate() {
-            if best.is_none_or(|best| urgency(point) > urgency(&self.waiting[best])) {
+        for (index, run) in self.waiting.iter().enumerate().filter(|(_, run)| run.stage == stage) {
+            if best.is_none_or(|best| urgency(run) > urgency(&self.waiting[best])) {
                 best = Some(index);
             }
         }
-        let point = self.waiting.remove(best?);
-        self.series[point.series].begun = true;
-        Some(point)
+        let Waiting { job, group, .. } = self.waiting.remove(best?);
+        self.groups[group].begun = true;
+        Some((job, group))
     }
-    /// A point of this series took `seconds`.
-    pub(crate) fn learn(&mut self, series: usize, seconds: f64) {
-        let cost = &mut self.series[series];
+    /// A run of this group took `seconds`.
+    pub(crate) fn learn(&mut self, group: usize, seconds: f64) {
+        let cost = &mut self.groups[group];
         cost.done += 1;
         cost.mean_s += (seconds - cost.mean_s) / f64::from(cost.done);
     }
@@ -58,18 +69,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_each_series_then_the_slowest_first() {
-        let points = (0..3).flat_map(|series| (1..=3).map(move |seed| Point { series, seed }));
-        let mut queue = Queue::new(points, 3);
-        let mut next = || queue.next().map(|point| (point.series, point.seed));
-        assert_eq!([next(), next(), next()], [Some((0, 1)), Some((1, 1)), Some((2, 1))]);
+    fn one_of_each_group_then_the_slowest_first() {
+        let runs = (0..3).flat_map(|group| (0..3).map(move |_| (0, group)));
+        let mut queue = Queue::new(runs);
+        let take = |queue: &mut Queue| queue.next().map(|(job, _)| job);
+        let three = |queue: &mut Queue| [take(queue), take(queue), take(queue)];
+        assert_eq!(three(&mut queue), [Some(0), Some(3), Some(6)]);
         queue.learn(0, 1.0);
         queue.learn(1, 5.0);
-        let mut next = || queue.next().map(|point| (point.series, point.seed));
-        assert_eq!([next(), next()], [Some((1, 2)), Some((1, 3))], "the slowest of those known");
+        assert_eq!([take(&mut queue), take(&mut queue)], [Some(4), Some(5)], "the slowest of those known");
         queue.learn(2, 3.0);
-        let mut next = || queue.next().map(|point| (point.series, point.seed));
-        assert_eq!([next(), next(), next()], [Some((2, 2)), Some((2, 3)), Some((0, 2))]);
+        assert_eq!(three(&mut queue), [Some(7), Some(8), Some(1)]);
         assert_eq!(queue.waiting.len(), 1);
+    }
+
+    #[test]
+    fn an_earlier_stage_goes_first() {
+        let mut queue = Queue::new([(1, 0), (0, 1), (1, 2), (0, 3)]);
+        let order: Vec<usize> = std::iter::from_fn(|| queue.next().map(|(job, _)| job)).collect();
+        assert_eq!(order, [1, 3, 0, 2]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use selvedge_results::{PointRecorder, PointSummary};
+use selvedge_results::{PointFiles, PointRecorder, PointSummary};
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
@@ -19,47 +19,65 @@ use crate::{ResultsFolder, StudyError, Watch};
 pub type Simulate = dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
     + Sync;
 
-/// What all threads share.
-pub(crate) struct Pool<'a> {
+/// One run: a point of a plan, and its files.
+pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) folder: &'a ResultsFolder,
-    pub(crate) simulate: &'a Simulate,
-    pub(crate) watch: &'a dyn Watch,
-    pub(crate) version: &'a str,
-    pub(crate) elapsed: &'a (dyn Fn() -> f64 + Sync),
+    pub(crate) point: Point,
+    pub(crate) files: PointFiles,
+    /// The folder that says what to trace, and the program's version.
+    pub(crate) traced: Option<(&'a ResultsFolder, &'a str)>,
 }
 
+impl Job<'_> {
+    /// About how much work it is: the bytes that its flows carry, where that is known.
+    fn weight(&self) -> f64 {
+        let series = &self.plan.series[self.point.series];
+        let mean = series.workloads.iter().map(|workload| workload.mean_size).fold(1.0, f64::max);
+        series.flows.map_or(1.0, |flows| flows as f64 * mean)
+    }
+}
+
+/// What all threads share.
+pub(crate) struct Pool<'a> {
+    pub(crate) simulate: &'a Simulate,
+    pub(crate) watch: &'a dyn Watch,
+}
+
+/// Called with each run's number and summary, from several threads.
+pub(crate) type OnComplete<'a> = dyn Fn(usize, PointSummary) -> Result<(), StudyError> + Sync + 'a;
+
 impl Pool<'_> {
-    /// Runs `todo` on `threads` threads, and returns what is complete. With fewer points than
-    /// threads, each run gets several. Stops early when somebody asks for it or a point fails.
-    pub(crate) fn run(&self, todo: &[Point], threads: usize) -> Result<Vec<(Point, PointSummary)>, StudyError> {
-        let workers = threads.min(todo.len()).max(1);
-        let queue = Mutex::new(Queue::new(todo.iter().copied(), self.plan.series.len()));
-        let done = Mutex::new(Vec::new());
+    /// Runs `jobs` on `threads` threads in the order of `queue`. With fewer jobs than threads, each
+    /// run gets several. Stops early when somebody asks for it or a run fails. `before` is how much
+    /// of the whole was done already, 0 to 1.
+    pub(crate) fn run(
+        &self,
+        jobs: &[Job<'_>],
+        queue: Queue,
+        threads: usize,
+        before: f64,
+        complete: &OnComplete<'_>,
+    ) -> Result<(), StudyError> {
+        let workers = threads.min(jobs.len()).max(1);
+        let queue = Mutex::new(queue);
         let failure = Mutex::new(None);
         let failed = AtomicBool::new(false);
-        let meter = Meter::new(self.plan.points().count(), todo.len());
-        let stop = |error| {
-            failed.store(true, Ordering::Relaxed);
-            lock(&failure).get_or_insert(error);
-        };
+        let meter = Meter::new(jobs.iter().map(Job::weight).sum(), before);
         let worker = |index: usize| {
             let share = threads / workers + usize::from(index < threads % workers);
             while !failed.load(Ordering::Relaxed) && !self.watch.interrupted() {
-                let Some(point) = lock(&queue).next() else { return };
-                let meter = PointMeter { all: &meter, reported: 0, watch: self.watch };
-                match self.run_point(point, share, meter, &failed) {
-                    Ok(Some(summary)) => {
-                        lock(&queue).learn(point.series, summary.run.wall_s);
-                        self.watch.on_point(self.plan, point, &summary);
-                        let mut done = lock(&done);
-                        done.push((point, summary));
-                        if let Err(error) = self.folder.mark((self.elapsed)()) {
-                            stop(error);
-                        }
-                    }
-                    Ok(None) => return,
-                    Err(error) => stop(error),
+                let Some((number, group)) = lock(&queue).next() else { return };
+                let job = &jobs[number];
+                let meter = PointMeter { all: &meter, weight: job.weight(), reported: 0.0, watch: self.watch };
+                let done = self.run_point(job, share, meter, &failed).and_then(|summary| {
+                    let Some(summary) = summary else { return Ok(()) };
+                    lock(&queue).learn(group, summary.run.wall_s);
+                    self.watch.on_point(job.plan, job.point, &summary);
+                    complete(number, summary)
+                });
+                if let Err(error) = done {
+                    failed.store(true, Ordering::Relaxed);
+                    lock(&failure).get_or_insert(error);
                 }
             }
         };
@@ -69,29 +87,29 @@ impl Pool<'_> {
                 scope.spawn(move || worker(index));
             }
         });
-        match into_inner(failure) {
-            Some(error) => Err(error),
-            None => Ok(into_inner(done)),
-        }
+        into_inner(failure).map_or(Ok(()), Err)
     }
 
     /// Runs one point; `None` when it was stopped.
     fn run_point(
         &self,
-        point: Point,
+        job: &Job<'_>,
         threads: usize,
         meter: PointMeter<'_>,
         failed: &AtomicBool,
     ) -> Result<Option<PointSummary>, StudyError> {
-        let series = &self.plan.series[point.series];
-        let config = self.plan.config(point);
-        let files = self.folder.point(point);
-        let recorder = PointRecorder::create(files, &series.name, point.seed, &port_infos(&config.graph))?;
+        let (plan, point) = (job.plan, job.point);
+        let series = &plan.series[point.series];
+        let config = plan.config(point);
+        let recorder = PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(&config.graph))?
+            .with_groups(&series.workloads.iter().map(|workload| workload.is_grouped).collect::<Vec<_>>());
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel { threads, partitions: threads };
-        let library = self.plan.library(point);
-        let mut traces =
-            self.folder.tracing().begin(self.plan, point, self.folder, &format!("selvedge {}", self.version))?;
+        let library = plan.library(point);
+        let mut traces = match job.traced {
+            Some((folder, version)) => folder.tracing().begin(plan, point, folder, &format!("selvedge {version}"))?,
+            None => None,
+        };
         let recording = traces.as_mut().map(|(recorder, focus)| Recording { focus, recorder });
         let record =
             catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer, recording)));
@@ -147,36 +165,43 @@ impl Observer for PointObserver<'_> {
     }
 }
 
-/// How much of the study is done, in millionths of a point.
+/// How much of the whole is done, in millionths.
 struct Meter {
-    points: u64,
+    /// Weight of all jobs.
+    weight: f64,
+    before: f64,
     done: AtomicU64,
 }
 
-const POINT: f64 = 1e6;
+const WHOLE: f64 = 1e12;
 
 impl Meter {
-    fn new(points: usize, todo: usize) -> Self {
-        Self { points: points as u64, done: AtomicU64::new((points - todo) as u64 * POINT as u64) }
+    fn new(weight: f64, before: f64) -> Self {
+        Self { weight, before, done: AtomicU64::new(0) }
+    }
+    /// The share of all jobs that `part` is of one of this weight, as a whole number.
+    fn add(&self, weight: f64, part: f64) -> f64 {
+        let added = (part * weight / self.weight * WHOLE) as u64;
+        let done = (self.done.fetch_add(added, Ordering::Relaxed) + added) as f64 / WHOLE;
+        self.before + done * (1.0 - self.before)
     }
 }
 
-/// One point's part of the [`Meter`].
+/// One run's part of the [`Meter`].
 struct PointMeter<'a> {
     all: &'a Meter,
-    reported: u64,
+    weight: f64,
+    reported: f64,
     watch: &'a dyn Watch,
 }
 
 impl PointMeter<'_> {
-    /// This fraction of the point is done.
+    /// This fraction of the run is done.
     fn report(&mut self, fraction: f64) {
-        let now = (fraction.clamp(0.0, 1.0) * POINT) as u64;
+        let now = fraction.clamp(0.0, 1.0);
         if now > self.reported {
-            let before = self.all.done.fetch_add(now - self.reported, Ordering::Relaxed);
-            let done = before + now - self.reported;
+            self.watch.on_progress(self.all.add(self.weight, now - self.reported));
             self.reported = now;
-            self.watch.on_progress(done as f64 / (self.all.points as f64 * POINT));
         }
     }
 }
@@ -190,10 +215,10 @@ fn crashed(series: &PlannedSeries, seed: u64, cause: &(dyn std::any::Any + Send)
     ))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn into_inner<T>(mutex: Mutex<T>) -> T {
+pub(crate) fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

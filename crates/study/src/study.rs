@@ -1,12 +1,15 @@
 //! One study, from its plan to its report.
 
+use std::sync::Mutex;
+
 use selvedge_results::{
     PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table, merge, render_report,
     summarise,
 };
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 
-use crate::run::{Pool, Simulate};
+use crate::queue::Queue;
+use crate::run::{Job, Pool, Simulate, into_inner, lock};
 use crate::{ResultsFolder, StudyError, fct};
 
 /// A plan and how to run it.
@@ -75,10 +78,8 @@ impl Study<'_> {
                 }
             }
         }
-        let Self { plan, folder, simulate, watch, elapsed, version, .. } = *self;
-        let pool = Pool { plan, folder, simulate, watch, elapsed, version };
-        complete.extend(pool.run(&todo, self.threads)?);
         let of = self.plan.points().count();
+        complete.extend(self.simulated(&todo, complete.len() as f64 / of as f64)?);
         if complete.len() < of {
             self.folder.mark((self.elapsed)())?;
             return Ok(Outcome::Interrupted { done: complete.len(), of });
@@ -87,6 +88,28 @@ impl Study<'_> {
         complete.sort_by_key(|(point, _)| self.plan.points().position(|other| other == *point));
         let points: Vec<PointSummary> = complete.into_iter().map(|(_, summary)| summary).collect();
         self.finish(&points).map(|summary| Outcome::Complete(Box::new(summary)))
+    }
+
+    /// Runs `todo`, of the whole of which `before` is done; returns what is complete.
+    fn simulated(&self, todo: &[Point], before: f64) -> Result<Vec<(Point, PointSummary)>, StudyError> {
+        let job = |&point: &Point| Job {
+            plan: self.plan,
+            point,
+            files: self.folder.point(point),
+            traced: Some((self.folder, self.version)),
+        };
+        let jobs: Vec<Job<'_>> = todo.iter().map(job).collect();
+        let queue = Queue::new(todo.iter().map(|point| (0, point.series)));
+        let done = Mutex::new(Vec::new());
+        let keep = |number: usize, summary| {
+            // One at a time, for the folder's sake.
+            let mut done = lock(&done);
+            done.push((todo[number], summary));
+            self.folder.mark((self.elapsed)())
+        };
+        let pool = Pool { simulate: self.simulate, watch: self.watch };
+        pool.run(&jobs, queue, self.threads, before, &keep)?;
+        Ok(into_inner(done))
     }
 
     /// Joins the points' files, writes what is read by people, and gives the folder its name.
@@ -98,16 +121,8 @@ impl Study<'_> {
         merge(files.iter().map(|files| &files.ports), &place("ports.parquet"), Table::Ports)?;
         fct::write_all(plan, self.folder)?;
 
-        let info = StudyInfo {
-            title: plan.title.clone(),
-            scenario: plan.in_one_line(),
-            threads: self.threads,
-            version: self.version.to_owned(),
-            wall_s: self.folder.earlier_s() + (self.elapsed)(),
-        };
-        let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
-        let mut summary = summarise(&info, &series, points);
-        summary.warnings.extend(plan.warnings.iter().cloned());
+        let wall_s = self.folder.earlier_s() + (self.elapsed)();
+        let summary = summary_of(plan, points, self.threads, self.version, wall_s);
         let scenario_toml = plan.to_toml();
         let report = ReportInput { summary: &summary, points, scenario_toml: &scenario_toml, command: self.command };
         self.folder.write("report.html", &render_report(&report))?;
@@ -117,10 +132,27 @@ impl Study<'_> {
     }
 }
 
+/// The summary of a plan's points, which took `wall_s` seconds.
+pub(crate) fn summary_of(plan: &Plan, points: &[PointSummary], threads: usize, version: &str, wall_s: f64) -> Summary {
+    let info = StudyInfo {
+        title: plan.title.clone(),
+        scenario: plan.in_one_line(),
+        threads,
+        version: version.to_owned(),
+        wall_s,
+    };
+    let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
+    let mut summary = summarise(&info, &series, points);
+    summary.warnings.extend(plan.warnings.iter().cloned());
+    summary
+}
+
 fn series_info(series: &PlannedSeries) -> SeriesInfo {
     let scenario = &series.scenario;
     SeriesInfo {
         name: series.name.clone(),
+        series: series.series.clone(),
+        case: series.case.clone(),
         traits: SeriesTraits {
             pfc: scenario.switch.pfc.enabled,
             recovery: scenario.transport.recovery_name().to_owned(),

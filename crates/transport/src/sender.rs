@@ -154,10 +154,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         };
         // A SACK from before the first packet is as meaningless as one for it.
         let sack = ack.sack.near(sent, self.first_psn).unwrap_or(Seq::ZERO);
-        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack });
+        let rtt = cx.now.since(sent_at);
+        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack, rtt });
 
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
-        self.congestion.on_signal(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at) });
+        self.congestion.on_signal(cx, Signal::Acked { bytes, rtt });
         if ack.ecn_echo {
             self.congestion.on_signal(cx, Signal::EcnEcho);
         }

@@ -22,16 +22,19 @@ fn an_empty_table_is_the_default() {
 fn every_key_is_read() {
     let irn = json!({ "irn": {
         "mode": "hls", "timeouts": "off", "rto-low": "50us", "rto-low-packets": 10, "rto-high": "1.28ms",
-        "bdp-cap": "off", "retransmit-delay": "2us", "extra-header": "16B", "nack-threshold": 1,
+        "bdp-cap": "off", "retransmit-delay": "2us", "rto": "static", "sack": true, "extra-header": "16B", "nack-threshold": 1,
     }});
     let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("IRN, with every key") };
     assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Duration::from_us(50), 10));
     assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
     let go_back_n = json!({ "go-back-n": {
-        "rto": "off", "acks": "none", "nack": { "interval": "4us" }, "bdp-cap": "off",
+        "rto": "off", "rto-low": "off", "rto-low-packets": 3, "acks": "none", "nack": { "interval": "4us" },
+        "bdp-cap": "off",
     }});
     let expected = GoBackNConfig {
         rto: Setting::Off,
+        rto_low: Setting::Off,
+        rto_low_packets: 3,
         acks: Acks::None,
         nack: Nacks::Interval(Duration::from_us(4)),
         bdp_cap: Setting::Off,

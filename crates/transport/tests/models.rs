@@ -9,7 +9,7 @@ use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, Timeouts};
 use selvedge_transport::recovery::{Acceptance, Heard, Interest, Recovery};
 use selvedge_transport::{Cx, Verdict};
-use selvedge_units::{Instant, Seq, Setting};
+use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
 /// Something that happens to an IRN sender.
@@ -77,7 +77,7 @@ proptest! {
                         if lost >> index & 1 == 0 {
                             let answer = receiver.on_data(seq);
                             let expected = receiver.expected();
-                            acks.extend(answer.ack.map(|kind| Heard { kind, expected, sack: seq }));
+                            acks.extend(answer.ack.map(|kind| Heard { kind, expected, sack: seq, rtt: Duration::ZERO }));
                         }
                     }
                 }
@@ -89,7 +89,7 @@ proptest! {
                 }
                 Operation::Forged(kind, expected, sack) => {
                     let expected = (engine.acked() + expected).min(engine.sent());
-                    hear(Heard { kind, expected, sack: engine.acked() + sack }, &mut engine, &mut model);
+                    hear(Heard { kind, expected, sack: engine.acked() + sack, rtt: Duration::ZERO }, &mut engine, &mut model);
                 }
                 Operation::Timeout => {
                     if engine.sent() > engine.acked() {
@@ -114,6 +114,7 @@ proptest! {
             acks: Acks::PerPacket,
             nack: Nacks::EveryPacket,
             bdp_cap: Setting::Off,
+            ..GoBackNConfig::default()
         };
         let mut irn = (irn::Recv::new(&irn(window, 1)), model::Receiver::irn(window.into()));
         let mut go_back_n = (go_back_n::Recv::new(&nacks_all), model::Receiver::go_back_n());

@@ -32,7 +32,7 @@ impl Profile {
     /// For the summary.
     pub(crate) fn info(&self) -> SeriesInfo {
         let traits = SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into() };
-        SeriesInfo { name: self.name.into(), traits }
+        SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits }
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::parse::{Claim, Expectations};
+use super::parse::{Claim, Expectations, Measurement, Take};
+use super::quantity::Quantity;
 use crate::Summary;
 use crate::number::{digits, ratio_interval};
 
@@ -38,16 +39,15 @@ impl fmt::Display for Outcome {
 pub struct ClaimVerdict {
     /// The claim.
     pub say: String,
+    /// Which of the claim's quantities this is about, where it has several; empty otherwise.
+    pub which: String,
     /// How it fared.
     pub outcome: Outcome,
     /// Whether it fails the check: not fully reproduced, and not known.
     pub fails: bool,
-    /// Name of the metric.
-    pub metric: String,
-    /// The series it is about.
-    pub of: String,
-    /// The series it is compared with, for ratios.
-    pub than: Option<String>,
+    /// What was compared.
+    #[serde(flatten)]
+    pub quantity: Quantity,
     /// The accepted range; an open end is absent.
     pub accepted: [Option<f64>; 2],
     /// What came out.
@@ -66,9 +66,47 @@ pub struct ClaimVerdict {
     pub line: usize,
 }
 
+/// One number of a measurement; serialises for machines.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// What is measured.
+    pub say: String,
+    /// Which of its quantities.
+    pub which: String,
+    /// What was compared, if anything was.
+    #[serde(flatten)]
+    pub quantity: Quantity,
+    /// What came out.
+    pub mean: Option<f64>,
+    /// How well it is known.
+    pub ci95: Option<[f64; 2]>,
+    /// What to know about it.
+    pub note: Option<String>,
+}
+
 /// Holds each claim against the study.
 pub fn check(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict> {
-    expectations.claims.iter().map(|claim| check_claim(claim, summary)).collect()
+    expectations.claims.iter().flat_map(|claim| check_claim(claim, summary)).collect()
+}
+
+/// The numbers that are shown without a claim.
+pub fn measure(expectations: &Expectations, summary: &Summary) -> Vec<Measured> {
+    let of = |measurement: &Measurement| -> Vec<Measured> {
+        let each = measurement.quantities.each(&summary.cases()).into_iter();
+        each.map(|quantity| {
+            let (mean, ci95) = value(&quantity, summary);
+            Measured {
+                say: measurement.say.clone(),
+                which: measurement.quantities.label(&quantity),
+                note: note(&quantity, mean, ci95, summary),
+                quantity,
+                mean,
+                ci95,
+            }
+        })
+        .collect()
+    };
+    expectations.measurements.iter().flat_map(of).collect()
 }
 
 /// Looks only whether each claim finds its numbers: for smoke runs, which are too short to judge. A
@@ -92,7 +130,8 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
             (_, false) => "know",
             (_, true) => "FAIL",
         };
-        out += &format!("{mark}  {:<14}  {}: {}\n", verdict.outcome, verdict.say, evidence(verdict));
+        let which = if verdict.which.is_empty() { String::new() } else { format!(" ({})", verdict.which) };
+        out += &format!("{mark}  {:<14}  {}{which}: {}\n", verdict.outcome, verdict.say, evidence(verdict));
     }
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     let fails = verdicts.iter().filter(|verdict| verdict.fails).count();
@@ -106,6 +145,23 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
         ),
         valued => format!("{claims} claims: {valued} with a value, not judged after a smoke run; {fails} without\n"),
     };
+    out
+}
+
+/// One line per number, for a terminal.
+pub fn render_measured(measured: &[Measured]) -> String {
+    let mut out = String::new();
+    let mut said = "";
+    for one in measured {
+        if one.say != said {
+            out += &format!("      {}\n", one.say);
+            said = &one.say;
+        }
+        let mean = one.mean.map_or("-".into(), |mean| digits(mean, 3));
+        let interval = one.ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
+        let note = one.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
+        out += &format!("        {}: {mean}{interval}{note}\n", one.which);
+    }
     out
 }
 
@@ -124,6 +180,8 @@ fn evidence(verdict: &ClaimVerdict) -> String {
     parts.extend(verdict.paper.iter().map(|paper| format!("paper {paper}")));
     parts.extend(verdict.note.clone());
     parts.extend(verdict.known.iter().filter_map(|reason| match verdict.outcome {
+        // Of several verdicts on one claim, the others may need it.
+        Outcome::Reproduced if !verdict.which.is_empty() => None,
         Outcome::Reproduced => Some("comes out after all: remove `known`".to_string()),
         Outcome::NotJudged => None,
         _ => Some(format!("known: {reason}")),
@@ -131,35 +189,39 @@ fn evidence(verdict: &ClaimVerdict) -> String {
     parts.join("; ")
 }
 
-fn check_claim(claim: &Claim, summary: &Summary) -> ClaimVerdict {
-    let missing =
-        [Some(&claim.of), claim.than.as_ref()].into_iter().flatten().find(|name| summary.find(name).is_none());
-    let estimate = match &claim.than {
-        Some(than) => summary.ratio(&claim.of, than, &claim.metric),
-        None => summary.find(&claim.of).and_then(|series| series.metric(&claim.metric)).cloned(),
+fn check_claim(claim: &Claim, summary: &Summary) -> Vec<ClaimVerdict> {
+    let each = claim.quantities.each(&summary.cases());
+    let verdicts: Vec<ClaimVerdict> = each.into_iter().map(|quantity| check_one(claim, quantity, summary)).collect();
+    let Some(take) = claim.take else { return verdicts };
+    let without = verdicts.iter().filter(|verdict| verdict.mean.is_none()).count();
+    let rank = |verdict: &ClaimVerdict| match (take, verdict.mean) {
+        (_, None) => f64::NEG_INFINITY,
+        (Take::Max, Some(mean)) => mean,
+        (Take::Min, Some(mean)) => -mean,
     };
-    let (mean, ci95) = estimate.map_or((None, None), |estimate| (estimate.mean, estimate.ci95));
+    let of = verdicts.len();
+    let mut extreme: Vec<ClaimVerdict> =
+        verdicts.into_iter().max_by(|a, b| rank(a).total_cmp(&rank(b))).into_iter().collect();
+    if let Some(one) = extreme.first_mut().filter(|one| without > 0 && one.mean.is_some()) {
+        let lack = format!("{without} of {of} comparisons have no value");
+        one.note = Some(one.note.take().map_or(lack.clone(), |note| format!("{note}; {lack}")));
+    }
+    extreme
+}
+
+fn check_one(claim: &Claim, quantity: Quantity, summary: &Summary) -> ClaimVerdict {
+    let (mean, ci95) = value(&quantity, summary);
     let outcome = mean.map_or(Outcome::NotReproduced, |mean| judge(claim, mean, ci95));
-    let note = match (missing, mean, ci95) {
-        (Some(name), ..) => {
-            let names: Vec<_> = summary.series.iter().map(|series| series.name.as_str()).collect();
-            Some(format!("the study has no series \"{name}\", only {}", names.join(", ")))
-        }
-        (None, None, _) => Some("the study has no value for it".into()),
-        (None, Some(_), None) => Some("one seed, no interval".into()),
-        _ => None,
-    };
     ClaimVerdict {
         say: claim.say.clone(),
+        which: claim.quantities.label(&quantity),
         outcome,
         fails: outcome != Outcome::Reproduced && claim.known.is_none(),
-        metric: claim.metric.clone(),
-        of: claim.of.clone(),
-        than: claim.than.clone(),
+        note: note(&quantity, mean, ci95, summary),
+        quantity,
         accepted: [claim.low, claim.high].map(|bound| bound.is_finite().then_some(bound)),
         mean,
         ci95,
-        note,
         known: claim.known.clone(),
         source: claim.source.clone(),
         paper: claim.paper.clone(),
@@ -167,10 +229,43 @@ fn check_claim(claim: &Claim, summary: &Summary) -> ClaimVerdict {
     }
 }
 
+fn value(quantity: &Quantity, summary: &Summary) -> (Option<f64>, Option<[f64; 2]>) {
+    quantity.estimate(summary).map_or((None, None), |estimate| (estimate.mean, estimate.ci95))
+}
+
+/// What the number alone does not say.
+fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary: &Summary) -> Option<String> {
+    let series: Vec<_> = summary.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
+    if let Some(missing) = quantity.missing(&series) {
+        return Some(missing);
+    }
+    if mean.is_none() {
+        return Some("the study has no value for it".into());
+    }
+    let mut notes: Vec<String> = ci95.is_none().then(|| "one seed, no interval".into()).into_iter().collect();
+    for name in std::iter::once(&quantity.of).chain(&quantity.than) {
+        let Some(series) = summary.find_in(quantity.case.as_deref(), name) else { continue };
+        let share = series.total("unfinished_flows") / series.total("measured_flows").max(1.0);
+        if share >= MENTIONED {
+            notes.push(format!(
+                "{} % of the flows of {name} never finished and count in no average",
+                digits(share * 100.0, 2)
+            ));
+        }
+        if !series.deadlocks.is_empty() {
+            notes.push(format!("{} runs of {name} ended in a deadlock", series.deadlocks.len()));
+        }
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// From which share on unfinished flows are mentioned.
+const MENTIONED: f64 = 0.001;
+
 fn judge(claim: &Claim, mean: f64, ci95: Option<[f64; 2]>) -> Outcome {
     let accepted = claim.low..=claim.high;
     let inside = accepted.contains(&mean);
-    if claim.than.is_none() {
+    if !claim.quantities.is_ratio() {
         return if inside { Outcome::Reproduced } else { Outcome::NotReproduced };
     }
     let [low, high] = ci95.unwrap_or([mean, mean]);

@@ -15,6 +15,13 @@
 //! the range that counts as reproduced: `at-most`, `at-least`, both, `between`, or `near` with a
 //! relative `tolerance`. Numbers may be written as fractions: `"1/3.7"`.
 //!
+//! `metric`, `of` (with `than`) and `case` may be lists: then each combination has a verdict, unless
+//! `take` is "max" or "min", which holds the largest or smallest against the range. `case = "*"` is
+//! every case of the study. `than-case` compares a case with another: a ratio of two cases, or, with
+//! `than`, a ratio of ratios.
+//!
+//! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
+//!
 //! # The rule
 //! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
 //!    range, and the 95 % interval excludes 1. *Direction only*: the interval lies on the claimed side
@@ -29,6 +36,8 @@
 
 mod check;
 mod parse;
+mod quantity;
 
-pub use check::{ClaimVerdict, Outcome, check, check_smoke, render_claims};
-pub use parse::{Claim, ExpectError, Expectations};
+pub use check::{ClaimVerdict, Measured, Outcome, check, check_smoke, measure, render_claims, render_measured};
+pub use parse::{Claim, ExpectError, Expectations, Measurement, Take};
+pub use quantity::{Cases, Quantities, Quantity};

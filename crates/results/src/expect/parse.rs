@@ -6,13 +6,17 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::quantity::{Cases, Quantities};
 use crate::metric::METRICS;
 
 /// The claims of one file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expectations {
-    /// In the file's order; at least one.
+    /// In the file's order.
     pub claims: Vec<Claim>,
+    /// What is shown without a claim, in the file's order.
+    pub measurements: Vec<Measurement>,
+    file: String,
 }
 
 /// One claim.
@@ -20,12 +24,10 @@ pub struct Expectations {
 pub struct Claim {
     /// The claim in a sentence.
     pub say: String,
-    /// Name of the metric.
-    pub metric: String,
-    /// The series it is about.
-    pub of: String,
-    /// The series it is compared with, for ratios.
-    pub than: Option<String>,
+    /// What it is about.
+    pub quantities: Quantities,
+    /// Which of them counts; `None`: each has its own verdict.
+    pub take: Option<Take>,
     /// The least that counts as reproduced.
     pub low: f64,
     /// The most that counts as reproduced.
@@ -36,6 +38,27 @@ pub struct Claim {
     pub paper: Option<String>,
     /// Why it is known not to come out; such a claim does not fail the check.
     pub known: Option<String>,
+    /// Line in the file, from 1.
+    pub line: usize,
+}
+
+/// Which of several quantities a claim holds against its range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// The largest: "up to".
+    Max,
+    /// The smallest: "at least".
+    Min,
+}
+
+/// Something to show beside the claims, without a range.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// What it shows, in a sentence.
+    pub say: String,
+    /// The numbers.
+    pub quantities: Quantities,
     /// Line in the file, from 1.
     pub line: usize,
 }
@@ -70,15 +93,40 @@ impl Expectations {
             ExpectError { file: file.into(), line, column, what }
         };
         let written: File = toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
+        let misplaced = |(span, what)| fail(Some(span), what);
         let mut claims = Vec::new();
         for table in written.expect {
             let (line, _) = position(text, table.span().start);
-            claims.push(claim(table.into_inner(), line).map_err(|(span, what)| fail(Some(span), what))?);
+            claims.push(claim(table.into_inner(), line).map_err(misplaced)?);
         }
-        if claims.is_empty() {
+        let mut measurements = Vec::new();
+        for table in written.measure {
+            let (line, _) = position(text, table.span().start);
+            let WrittenMeasure { say, metric, of, than, case, than_case } = table.into_inner();
+            let quantities = quantities(metric, of, than, case, than_case).map_err(misplaced)?;
+            measurements.push(Measurement { say, quantities, line });
+        }
+        if claims.is_empty() && measurements.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims })
+        Ok(Self { claims, measurements, file: file.into() })
+    }
+
+    /// Whether a study of these series (case and name) has everything that the claims are about.
+    ///
+    /// # Errors
+    /// With file and line, the first thing that it lacks.
+    pub fn check_names(&self, series: &[(Option<&str>, &str)]) -> Result<(), ExpectError> {
+        let mut cases: Vec<Option<&str>> = series.iter().map(|&(case, _)| case).collect();
+        cases.dedup();
+        let claims = self.claims.iter().map(|claim| (&claim.quantities, claim.line));
+        let measurements = self.measurements.iter().map(|measurement| (&measurement.quantities, measurement.line));
+        for (quantities, line) in claims.chain(measurements) {
+            if let Some(what) = quantities.each(&cases).iter().find_map(|quantity| quantity.missing(series)) {
+                return Err(ExpectError { file: self.file.clone(), line, column: 1, what });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -87,21 +135,55 @@ impl Expectations {
 struct File {
     #[serde(default)]
     expect: Vec<Spanned<Written>>,
+    #[serde(default)]
+    measure: Vec<Spanned<WrittenMeasure>>,
 }
 
 /// A claim as it was written.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
     say: String,
-    metric: Spanned<String>,
-    of: Spanned<String>,
-    than: Option<Spanned<String>>,
+    metric: Spanned<OneOrMore>,
+    of: Spanned<OneOrMore>,
+    than: Option<Spanned<OneOrMore>>,
+    case: Option<Spanned<OneOrMore>>,
+    than_case: Option<Spanned<String>>,
+    take: Option<Take>,
     ratio: Option<Spanned<Bounds>>,
     value: Option<Spanned<Bounds>>,
     source: Option<String>,
     paper: Option<String>,
     known: Option<String>,
+}
+
+/// A measurement as it was written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenMeasure {
+    say: String,
+    metric: Spanned<OneOrMore>,
+    of: Spanned<OneOrMore>,
+    than: Option<Spanned<OneOrMore>>,
+    case: Option<Spanned<OneOrMore>>,
+    than_case: Option<Spanned<String>>,
+}
+
+/// A name, or several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a name in quotes, or a list of them")]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::One(name) => vec![name],
+            Self::More(names) => names,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -154,28 +236,30 @@ impl TryFrom<NumberText> for Number {
 type Misplaced = (Range<usize>, String);
 
 fn claim(written: Written, line: usize) -> Result<Claim, Misplaced> {
-    check_metric(&written.metric)?;
-    let (bounds, than) = match (written.ratio, written.value, written.than) {
-        (Some(ratio), None, Some(than)) => (ratio, Some(than)),
-        (None, Some(value), None) => (value, None),
-        (Some(ratio), None, None) => {
-            return Err((ratio.span(), "a ratio needs the series it is compared with: add than = \"...\"".into()));
+    let of = written.of.span();
+    let quantities = quantities(written.metric, written.of, written.than, written.case, written.than_case)?;
+    let bounds = match (written.ratio, written.value, quantities.is_ratio()) {
+        (Some(ratio), None, true) => ratio,
+        (None, Some(value), false) => value,
+        (Some(ratio), None, false) => {
+            let what = "a ratio needs what it is compared with: add than = \"...\", or than-case";
+            return Err((ratio.span(), what.into()));
         }
-        (None, Some(_), Some(than)) => {
-            return Err((than.span(), "`than` belongs to a ratio; a value stands alone".into()));
+        (None, Some(value), true) => {
+            let what = "`than` belongs to a ratio, and so does `than-case`; a value stands alone";
+            return Err((value.span(), what.into()));
         }
         (Some(_), Some(value), _) => return Err((value.span(), "either `ratio` or `value`, not both".into())),
         (None, None, _) => {
             let what = "nothing is claimed: add ratio = { at-most = 1.0 } or value = { at-least = 0.08 }";
-            return Err((written.of.span(), what.into()));
+            return Err((of, what.into()));
         }
     };
     let (low, high) = range(&bounds)?;
     Ok(Claim {
         say: written.say,
-        metric: written.metric.into_inner(),
-        of: written.of.into_inner(),
-        than: than.map(Spanned::into_inner),
+        quantities,
+        take: written.take,
         low,
         high,
         source: written.source,
@@ -185,13 +269,51 @@ fn claim(written: Written, line: usize) -> Result<Claim, Misplaced> {
     })
 }
 
-fn check_metric(metric: &Spanned<String>) -> Result<(), Misplaced> {
-    let name = metric.get_ref();
+fn quantities(
+    metric: Spanned<OneOrMore>,
+    of: Spanned<OneOrMore>,
+    than: Option<Spanned<OneOrMore>>,
+    case: Option<Spanned<OneOrMore>>,
+    than_case: Option<Spanned<String>>,
+) -> Result<Quantities, Misplaced> {
+    let at = metric.span();
+    let metrics = metric.into_inner().list();
+    metrics.iter().try_for_each(|name| check_metric(name, &at))?;
+    let at = of.span();
+    let of = of.into_inner().list();
+    if metrics.is_empty() || of.is_empty() {
+        return Err((at, "nothing is named: give at least one metric and one series".into()));
+    }
+    let than = match than {
+        None => vec![None; of.len()],
+        Some(than) => {
+            let at = than.span();
+            match than.into_inner().list() {
+                one if one.len() == 1 => vec![Some(one[0].clone()); of.len()],
+                all if all.len() == of.len() => all.into_iter().map(Some).collect(),
+                all => {
+                    let what =
+                        format!("{} series for {} of `of`: give one for each, or one for all", all.len(), of.len());
+                    return Err((at, what));
+                }
+            }
+        }
+    };
+    let cases = match case.map(Spanned::into_inner) {
+        None => Cases::None,
+        Some(OneOrMore::One(all)) if all == "*" => Cases::All,
+        Some(cases) => Cases::These(cases.list()),
+    };
+    let than_case = than_case.map(Spanned::into_inner);
+    Ok(Quantities { metrics, pairs: of.into_iter().zip(than).collect(), cases, than_case })
+}
+
+fn check_metric(name: &str, at: &Range<usize>) -> Result<(), Misplaced> {
     if METRICS.iter().any(|known| known.name == name) {
         return Ok(());
     }
     let names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
-    Err((metric.span(), format!("there is no metric \"{name}\": expected one of {}", names.join(", "))))
+    Err((at.clone(), format!("there is no metric \"{name}\": expected one of {}", names.join(", "))))
 }
 
 /// The range that the bounds describe.

@@ -13,6 +13,8 @@ const EXACT_PER_CLASS: usize = 1 << 14;
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
+    /// By workload; empty where all flows count alike.
+    pub(super) is_grouped: Vec<bool>,
     measured: u64,
     unfinished: u64,
     fct_us: Quantiles,
@@ -34,8 +36,14 @@ impl FlowAccumulator {
         if !row.measured {
             return;
         }
+        let is_grouped = self.is_grouped.get(usize::from(row.workload)).copied();
+        if is_grouped != Some(false) {
+            self.groups.add(row);
+        }
+        if is_grouped == Some(true) {
+            return;
+        }
         self.measured += 1;
-        self.groups.add(row);
         let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else {
             self.unfinished += 1;
             return;

@@ -60,6 +60,14 @@ impl PointRecorder {
         })
     }
 
+    /// Says which workloads consist of groups, as incasts and collectives do. Beside others their flows
+    /// count in no flow's completion time: each group has its own. Without, all flows are alike.
+    pub fn with_groups(mut self, is_grouped: &[bool]) -> Self {
+        let mixed = is_grouped.contains(&true) && is_grouped.contains(&false);
+        self.flows.is_grouped = if mixed { is_grouped.to_vec() } else { Vec::new() };
+        self
+    }
+
     /// Completes the files and summarises the point; the summary is written last.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ mod tables;
 mod times;
 mod trouble;
 
-use html::escape;
+pub(crate) use html::escape;
 
 use crate::{Answer, PointSummary, Summary};
 
@@ -71,7 +71,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
 }
 
 const TEMPLATE: &str = include_str!("template.html");
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The study with each series' points at hand.

@@ -49,7 +49,12 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
             [100.0 * scale, 2.0 * scale, 900.0 * scale]
         })
         .collect();
-    Given { info: SeriesInfo { name: name.into(), traits }, seeds, unfinished: 0, deadlocks: Vec::new() }
+    Given {
+        info: SeriesInfo { name: name.into(), series: name.into(), case: None, traits },
+        seeds,
+        unfinished: 0,
+        deadlocks: Vec::new(),
+    }
 }
 
 pub(crate) fn study(given: &[Given]) -> Summary {

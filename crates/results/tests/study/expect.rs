@@ -1,7 +1,9 @@
 //! Claims: how they are written, and when they hold.
 
 use crate::common::{series, study};
-use selvedge_results::{ClaimVerdict, Expectations, Outcome, Summary, check, check_smoke, render_claims};
+use selvedge_results::{
+    ClaimVerdict, Expectations, Outcome, Summary, check, check_smoke, measure, render_claims, render_measured,
+};
 
 /// "irn" at 1, "pfc" at about 2, "same" at 1.
 fn summary() -> Summary {
@@ -125,7 +127,7 @@ fn errors_name_file_line_column_and_remedy() {
     assert_error(&format!("{head}metrik = \"fct_mean_us\"\n"), "3:1", "unknown field `metrik`");
     let head = "[[expect]]\nsay = \"x\"\nmetric = \"drop_rate\"\nof = \"a\"\n";
     assert_error(&format!("{head}ratio = {{ at-most = 1 }}"), "5:9", "add than = ");
-    assert_error(&format!("{head}than = \"b\"\nvalue = {{ at-most = 1 }}"), "5:8", "`than` belongs to a ratio");
+    assert_error(&format!("{head}than = \"b\"\nvalue = {{ at-most = 1 }}"), "6:9", "`than` belongs to a ratio");
     assert_error(head, "4:6", "nothing is claimed");
     assert_error(&format!("{head}value = {{ at-most = 1, at-least = 2 }}"), "5:9", "empty range");
     assert_error(&format!("{head}value = {{ near = 1 }}"), "5:9", "tolerance");
@@ -133,4 +135,74 @@ fn errors_name_file_line_column_and_remedy() {
     assert_error(&format!("{head}value = {{ at-most = \"much\" }}"), "5:21", "\"much\" is not a number");
     assert_error(&format!("{head}value = {{ at-most = true }}"), "5:21", "expected a number");
     assert_error(&format!("{head}value = {{ at-most = \"1/0\" }}"), "5:21", "not a number");
+}
+
+/// "irn" and "pfc" in the cases "calm" (1 and 2) and "busy" (1 and 6).
+fn cases() -> Summary {
+    let at = |case: &str, name: &str, pfc, level| {
+        let mut given = series(&format!("{case}: {name}"), "irn", pfc, level, 0.0);
+        (given.info.series, given.info.case) = (name.into(), Some(case.into()));
+        given
+    };
+    study(&[
+        at("calm", "irn", false, 1.0),
+        at("calm", "pfc", true, 2.0),
+        at("busy", "irn", false, 1.0),
+        at("busy", "pfc", true, 6.0),
+    ])
+}
+
+fn in_cases(claim: &str) -> Vec<ClaimVerdict> {
+    check(&expectations(claim), &cases())
+}
+
+#[test]
+fn a_claim_about_every_case_has_a_verdict_for_each() {
+    let verdicts = in_cases("of = 'pfc'\nthan = 'irn'\ncase = '*'\nratio = { at-least = 3.0 }");
+    let found: Vec<_> = verdicts.iter().map(|verdict| (&*verdict.which, verdict.outcome)).collect();
+    assert_eq!(found, [("calm", Outcome::DirectionOnly), ("busy", Outcome::Reproduced)]);
+    let one = in_cases("of = 'pfc'\nthan = 'irn'\ncase = 'busy'\nratio = { at-least = 3.0 }");
+    assert_eq!((one.len(), &*one[0].which, one[0].outcome), (1, "", Outcome::Reproduced));
+}
+
+#[test]
+fn the_extreme_of_several_stands_for_all() {
+    let claim = "of = 'pfc'\nthan = 'irn'\ncase = '*'\ntake = 'max'\nratio = { between = [1.0, 2.4] }";
+    let verdicts = in_cases(claim);
+    assert_eq!((verdicts.len(), &*verdicts[0].which), (1, "busy"));
+    assert_eq!(verdicts[0].outcome, Outcome::DirectionOnly);
+    assert_eq!(in_cases(&claim.replace("max", "min"))[0].which, "calm");
+}
+
+#[test]
+fn cases_compare_with_each_other() {
+    // Six-fold against two-fold.
+    let trend = in_cases("of = 'pfc'\nthan = 'irn'\ncase = 'busy'\nthan-case = 'calm'\nratio = { at-least = 1.0 }");
+    assert!((trend[0].mean.unwrap() - 3.0).abs() < 1e-3, "{trend:?}");
+    let same = in_cases("of = 'irn'\ncase = '*'\nthan-case = 'calm'\nratio = { between = [0.95, 1.05] }");
+    assert_eq!((same.len(), same[0].outcome), (1, Outcome::Reproduced));
+}
+
+#[test]
+fn measurements_have_numbers_and_no_verdict() {
+    let text = "[[measure]]\nsay = 'x'\nmetric = ['fct_mean_us', 'fct_p99_us']\nof = 'pfc'\nthan = 'irn'\ncase = '*'\n";
+    let expectations = Expectations::parse(text, "expect.toml").unwrap();
+    let measured = measure(&expectations, &cases());
+    assert_eq!(measured.len(), 4);
+    assert_eq!(measured[2].which, "busy, average FCT");
+    assert!(check(&expectations, &cases()).is_empty());
+    assert!(render_measured(&measured).contains("busy, average FCT: 6"), "{}", render_measured(&measured));
+}
+
+#[test]
+fn names_are_checked_before_anything_runs() {
+    let known = [(Some("calm"), "irn"), (Some("calm"), "pfc"), (Some("busy"), "irn"), (Some("busy"), "pfc")];
+    let error = |claim: &str| expectations(claim).check_names(&known).expect_err("a wrong name").to_string();
+    let ratio = "ratio = { at-most = 1 }";
+    assert!(error(&format!("of = 'a'\nthan = 'irn'\ncase = '*'\n{ratio}")).contains("no series \"a\", only irn, pfc"));
+    assert!(
+        error(&format!("of = 'pfc'\nthan = 'irn'\ncase = 'b'\n{ratio}")).contains("no case \"b\", only calm, busy")
+    );
+    assert!(error(&format!("of = 'pfc'\nthan = 'irn'\n{ratio}")).contains("say which"));
+    assert!(expectations(&format!("of = 'pfc'\nthan = 'irn'\ncase = '*'\n{ratio}")).check_names(&known).is_ok());
 }

@@ -60,7 +60,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
     let congested_rtt = round_trip + rate.time_for(buffer);
     recovery.resolve(&Fabric { pfc, line_rate: rate, bdp, frame, congested_rtt });
     let mut switch = SwitchConfig {
-        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer) }),
+        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer), ..InputQueued::default() }),
         ..SwitchConfig::default()
     };
     switch.pfc.enabled = pfc;

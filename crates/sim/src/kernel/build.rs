@@ -11,7 +11,7 @@ use super::calendar::Calendar;
 use super::log::Log;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{BufferConfig, NicConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::forward::Forwarding;
@@ -267,6 +267,7 @@ fn fabric(
             header: config.nic.data_header(&config.transport).get() as u16,
             ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
             gap: config.nic.gap.get() as u16,
+            qp_burst: config.nic.qp_burst,
             data_class: classes.data,
             ack_class: classes.ack,
             ecn_capable: config.switch.ecn.enabled,
@@ -377,8 +378,8 @@ fn populate<const RECORDED: bool>(
             set_thresholds(&mut partition.ingress[at], link, config);
         }
         let inputs = match config.switch.buffer {
-            BufferConfig::InputQueued(_) => ports.len() as u32,
-            BufferConfig::SharedBuffer(_) => 1,
+            BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => 1,
         };
         let first_queue = partition.queues.len() as u32;
         let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;

@@ -25,7 +25,8 @@ pub(crate) struct Switch {
     pub(crate) ports: u32,
     /// First of its queues.
     pub(crate) first_queue: u32,
-    /// Inputs that have queues of their own: all ports with virtual output queues, else one.
+    /// Inputs that have queues of their own: all ports with virtual output queues and round-robin, else
+    /// one.
     pub(crate) inputs: u32,
     /// What ECMP multiplies with: odd, and different at every switch.
     pub(crate) salt: u64,

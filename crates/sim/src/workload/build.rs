@@ -2,7 +2,7 @@
 
 use selvedge_units::{Duration, HostId};
 
-use super::{ClosedLoop, Extent, Generator, Many, Measure, Merged, Triggers};
+use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
 
@@ -50,6 +50,8 @@ pub struct Workload {
 pub struct Summary {
     /// Its key in a scenario.
     pub kind: &'static str,
+    /// Whether its flows make groups that are done when their last one is: incasts and collectives.
+    pub is_grouped: bool,
     /// How many hosts may send.
     pub senders: usize,
     /// How many hosts may receive.
@@ -83,6 +85,7 @@ impl Summary {
     pub(super) fn new(kind: &'static str, senders: &[HostId], receivers: &[HostId]) -> Self {
         Self {
             kind,
+            is_grouped: matches!(kind, Incast::NAME | AllToAll::NAME),
             senders: senders.len(),
             receivers: receivers.len(),
             load: None,

@@ -22,10 +22,13 @@ use crate::ConfigError;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Incast {
-    /// All data of a repetition, striped evenly over the senders; at least a byte for each.
+    /// All data of a repetition, striped evenly over all connections; at least a byte for each.
     pub size: Bytes,
     /// Who sends: a number of hosts, drawn anew for each repetition, or hosts.
     pub senders: Senders,
+    /// Connections of each sender, at least 1: as many flows, which begin together.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub connections: u32,
     /// Who receives. Absent: drawn anew for each repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<HostRef>,
@@ -122,15 +125,20 @@ impl Incast {
                 (senders.len(), Some(senders))
             }
         };
+        if self.connections == 0 {
+            return Err(ConfigError::new("connections", "found 0, expected at least 1"));
+        }
+        let (machines, count) = (count, count * self.connections as usize);
         if self.size < Bytes::new(count as u64) {
-            let message = format!("{} cannot be striped over {count} senders: each sends at least one byte", self.size);
+            let message =
+                format!("{} cannot be striped over {count} connections: each carries a byte at least", self.size);
             return Err(ConfigError::new("size", message));
         }
         if self.repeat == 0 {
             return Err(ConfigError::new("repeat", "found 0, expected at least 1"));
         }
         let end = u128::from(self.interval.unwrap_or_default().as_ps()) * u128::from(self.repeat)
-            + u128::from(self.stagger.as_ps()) * count as u128
+            + u128::from(self.stagger.as_ps()) * machines as u128
             + u128::from(self.start.as_ps())
             + u128::from(self.jitter.as_ps());
         if end > u128::from(u64::MAX) {
@@ -145,7 +153,7 @@ impl Incast {
                 format!("{flows} flows that wait for each other are too many: give the repetitions an interval");
             return Err(ConfigError::new("repeat", message));
         }
-        let spread = self.stagger * (count as u64 - 1) + self.jitter;
+        let spread = self.stagger * (machines as u64 - 1) + self.jitter;
         if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
             let message = format!(
                 "{interval} is too short: the senders of one repetition take {spread} to begin; choose at least that, or write several incasts"
@@ -158,6 +166,7 @@ impl Incast {
             others: others(hosts, senders.as_deref().unwrap_or_default()),
             size: self.size,
             count,
+            connections: self.connections,
             fixed_senders: senders,
             fixed_receiver: receiver,
             stagger: self.stagger,
@@ -174,7 +183,9 @@ struct Waves {
     /// The hosts among which receivers, and senders that are not fixed, are drawn.
     others: Vec<HostId>,
     size: Bytes,
+    /// Flows of a repetition.
     count: usize,
+    connections: u32,
     fixed_senders: Option<Vec<HostId>>,
     fixed_receiver: Option<HostId>,
     stagger: Duration,
@@ -187,8 +198,9 @@ impl Waves {
         let (senders, receiver) = self.cast(wave);
         let mut late = stream(self.seed, Domain::StartJitter, self.workload, wave);
         let (stripe, rest) = (self.size.get() / self.count as u64, self.size.get() % self.count as u64);
-        let flows = (0..).zip(senders).map(|(n, src)| {
-            let delay = self.stagger * n + jitter(&mut late, self.jitter);
+        let connections = senders.into_iter().flat_map(|sender| (0..self.connections).map(move |_| sender));
+        let flows = (0..).zip(connections).map(|(n, src)| {
+            let delay = self.stagger * (n / u64::from(self.connections)) + jitter(&mut late, self.jitter);
             let flow = FlowSpec {
                 id: u64::from(wave) * self.count as u64 + n,
                 workload: self.workload,
@@ -214,11 +226,12 @@ impl Waves {
             let mut senders = self.others.clone();
             senders.retain(|&host| host != receiver);
             // The first steps of a shuffle.
-            for n in 0..self.count {
+            let wanted = self.count / self.connections as usize;
+            for n in 0..wanted {
                 let choice = n + rng.below((senders.len() - n) as u64) as usize;
                 senders.swap(n, choice);
             }
-            senders.truncate(self.count);
+            senders.truncate(wanted);
             senders
         });
         (senders, receiver)
@@ -323,6 +336,9 @@ impl JsonSchema for Senders {
 
 fn one() -> u32 {
     1
+}
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// The most flows that are kept until others have ended.

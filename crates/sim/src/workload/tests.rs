@@ -223,6 +223,21 @@ fn an_incast_stripes_its_size_over_distinct_senders() {
 }
 
 #[test]
+fn senders_of_an_incast_may_have_several_connections() {
+    let config = "incast = { size = \"1MB\", senders = 5, connections = 4, stagger = \"1us\" }";
+    let flows = World::new().flows(config, 100);
+    assert_eq!(flows.len(), 20);
+    assert_eq!(flows.iter().map(|flow| flow.size).sum::<Bytes>(), Bytes::new(1_000_000));
+    for own in flows.chunks(4) {
+        assert!(own.iter().all(|flow| flow.src == own[0].src && flow.start == own[0].start));
+    }
+    let mut senders: Vec<HostId> = flows.iter().map(|flow| flow.src).collect();
+    senders.sort();
+    senders.dedup();
+    assert_eq!(senders.len(), 5);
+}
+
+#[test]
 fn incasts_may_follow_each_other() {
     let config =
         "incast = { size = \"10KB\", senders = [1, \"h2\"], receiver = \"h9\", repeat = 3, stagger = \"1us\" }";
@@ -421,7 +436,8 @@ fn errors_name_the_key_and_the_remedy() {
             "the link from \"h0\" to \"pod0-edge0\" would have to carry 127 % of its rate",
         ),
         ("incast = { size = \"1MB\", senders = 16 }", "incast.senders", "only 15 hosts can send"),
-        ("incast = { size = \"3B\", senders = 4 }", "incast.size", "cannot be striped over 4 senders"),
+        ("incast = { size = \"1MB\", senders = 4, connections = 0 }", "incast.connections", "at least 1"),
+        ("incast = { size = \"3B\", senders = 4 }", "incast.size", "cannot be striped over 4 connections"),
         ("incast = { size = \"1MB\", senders = [\"h1\"], receiver = 1 }", "incast.senders", "\"h1\" is the receiver"),
         ("incast = { size = \"1MB\", senders = 3, receiver = 16 }", "incast.receiver", "numbered from 0 to 15"),
         (

@@ -24,6 +24,7 @@ fn busy(config: &mut SimConfig) {
     config.workload.incast = Many::from(Incast {
         size: Bytes::new(2_000_000),
         senders: Senders::Count(12),
+        connections: 1,
         receiver: None,
         start: Duration::from_us(20),
         stagger: Duration::ZERO,

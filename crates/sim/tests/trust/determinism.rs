@@ -45,6 +45,7 @@ fn incast(config: &mut SimConfig) {
     config.workload.incast = Many::from(Incast {
         size: Bytes::new(600_000),
         senders: Senders::Count(8),
+        connections: 1,
         receiver: None,
         start: Duration::from_us(10),
         stagger: Duration::from_ns(100),

@@ -76,7 +76,9 @@ impl Scene {
     #[must_use]
     pub(crate) fn buffer(self, per_port: Option<u64>) -> Self {
         let per_port = per_port.map(Bytes::new).into();
-        self.with(|config| config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port }))
+        self.with(|config| {
+            config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port, ..InputQueued::default() })
+        })
     }
     /// Changes IRN's settings; nothing for go-back-N.
     #[must_use]
@@ -296,7 +298,7 @@ impl Outcome {
             let longest = info.rate.time_for(Bytes::new(10_000));
             assert!(on_wire.as_ps() <= (record.end.as_ps() + longest.as_ps()), "no port sends faster than its link");
             if let (
-                BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(limit) }),
+                BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(limit), .. }),
                 PortKind::Switch { .. },
             ) = (config.switch.buffer, info.kind)
             {

@@ -106,6 +106,7 @@ fn nothing_appears_or_vanishes() {
                     jitter: Duration::ZERO,
                     repeat: 1,
                     interval: None,
+                    connections: 1,
                 });
                 config.switch.ecn.enabled = true;
                 lossy(config, Chance::ratio(1, 100));

@@ -47,6 +47,7 @@ fn repetitions_of_an_incast_follow_each_other() {
         let incast = Incast {
             size: Bytes::new(600_001),
             senders: Senders::Count(6),
+            connections: 1,
             receiver: None,
             start: Duration::from_us(3),
             stagger: Duration::from_ns(200),

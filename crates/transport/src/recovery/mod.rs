@@ -5,7 +5,7 @@
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked
 //! before they get here.
 
-use selvedge_units::{Bytes, Instant, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use crate::fabric::{Fabric, SettingError};
@@ -14,6 +14,8 @@ use crate::role::{Cx, Verdict};
 
 pub mod go_back_n;
 pub mod irn;
+mod rto;
+mod timer;
 
 /// The sender's half of a loss-recovery scheme.
 pub trait Recovery {
@@ -60,6 +62,8 @@ pub struct Heard {
     pub expected: Seq,
     /// The packet that triggered it. Unchecked: may be any.
     pub sack: Seq,
+    /// From that packet's departure until now.
+    pub rtt: Duration,
 }
 
 /// What an acknowledgement taught.

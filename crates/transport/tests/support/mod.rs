@@ -3,7 +3,7 @@
 
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::recovery::irn::{IrnConfig, Mode, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, TcpConfig};
 use selvedge_transport::{Cx, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig, Verdict};
@@ -45,14 +45,20 @@ impl Script<'_> {
             acks: Acks::PerPacket,
             nack: Nacks::OncePerGap,
             bdp_cap: cap,
+            ..GoBackNConfig::default()
         };
-        match self.byte() % 7 {
+        let initial = Setting::Value(Duration::from_us(320));
+        let dynamic = DynamicRto { initial, ..DynamicRto::default() };
+        match self.byte() % 10 {
             0 => irn.into(),
             1 => IrnConfig { nack_threshold: 3, ..irn }.into(),
             2 => IrnConfig { retransmit_delay: Duration::from_us(2), ..irn }.into(),
             3 => IrnConfig { mode: Mode::Hls, ..irn }.into(),
             4 => IrnConfig { mode: Mode::Hls, retransmit_delay: Duration::from_us(2), ..irn }.into(),
             5 => go_back_n.into(),
+            6 => IrnConfig { sack: false, ..irn }.into(),
+            7 => IrnConfig { rto: Rto::Dynamic(dynamic), ..irn }.into(),
+            8 => GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..go_back_n }.into(),
             _ => GoBackNConfig { rto: Setting::Off, acks: Acks::None, bdp_cap: Setting::Off, ..go_back_n }.into(),
         }
     }

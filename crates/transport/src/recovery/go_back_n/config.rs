@@ -1,5 +1,7 @@
 //! Settings of go-back-N.
 
+use alloc::string::String;
+
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
@@ -7,20 +9,39 @@ use crate::fabric::{Fabric, SettingError, resolve};
 use crate::recovery::Scheme;
 
 /// Go-back-N, as in RoCE NICs.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct GoBackNConfig {
     /// The retransmission timeout. Default: "auto", which is RTO_high (the maximum round-trip time
     /// with one congested link) without PFC, and off with it (IRN, section 4.1).
     pub rto: Setting<Duration>,
+    /// A shorter timeout when few packets are in flight, as IRN's RTO_low: "IRN with go-back-N"
+    /// keeps it (IRN, section 4.3). Default: "off", and so is "auto": RoCE has one timeout.
+    pub rto_low: Setting<Duration>,
+    /// N: rto-low applies when at most this many packets are in flight. Default: 3.
+    pub rto_low_packets: u32,
     /// Whether data packets are acknowledged. Default: "auto", which is none with PFC (the paper's
     /// baseline, section 5.2) and per-packet without.
     pub acks: Acks,
     /// How often a gap is reported. Default: once-per-gap.
     pub nack: Nacks,
-    /// Packets a flow may have in flight. Default: off. "auto" is off too: RoCE has no BDP-FC.
+    /// Packets a flow may have in flight. Default: "off": RoCE has no BDP-FC. "auto": the
+    /// bandwidth-delay product of the longest path over the largest data frame, as in IRN.
     pub bdp_cap: Setting<u32>,
+}
+
+impl Default for GoBackNConfig {
+    fn default() -> Self {
+        Self {
+            rto: Setting::Auto,
+            rto_low: Setting::Off,
+            rto_low_packets: 3,
+            acks: Acks::Auto,
+            nack: Nacks::OncePerGap,
+            bdp_cap: Setting::Off,
+        }
+    }
 }
 
 /// Whether data packets are acknowledged.
@@ -57,7 +78,8 @@ pub enum Nacks {
 impl Scheme for GoBackNConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt));
-        resolve(&mut self.bdp_cap, || None);
+        resolve(&mut self.rto_low, || None);
+        resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(fabric.frame).clamp(1, WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
             self.acks = if fabric.pfc { Acks::None } else { Acks::PerPacket };
         }
@@ -72,6 +94,18 @@ impl Scheme for GoBackNConfig {
                     "rto",
                     "without acknowledgements every flow would time out for ever; set rto to \"off\", or acks to \"per-packet\"",
                 ));
+            }
+        }
+        if let Setting::Value(low) = self.rto_low {
+            let message = match self.rto {
+                Setting::Value(high) if low.is_zero() || low > high => {
+                    alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\"")
+                }
+                Setting::Value(_) => String::new(),
+                _ => "it shortens rto, which is off; set both, or neither".into(),
+            };
+            if !message.is_empty() {
+                return Err(SettingError::new("rto-low", message));
             }
         }
         if let Setting::Value(cap) = self.bdp_cap {

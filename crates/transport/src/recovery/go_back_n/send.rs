@@ -7,6 +7,7 @@ use selvedge_wire::AckKind;
 use super::GoBackNConfig;
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
+use crate::recovery::timer::Timer;
 use crate::recovery::{Heard, Interest, Learnt, Recovery, Scheme};
 use crate::role::Cx;
 
@@ -18,10 +19,7 @@ pub struct Send {
     next: Seq,
     /// One past the highest packet that was ever sent.
     sent: Seq,
-    /// When the timer was started; [`Instant::NEVER`] when nothing is outstanding.
-    timer: Instant,
-    /// [`Duration::MAX`] when off.
-    rto: Duration,
+    timer: Timer,
     cap: u64,
 }
 
@@ -31,21 +29,24 @@ impl Send {
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &GoBackNConfig) -> Self {
+        let high = resolved(config.rto, "rto").unwrap_or(Duration::MAX);
         // PSN arithmetic limits a flow that waits for acknowledgements, and no other.
         let widest = if config.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
             sent: Seq::ZERO,
-            timer: Instant::NEVER,
-            rto: resolved(config.rto, "rto").unwrap_or(Duration::MAX),
+            timer: match resolved(config.rto_low, "rto-low") {
+                Some(low) => Timer::new(low, high, config.rto_low_packets),
+                None => Timer::single(high),
+            },
             cap: resolved(config.bdp_cap, "bdp-cap").map_or(widest, u64::from),
         }
     }
     /// Starts over. The timer begins anew: what was outstanding does not count any more.
     fn go_back(&mut self, cx: &mut Cx<'_>, by_timeout: bool) {
         self.next = self.acked;
-        self.timer = cx.now;
+        self.timer.restart(cx.now);
         cx.trace(|| Trace::RecoveryEntered { acked: self.acked, by_timeout });
     }
 }
@@ -87,7 +88,7 @@ impl Recovery for Send {
         } else {
             cx.trace(|| Trace::Retransmitted { seq });
         }
-        self.timer = self.timer.min(cx.now);
+        self.timer.ensure_running(cx.now);
     }
 
     #[inline]
@@ -97,7 +98,11 @@ impl Recovery for Send {
         if delivered > 0 {
             self.acked = heard.expected;
             self.next = self.next.max(self.acked);
-            self.timer = if self.acked == self.sent { Instant::NEVER } else { cx.now };
+            if self.acked == self.sent {
+                self.timer.stop();
+            } else {
+                self.timer.restart(cx.now);
+            }
         }
         // A NACK for the packet that is about to be sent anyway changes nothing.
         let loss = heard.kind == AckKind::Nack && self.next > self.acked;
@@ -109,10 +114,18 @@ impl Recovery for Send {
 
     #[inline]
     fn deadline(&self) -> Instant {
-        self.timer.saturating_add(self.rto)
+        self.timer.deadline()
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
+        if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
+            let until = self.timer.extend();
+            // Unless the call comes so late that RTO_high has passed as well.
+            if until > cx.now {
+                cx.trace(|| Trace::TimeoutExtended { until });
+                return false;
+            }
+        }
         cx.trace(|| Trace::TimedOut { acked: self.acked });
         self.go_back(cx, true);
         true

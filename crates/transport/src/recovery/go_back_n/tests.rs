@@ -8,6 +8,8 @@ use crate::recovery::Scheme;
 /// RoCE without PFC.
 const LOSSY: GoBackNConfig = GoBackNConfig {
     rto: Setting::Value(Duration::from_us(320)),
+    rto_low: Setting::Off,
+    rto_low_packets: 3,
     acks: Acks::PerPacket,
     nack: Nacks::OncePerGap,
     bdp_cap: Setting::Off,
@@ -171,4 +173,14 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(hasty.check().expect_err("would never wait").key, "rto");
     assert_eq!(LOSSY.check(), Ok(()));
     assert_eq!(LOSSLESS.check(), Ok(()));
+}
+
+#[test]
+fn irn_with_go_back_n_keeps_the_low_timeout_for_few_packets() {
+    let config = GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..LOSSY };
+    sender(with(config), 1, &[(0, Sends("0")), (0, Waits(100)), (100, Wake), (100, Sends("0r"))]);
+    let many = [(0, Sends("0 1 2 3")), (0, Waits(100)), (100, Wake), (100, Sends("")), (320, Wake)];
+    sender(with(config), 4, &[&many[..], &[(320, Sends("0r 1r 2r 3r"))]].concat());
+    let inverted = GoBackNConfig { rto_low: Setting::Value(Duration::from_us(400)), ..LOSSY };
+    assert_eq!(inverted.check().expect_err("impossible").key, "rto-low");
 }

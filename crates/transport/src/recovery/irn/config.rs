@@ -30,6 +30,11 @@ pub struct IrnConfig {
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
     /// (section 6.3). Default: 0us.
     pub retransmit_delay: Duration,
+    /// How the timeout is found. Default: "static", RTO_low and RTO_high (section 3.1).
+    pub rto: Rto,
+    /// Whether the sender keeps a bitmap of what was selectively acknowledged. Without, it knows of
+    /// one loss per round trip (section 4.3). Only in paper mode. Default: true.
+    pub sack: bool,
     /// Header that each data packet carries on top of RoCE's (section 6.3: 16 bytes of RETH at
     /// worst). Default: 0B.
     pub extra_header: Bytes,
@@ -64,6 +69,38 @@ pub enum Timeouts {
     Off,
 }
 
+/// How the timeout is found.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Rto {
+    /// RTO_low and RTO_high.
+    #[default]
+    Static,
+    /// From round-trip times, "as with TCP" (section 4.3): RFC 6298. RTO_low and N have no part in
+    /// it.
+    Dynamic(DynamicRto),
+}
+
+/// Parameters of [`Rto::Dynamic`]. The paper gives none.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct DynamicRto {
+    /// The timeout of a flow that has no sample yet. Default: "auto", which is RTO_high.
+    pub initial: Setting<Duration>,
+    /// The least. Default: 100us, RTO_low's.
+    pub min: Duration,
+    /// The most, after back-off. Default: 10ms.
+    pub max: Duration,
+}
+
+impl Default for DynamicRto {
+    fn default() -> Self {
+        Self { initial: Setting::Auto, min: Duration::from_us(100), max: Duration::from_us(10_000) }
+    }
+}
+
 impl Default for IrnConfig {
     fn default() -> Self {
         Self {
@@ -74,6 +111,8 @@ impl Default for IrnConfig {
             rto_high: Setting::Auto,
             bdp_cap: Setting::Auto,
             retransmit_delay: Duration::ZERO,
+            rto: Rto::Static,
+            sack: true,
             extra_header: Bytes::ZERO,
             nack_threshold: 1,
         }
@@ -96,6 +135,9 @@ impl Scheme for IrnConfig {
             self.timeouts = if fabric.pfc { Timeouts::Off } else { Timeouts::On };
         }
         resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(self.rto_low)));
+        if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
+            resolve(&mut dynamic.initial, || Some(high));
+        }
         let frame = fabric.frame + self.extra_header;
         resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(frame).clamp(1, WIDEST_WINDOW) as u32));
     }
@@ -123,6 +165,24 @@ impl Scheme for IrnConfig {
         }
         if self.nack_threshold == 0 {
             return Err(SettingError::new("nack-threshold", "recovery begins with a NACK; give 1 or more"));
+        }
+        if !self.sack && self.mode == Mode::Hls {
+            return Err(SettingError::new("sack", "the hardware code keeps SACKs; give true, or mode = \"paper\""));
+        }
+        if let Rto::Dynamic(DynamicRto { initial, min, max }) = self.rto {
+            let Setting::Value(initial) = initial else {
+                return Err(SettingError::new(
+                    "rto.dynamic.initial",
+                    "a flow without samples needs a timeout; give one",
+                ));
+            };
+            if initial.is_zero() || min.is_zero() {
+                return Err(SettingError::new("rto.dynamic", "a timeout of zero never waits; give times above"));
+            }
+            if min > max || initial > max {
+                let message = format!("{max} is less than min, {min}, or initial, {initial}; give the longest here");
+                return Err(SettingError::new("rto.dynamic.max", message));
+            }
         }
         if self.nack_threshold > 1 && self.mode == Mode::Hls {
             return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or mode = \"paper\""));

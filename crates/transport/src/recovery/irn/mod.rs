@@ -13,10 +13,9 @@ pub mod hls;
 mod paper;
 mod recv;
 mod send;
-mod timer;
 
 pub use completions::{Completed, Completion, Completions};
-pub use config::{IrnConfig, IrnConfig as Config, Mode, Timeouts};
+pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, Rto, Timeouts};
 pub use recv::Recv;
 pub use send::Send;
 

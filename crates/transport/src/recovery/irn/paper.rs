@@ -10,7 +10,9 @@
 //!    a new one. The SACK bitmap survives, so only holes are repeated.
 //! 4. Retransmissions go before new packets and ignore the cap. New packets go out during recovery
 //!    if the cap allows.
-//! 5. If the cumulative acknowledgement moves before anything was sent again, packets had only been
+//! 5. Without SACKs (section 4.3) nothing is remembered but the cumulative acknowledgement: a
+//!    recovery repeats its first packet, and one more at each partial acknowledgement.
+//! 6. If the cumulative acknowledgement moves before anything was sent again, packets had only been
 //!    reordered, and recovery is called off; except when a SACK shows a hole at its new place.
 
 use selvedge_telemetry::Trace;
@@ -41,6 +43,8 @@ pub(super) struct Paper {
     /// NACKs since the last cumulative progress.
     nacks: u32,
     nack_threshold: u32,
+    /// Whether SACKs are remembered.
+    sack: bool,
 }
 
 /// Where recovery stands.
@@ -65,7 +69,7 @@ pub(super) struct Effect {
 }
 
 impl Paper {
-    pub(super) fn new(nack_threshold: u32) -> Self {
+    pub(super) fn new(nack_threshold: u32, sack: bool) -> Self {
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
@@ -78,6 +82,7 @@ impl Paper {
             sacks_count: 0,
             nacks: 0,
             nack_threshold,
+            sack,
         }
     }
     #[inline]
@@ -137,7 +142,9 @@ impl Paper {
             && sack > self.acked
             && sack < self.next
         {
-            delivered += self.remember_sack(sack);
+            if self.sack {
+                delivered += self.remember_sack(sack);
+            }
             entered |= self.on_nack(cx, sack);
         }
         Effect { delivered, advanced, entered }

@@ -1,13 +1,17 @@
 //! The sender: one of the two machines behind a timer and the fetch delay.
 
+use alloc::boxed::Box;
+
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use super::hls::Hls;
 use super::paper::Paper;
-use super::timer::Timer;
-use super::{IrnConfig, Mode};
+use super::{IrnConfig, Mode, Rto, Timeouts};
+use crate::fabric::resolved;
+use crate::recovery::rto::RtoEstimator;
+use crate::recovery::timer::Timer;
 use crate::recovery::{Heard, Interest, Learnt, Recovery};
 use crate::role::Cx;
 
@@ -16,6 +20,8 @@ use crate::role::Cx;
 pub struct Send {
     machine: Machine,
     timer: Timer,
+    /// Where timeouts follow round-trip times. Boxed: few flows have one.
+    estimator: Option<Box<RtoEstimator>>,
     /// BDP-FC, in packets.
     cap: u64,
     /// When the lost packet that is sent next has been fetched from the host (section 6.3).
@@ -36,12 +42,14 @@ impl Send {
     /// When the settings still say "auto".
     pub fn new(config: &IrnConfig) -> Self {
         let cap = config.window();
+        let (timer, estimator) = timing(config);
         Self {
             machine: match config.mode {
-                Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold)),
+                Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold, config.sack)),
                 Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
             },
-            timer: Timer::new(config),
+            timer,
+            estimator,
             cap,
             fetched: Instant::ZERO,
             fetch_delay: config.retransmit_delay,
@@ -70,6 +78,22 @@ impl Send {
     #[inline]
     fn outstanding(&self) -> u64 {
         self.sent() - self.acked()
+    }
+}
+
+/// The timer, and what computes its time where that is not static.
+fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
+    match (config.timeouts, config.rto) {
+        (Timeouts::Auto, _) => panic!("timeouts still says \"auto\": resolve the configuration first"),
+        (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
+        (Timeouts::On, Rto::Static) => {
+            let high = resolved(config.rto_high, "rto-high").unwrap_or(Duration::MAX);
+            (Timer::new(config.rto_low, high, config.rto_low_packets), None)
+        }
+        (Timeouts::On, Rto::Dynamic(dynamic)) => {
+            let initial = resolved(dynamic.initial, "rto.dynamic.initial").unwrap_or(dynamic.max);
+            (Timer::single(initial), Some(Box::new(RtoEstimator::new(initial, dynamic.min, dynamic.max))))
+        }
     }
 }
 
@@ -166,6 +190,10 @@ impl Recovery for Send {
             }
         };
         self.note_lost(cx.now, before);
+        if let Some(estimator) = &mut self.estimator {
+            estimator.on_sample(heard.rtt);
+            self.timer.set(estimator.rto());
+        }
         if advanced {
             if self.outstanding() == 0 {
                 self.timer.stop();
@@ -203,6 +231,10 @@ impl Recovery for Send {
             Machine::Hls(hls) => {
                 hls.timeout(false);
             }
+        }
+        if let Some(estimator) = &mut self.estimator {
+            estimator.back_off();
+            self.timer.set(estimator.rto());
         }
         self.timer.restart(cx.now);
         self.note_lost(cx.now, before);

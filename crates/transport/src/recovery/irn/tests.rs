@@ -1,6 +1,6 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
-use super::{IrnConfig, Mode, Timeouts};
+use super::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Waits, Wake};
 use crate::dialogue::{Answer, receiver, sender, with};
 use crate::recovery::Scheme;
@@ -14,6 +14,8 @@ const IRN: IrnConfig = IrnConfig {
     rto_high: Setting::Value(Duration::from_us(320)),
     bdp_cap: Setting::Value(10),
     retransmit_delay: Duration::ZERO,
+    rto: Rto::Static,
+    sack: true,
     extra_header: Bytes::ZERO,
     nack_threshold: 1,
 };
@@ -435,4 +437,71 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(key(IrnConfig { nack_threshold: 0, ..IRN }), "nack-threshold");
     assert_eq!(key(IrnConfig { nack_threshold: 2, ..HLS }), "nack-threshold");
     assert_eq!(IRN.check(), Ok(()));
+}
+
+/// The alternatives that section 4.3 tried.
+mod variants {
+    use super::*;
+
+    #[test]
+    fn without_sacks_each_round_trip_repairs_one_loss() {
+        let config = IrnConfig { sack: false, ..IRN };
+        sender(
+            with(config),
+            6,
+            &[
+                (0, Sends("0 1 2 3 4 5")),
+                (24, Ack(1)),
+                // 1 and 3 are lost; with SACKs, 3 would go out as soon as 4 is known to have arrived.
+                (25, Nack(1, 2)),
+                (25, Sends("1r")),
+                (26, Nack(1, 4)),
+                (26, Sends("")),
+                (27, Nack(1, 5)),
+                (27, Sends("")),
+                // A partial acknowledgement tells of the second loss.
+                (49, Ack(3)),
+                (49, Sends("3r")),
+                (73, Ack(6)),
+                (73, Done),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_dynamic_timeout_begins_with_its_initial_value_and_backs_off() {
+        let dynamic = DynamicRto {
+            initial: Setting::Value(Duration::from_us(320)),
+            min: Duration::from_us(50),
+            max: Duration::from_us(1_000),
+        };
+        let config = IrnConfig { rto: Rto::Dynamic(dynamic), ..IRN };
+        sender(
+            with(config),
+            2,
+            &[
+                (0, Sends("0 1")),
+                (0, Waits(320)),
+                (320, Wake),
+                (320, Sends("0r")),
+                (320, Waits(960)),
+                // A sample ends the back-off; round trips of no time leave the minimum.
+                (400, Ack(1)),
+                (400, Waits(450)),
+            ],
+        );
+    }
+
+    #[test]
+    fn impossible_variants_are_refused() {
+        let dynamic = |dynamic| IrnConfig { rto: Rto::Dynamic(dynamic), ..IRN }.check().expect_err("impossible").key;
+        let initial = Setting::Value(Duration::from_us(320));
+        assert_eq!(dynamic(DynamicRto { initial: Setting::Off, ..DynamicRto::default() }), "rto.dynamic.initial");
+        assert_eq!(dynamic(DynamicRto { initial, min: Duration::ZERO, ..DynamicRto::default() }), "rto.dynamic");
+        assert_eq!(
+            dynamic(DynamicRto { initial, max: Duration::from_us(200), ..DynamicRto::default() }),
+            "rto.dynamic.max"
+        );
+        assert_eq!(IrnConfig { sack: false, ..HLS }.check().expect_err("impossible").key, "sack");
+    }
 }

@@ -1,9 +1,7 @@
-//! The two static timeouts (section 3.1, and the `timeout` module of section 6.2).
+//! The retransmission timer: IRN's two static timeouts (section 3.1, and the `timeout` module of
+//! section 6.2), of which RoCE has one.
 
 use selvedge_units::{Duration, Instant};
-
-use super::{IrnConfig, Timeouts};
-use crate::fabric::resolved;
 
 /// One timer per flow. It runs while something is outstanding, from the last cumulative progress.
 #[derive(Clone, Debug)]
@@ -19,13 +17,18 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    pub(super) fn new(config: &IrnConfig) -> Self {
-        let (low, high) = match config.timeouts {
-            Timeouts::On => (config.rto_low, resolved(config.rto_high, "rto-high").unwrap_or(Duration::MAX)),
-            Timeouts::Off => (Duration::MAX, Duration::MAX),
-            Timeouts::Auto => panic!("timeouts still says \"auto\": resolve the configuration first"),
-        };
-        Self { start: Instant::NEVER, low, high, low_packets: config.rto_low_packets, extended: false }
+    /// RTO_low is for at most `low_packets` in flight; [`Duration::MAX`] is no timeout.
+    pub(super) fn new(low: Duration, high: Duration, low_packets: u32) -> Self {
+        Self { start: Instant::NEVER, low, high, low_packets, extended: false }
+    }
+    /// One timeout, whatever is in flight.
+    pub(super) fn single(timeout: Duration) -> Self {
+        Self::new(timeout, timeout, u32::MAX)
+    }
+    /// From now on, this is the one timeout.
+    #[inline]
+    pub(super) fn set(&mut self, timeout: Duration) {
+        (self.low, self.high) = (timeout, timeout);
     }
     /// Something is outstanding.
     #[inline]

@@ -1,0 +1,66 @@
+//! `docs/claims.md`.
+
+use std::fmt::Write;
+
+use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, paper, sentence, why};
+use crate::Outcome;
+
+/// The table of claims as Markdown.
+pub fn render_claims_markdown(input: &ClaimsInput<'_>) -> String {
+    let mut out = format!("# Claims\n\n{} {}\n\n{RULE}\n\n", input.in_one_line(), input.effort());
+    let _ = write!(out, "Written by `{}` (version {}); not by hand.\n\n", input.command, input.version);
+    out += "| figure | claims | reproduced | direction only | not | seeds | runs | CPU s |\n|---|---|---|---|---|---|---|---|\n";
+    for figure in input.figures {
+        let (name, claims, seeds, runs) = (figure.name(), figure.claims.len(), figure.seeds, figure.runs);
+        let of = |outcome| figure.count(outcome);
+        let (yes, part, no) = (of(Outcome::Reproduced), of(Outcome::DirectionOnly), of(Outcome::NotReproduced));
+        let _ = writeln!(
+            out,
+            "| [{name}](#{name}) | {claims} | {yes} | {part} | {no} | {seeds} | {runs} | {:.0} |",
+            figure.cpu_s
+        );
+    }
+    for figure in input.figures {
+        out += &section(figure, input.figures);
+    }
+    out
+}
+
+fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
+    let mut out = format!("\n## {}\n\n[{}](../{}/scenario.toml)\n", figure.name(), figure.title, figure.figure);
+    if !figure.claims.is_empty() {
+        out += "\n| claim | where | paper | ours | verdict |\n|---|---|---|---|---|\n";
+    }
+    for claim in &figure.claims {
+        let source = claim.source.clone().unwrap_or_default();
+        let cells = [&sentence(claim), &source, &paper(claim), &ours(claim.mean, claim.ci95)];
+        let cells: Vec<String> = cells.into_iter().map(|text| cell(text)).collect();
+        let verdict = match claim.outcome {
+            Outcome::Reproduced => "reproduced".to_owned(),
+            other => format!("**{other}**"),
+        };
+        let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
+    }
+    let explanations = why::explanations(figure, all);
+    if !explanations.is_empty() {
+        out += "\nWhy:\n\n";
+    }
+    for (claims, reasons) in explanations {
+        let reasons = if reasons.is_empty() { vec!["not known yet".to_owned()] } else { reasons };
+        let _ = writeln!(out, "- *{}.* {}.", claims.join("*; *"), reasons.join(". "));
+    }
+    for grid in grid::grids(&figure.measured) {
+        let _ = write!(out, "\n{}\n\n| | {} |\n|---|", grid.say, grid.columns.join(" | "));
+        out += &"---|".repeat(grid.columns.len());
+        out.push('\n');
+        for (label, cells) in grid.rows {
+            let _ = writeln!(out, "| {} | {} |", cell(&label), cells.join(" | "));
+        }
+    }
+    out
+}
+
+/// Text that stays in its cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}

@@ -1,0 +1,122 @@
+//! The table of claims: every claim of a paper with what came out beside it, as a page for a browser
+//! and as Markdown.
+//!
+//! A claim that is not fully reproduced is followed by why: the reason that its `known` gives, and how
+//! far the measurements of other figures move the very same quantity (`why.rs`).
+
+mod grid;
+mod html;
+mod markdown;
+mod why;
+
+pub use html::render_claims_html;
+pub use markdown::render_claims_markdown;
+
+use serde::Serialize;
+
+use crate::number::{digits, ratio_interval};
+use crate::{ClaimVerdict, Measured, Outcome};
+
+/// One figure, checked; serialises for machines.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckedFigure {
+    /// Its folder.
+    pub figure: String,
+    /// Its scenario's title.
+    pub title: String,
+    /// Whether its runs were too short to judge.
+    pub smoke: bool,
+    /// How many seeds each series ran with.
+    pub seeds: usize,
+    /// Its runs: series x cases x seeds.
+    pub runs: usize,
+    /// How many of them another figure had asked for before.
+    pub shared: usize,
+    /// Processor time of its runs, seconds.
+    pub cpu_s: f64,
+    /// Its claims.
+    pub claims: Vec<ClaimVerdict>,
+    /// Its measurements.
+    pub measured: Vec<Measured>,
+}
+
+impl CheckedFigure {
+    /// Its folder's name, which stands for it in tables.
+    fn name(&self) -> &str {
+        self.figure.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.figure)
+    }
+    fn count(&self, outcome: Outcome) -> usize {
+        self.claims.iter().filter(|claim| claim.outcome == outcome).count()
+    }
+}
+
+/// All figures, and how they were run.
+pub struct ClaimsInput<'a> {
+    /// The figures, in the order of the tables.
+    pub figures: &'a [CheckedFigure],
+    /// Wall time of all of them, seconds.
+    pub wall_s: f64,
+    /// Threads used.
+    pub threads: usize,
+    /// Version of the program.
+    pub version: &'a str,
+    /// The command.
+    pub command: &'a str,
+}
+
+impl ClaimsInput<'_> {
+    fn count(&self, outcome: Outcome) -> usize {
+        self.figures.iter().map(|figure| figure.count(outcome)).sum()
+    }
+    /// "57 claims: 40 reproduced, 12 in direction only, 5 not."
+    fn in_one_line(&self) -> String {
+        let of = |outcome| self.count(outcome);
+        let all: usize = self.figures.iter().map(|figure| figure.claims.len()).sum();
+        let unjudged = match of(Outcome::NotJudged) {
+            0 => String::new(),
+            n => format!(", {n} not judged after a smoke run"),
+        };
+        format!(
+            "{all} claims: {} reproduced, {} in direction only, {} not{unjudged}.",
+            of(Outcome::Reproduced),
+            of(Outcome::DirectionOnly),
+            of(Outcome::NotReproduced)
+        )
+    }
+    /// "1,200 runs, 52 CPU minutes, 27 minutes on 2 threads."
+    fn effort(&self) -> String {
+        let shared: usize = self.figures.iter().map(|figure| figure.shared).sum();
+        let all: usize = self.figures.iter().map(|figure| figure.runs).sum();
+        let minutes = digits(self.wall_s / 60.0, 2);
+        format!(
+            "{} runs ({shared} more are the same as these), {minutes} minutes on {} threads.",
+            all - shared,
+            self.threads
+        )
+    }
+}
+
+/// "1.45 (1.36–1.54)"; "-" without a value.
+fn ours(mean: Option<f64>, ci95: Option<[f64; 2]>) -> String {
+    let interval = ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
+    mean.map_or("-".into(), |mean| digits(mean, 3) + &interval)
+}
+
+/// The paper's range as printed there, or else the range that was accepted.
+fn paper(claim: &ClaimVerdict) -> String {
+    claim.paper.clone().unwrap_or_else(|| match claim.accepted {
+        [Some(low), Some(high)] => format!("{}–{}", digits(low, 3), digits(high, 3)),
+        [Some(low), None] => format!("≥ {}", digits(low, 3)),
+        [None, Some(high)] => format!("≤ {}", digits(high, 3)),
+        [None, None] => String::new(),
+    })
+}
+
+/// The claim, and which of its quantities this is.
+fn sentence(claim: &ClaimVerdict) -> String {
+    if claim.which.is_empty() { claim.say.clone() } else { format!("{} ({})", claim.say, claim.which) }
+}
+
+const RULE: &str = "Ratios are geometric means over seeds, paired by seed, with 95 % intervals. Reproduced: in the \
+                    paper's range, and the interval excludes 1. Direction only: the claimed side wins by another \
+                    factor, or the interval reaches over 1. Nothing is tuned to pass.";

@@ -1,0 +1,47 @@
+//! Why a claim is not fully reproduced.
+
+use super::CheckedFigure;
+use crate::number::digits;
+use crate::{ClaimVerdict, Measured, Outcome};
+
+/// The claims of a figure that need an explanation, each with its reasons; claims with the same
+/// reasons together.
+pub(super) fn explanations(figure: &CheckedFigure, all: &[CheckedFigure]) -> Vec<(Vec<String>, Vec<String>)> {
+    let mut found: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for claim in &figure.claims {
+        if !matches!(claim.outcome, Outcome::DirectionOnly | Outcome::NotReproduced) {
+            continue;
+        }
+        let mut reasons: Vec<String> = claim.known.iter().chain(&claim.note).cloned().collect();
+        reasons.extend(moved_by(claim, figure, all));
+        let name = super::sentence(claim);
+        match found.iter_mut().find(|(_, known)| *known == reasons) {
+            Some((claims, _)) => claims.push(name),
+            None => found.push((vec![name], reasons)),
+        }
+    }
+    found
+}
+
+/// How far measurements of other figures move the quantity of `claim`.
+fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, all: &[CheckedFigure]) -> Vec<String> {
+    let is_same = |measured: &&Measured| {
+        let (a, b) = (&measured.quantity, &claim.quantity);
+        (&a.metric, &a.of, &a.than) == (&b.metric, &b.of, &b.than) && a.than_case.is_none() && b.than_case.is_none()
+    };
+    let mut lines = Vec::new();
+    for figure in all.iter().filter(|figure| figure.figure != own.figure) {
+        let mut values: Vec<(f64, &str)> = figure
+            .measured
+            .iter()
+            .filter(is_same)
+            .filter_map(|measured| Some((measured.mean?, measured.quantity.case.as_deref()?)))
+            .collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if let [(low, at_low), .., (high, at_high)] = values[..] {
+            let name = figure.name();
+            lines.push(format!("{name}: {} ({at_low}) to {} ({at_high})", digits(low, 3), digits(high, 3)));
+        }
+    }
+    lines
+}

@@ -1,0 +1,144 @@
+//! What is claimed or measured: metrics of series, in cases.
+
+use serde::Serialize;
+
+use crate::{Estimate, Summary};
+
+/// Several quantities, written as one: every metric of every pair of series in every case.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Quantities {
+    /// Names of metrics.
+    pub metrics: Vec<String>,
+    /// Series, and what each is compared with.
+    pub pairs: Vec<(String, Option<String>)>,
+    /// Where.
+    pub cases: Cases,
+    /// The case that each is compared with.
+    pub than_case: Option<String>,
+}
+
+/// The cases of a claim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cases {
+    /// The study has none.
+    None,
+    /// All that the study has; but not the one compared with.
+    All,
+    /// These.
+    These(Vec<String>),
+}
+
+/// One number of a study: a metric of a series, its ratio to another series, its ratio to another
+/// case, or a ratio of ratios.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Quantity {
+    /// Name of the metric.
+    pub metric: String,
+    /// The series it is about.
+    pub of: String,
+    /// The series it is compared with.
+    pub than: Option<String>,
+    /// The case it is about.
+    pub case: Option<String>,
+    /// The case it is compared with.
+    pub than_case: Option<String>,
+}
+
+impl Quantities {
+    /// Each of them, cases outermost; `all` are the study's cases.
+    pub(super) fn each(&self, all: &[Option<&str>]) -> Vec<Quantity> {
+        let cases: Vec<Option<String>> = match &self.cases {
+            Cases::None => vec![None],
+            Cases::All => {
+                let others = all.iter().copied().filter(|&case| case.is_none() || case != self.than_case.as_deref());
+                others.map(|case| case.map(str::to_owned)).collect()
+            }
+            Cases::These(cases) => cases.iter().cloned().map(Some).collect(),
+        };
+        let mut each = Vec::new();
+        for case in cases {
+            for (of, than) in &self.pairs {
+                each.extend(self.metrics.iter().map(|metric| Quantity {
+                    metric: metric.clone(),
+                    of: of.clone(),
+                    than: than.clone(),
+                    case: case.clone(),
+                    than_case: self.than_case.clone(),
+                }));
+            }
+        }
+        each
+    }
+
+    /// Whether it is a ratio.
+    pub(super) fn is_ratio(&self) -> bool {
+        self.than_case.is_some() || self.pairs.iter().any(|(_, than)| than.is_some())
+    }
+
+    /// What tells `one` of them from the others; empty if there are no others.
+    pub(super) fn label(&self, one: &Quantity) -> String {
+        let mut parts = Vec::new();
+        if !matches!(&self.cases, Cases::None) && !matches!(&self.cases, Cases::These(cases) if cases.len() == 1) {
+            parts.extend(one.case.clone());
+        }
+        if self.pairs.len() > 1 {
+            parts.push(match &one.than {
+                Some(than) => format!("{} over {than}", one.of),
+                None => one.of.clone(),
+            });
+        }
+        if self.metrics.len() > 1 {
+            parts.push(one.title().to_owned());
+        }
+        parts.join(", ")
+    }
+}
+
+impl Quantity {
+    /// Its value in the study; `None` where a series or case is missing.
+    pub(super) fn estimate(&self, summary: &Summary) -> Option<Estimate> {
+        let here = self.in_case(summary, self.case.as_deref())?;
+        match &self.than_case {
+            None => Some(here),
+            Some(other) => Some(Estimate::of_ratio(&here, &self.in_case(summary, Some(other))?)),
+        }
+    }
+
+    fn in_case(&self, summary: &Summary, case: Option<&str>) -> Option<Estimate> {
+        let of = summary.find_in(case, &self.of)?.metric(&self.metric)?;
+        match &self.than {
+            None => Some(of.clone()),
+            Some(than) => Some(Estimate::of_ratio(of, summary.find_in(case, than)?.metric(&self.metric)?)),
+        }
+    }
+
+    /// The metric's name for people.
+    pub(crate) fn title(&self) -> &str {
+        crate::Metric::find(&self.metric).map_or(&self.metric, |metric| metric.title)
+    }
+
+    /// The first series that the study lacks: what to say about it.
+    pub(super) fn missing(&self, series: &[(Option<&str>, &str)]) -> Option<String> {
+        for case in std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some)) {
+            if case.is_some() && !series.iter().any(|&(known, _)| known == case) {
+                let mut cases: Vec<&str> = series.iter().filter_map(|&(case, _)| case).collect();
+                cases.dedup();
+                let known = if cases.is_empty() { "it has none".into() } else { format!("only {}", cases.join(", ")) };
+                return Some(format!("the study has no case \"{}\", {known}", case.unwrap_or_default()));
+            }
+            for name in std::iter::once(&self.of).chain(&self.than) {
+                if series.contains(&(case, name)) {
+                    continue;
+                }
+                if case.is_none() && series.iter().all(|&(case, _)| case.is_some()) && !series.is_empty() {
+                    return Some(
+                        "the study has cases: say which, as in case = \"...\", or case = \"*\" for all".into(),
+                    );
+                }
+                let here: Vec<&str> = series.iter().filter(|&&(at, _)| at == case).map(|&(_, name)| name).collect();
+                return Some(format!("the study has no series \"{name}\", only {}", here.join(", ")));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,147 @@
+//! Many plans at once, for their summaries alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use selvedge_results::{PointFiles, PointSummary, Summary};
+use selvedge_scenario::{Plan, Point};
+
+use crate::queue::Queue;
+use crate::run::{Job, Pool, Simulate, lock};
+use crate::study::summary_of;
+use crate::{StudyError, Watch};
+
+/// Many plans: their runs on all cores, plan by plan, without waiting in between. Runs that are the
+/// same in several plans are done once.
+pub struct Batch<'a> {
+    /// What to run.
+    pub plans: &'a [Plan],
+    /// A folder for what runs write on the way; empty again afterwards.
+    pub scratch: &'a Path,
+    /// On how many threads; at least 1.
+    pub threads: usize,
+    /// The simulator.
+    pub simulate: &'a Simulate,
+    /// Who is told, and may say stop.
+    pub watch: &'a dyn Watch,
+    /// Seconds since the batch began.
+    pub elapsed: &'a (dyn Fn() -> f64 + Sync),
+    /// Version of the program.
+    pub version: &'a str,
+}
+
+/// One plan of a batch, all its runs done.
+#[derive(Debug)]
+pub struct Completed {
+    /// Its number in [`Batch::plans`].
+    pub plan: usize,
+    /// Its results. The wall time is the batch's so far.
+    pub summary: Summary,
+    /// How many of its runs an earlier plan had asked for.
+    pub shared: usize,
+}
+
+/// How a batch ended: how many runs it took, and how many of them are done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Runs that were done.
+    pub done: usize,
+    /// All different runs.
+    pub runs: usize,
+    /// Points of all plans: runs, and those that are the same.
+    pub points: usize,
+}
+
+impl Batch<'_> {
+    /// Runs all; calls `complete` for each plan as soon as its last run is done, from several threads.
+    ///
+    /// # Errors
+    /// A run that the simulator refuses, or files that cannot be written.
+    pub fn run(&self, complete: &(dyn Fn(Completed) + Sync)) -> Result<Ended, StudyError> {
+        let Runs { first, of_plan } = Runs::of(self.plans);
+        let files = |number: usize| PointFiles::new(self.scratch, number, 0);
+        let job = |(number, &(plan, point)): (usize, &(usize, Point))| Job {
+            plan: &self.plans[plan],
+            point,
+            files: files(number),
+            traced: None,
+        };
+        let jobs: Vec<Job<'_>> = first.iter().enumerate().map(job).collect();
+        let mut groups = BTreeMap::new();
+        let queue = Queue::new(first.iter().map(|&(plan, point)| {
+            let next = groups.len();
+            (plan, *groups.entry((plan, point.series)).or_insert(next))
+        }));
+        let done: Mutex<Vec<Option<PointSummary>>> = Mutex::new(vec![None; jobs.len()]);
+        let keep = |number: usize, summary: PointSummary| {
+            let PointFiles { flows, ports, summary: file } = files(number);
+            for path in [flows, ports, file] {
+                fs::remove_file(&path).map_err(|error| StudyError::io(&path, "remove it", &error))?;
+            }
+            let ready: Vec<Completed> = {
+                let mut done = lock(&done);
+                done[number] = Some(summary);
+                let asked = (0..of_plan.len()).filter(|&plan| of_plan[plan].contains(&number));
+                asked.filter_map(|plan| self.completed(plan, &of_plan[plan], &first, &done)).collect()
+            };
+            ready.into_iter().for_each(complete);
+            Ok(())
+        };
+        let pool = Pool { simulate: self.simulate, watch: self.watch };
+        pool.run(&jobs, queue, self.threads, 0.0, &keep)?;
+        let finished = lock(&done).iter().flatten().count();
+        Ok(Ended { done: finished, runs: jobs.len(), points: of_plan.iter().map(Vec::len).sum() })
+    }
+
+    /// The plan's results, if all its runs are done.
+    fn completed(
+        &self,
+        plan: usize,
+        runs: &[usize],
+        first: &[(usize, Point)],
+        done: &[Option<PointSummary>],
+    ) -> Option<Completed> {
+        let own = &self.plans[plan];
+        let points: Option<Vec<PointSummary>> = own
+            .points()
+            .zip(runs)
+            .map(|(point, &run)| {
+                // The same run may have another name elsewhere.
+                let series = own.series[point.series].name.clone();
+                done[run].clone().map(|summary| PointSummary { series, ..summary })
+            })
+            .collect();
+        let summary = summary_of(own, &points?, self.threads, self.version, (self.elapsed)());
+        let shared = runs.iter().filter(|&&run| first[run].0 != plan).count();
+        Some(Completed { plan, summary, shared })
+    }
+}
+
+/// The different runs of several plans.
+struct Runs {
+    /// Which plan and point asked first for each.
+    first: Vec<(usize, Point)>,
+    /// Which run each point of each plan is.
+    of_plan: Vec<Vec<usize>>,
+}
+
+impl Runs {
+    fn of(plans: &[Plan]) -> Self {
+        let mut known: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+        let mut first = Vec::new();
+        let mut of_plan = Vec::new();
+        for (number, plan) in plans.iter().enumerate() {
+            let digests: Vec<u64> = plan.series.iter().map(selvedge_scenario::PlannedSeries::digest).collect();
+            let runs = plan.points().map(|point| {
+                *known.entry((digests[point.series], point.seed)).or_insert_with(|| {
+                    first.push((number, point));
+                    first.len() - 1
+                })
+            });
+            of_plan.push(runs.collect());
+        }
+        Self { first, of_plan }
+    }
+}
