@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use selvedge_scenario::{Seeds, preset_help};
+use selvedge_sim::record::FlowKey;
 
 /// Do I need a lossless fabric?
 ///
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     /// Run figures against what their papers claim: a verdict per claim
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Ask why flows of a study were slow: their completion times split into causes
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Look at a network before running anything: hosts, links, RTT, BDP, the load it can carry
     Topology(TopologyArgs),
     /// Look at the traffic before running anything: load, sizes, first flows
@@ -148,6 +152,28 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct ExplainArgs {
+    /// Results of `selvedge run`; one of its runs is simulated again, and watched
+    #[arg(value_name = "RESULTS")]
+    pub(crate) results: PathBuf,
+    /// Explain this flow in full: its number, or workload:number where there are several workloads
+    #[arg(long, value_name = "ID", value_parser = flow_key, conflicts_with = "worst")]
+    pub(crate) flow: Option<FlowKey>,
+    /// Explain the flows with the highest slowdown [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) worst: Option<u32>,
+    /// In the run of this series [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) series: Option<String>,
+    /// In the run with this seed [default: the first]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print JSON, times in picoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct TopologyArgs {
     /// Scenario file (TOML), or a folder with a scenario.toml; without: the IRN paper's default case
     #[arg(value_name = "FILE")]
@@ -195,6 +221,15 @@ pub(crate) enum Engine {
     },
 }
 
+/// "17", or "1:17" in the second workload.
+fn flow_key(text: &str) -> Result<FlowKey, String> {
+    let (workload, id) = text.split_once(':').unwrap_or(("0", text));
+    match (workload.parse(), id.parse()) {
+        (Ok(workload), Ok(id)) => Ok(FlowKey { workload, id }),
+        _ => Err("give the flow's number, as in 17, or workload:number, as in 1:17".to_owned()),
+    }
+}
+
 fn series_help() -> String {
     format!("What to compare: series of the scenario by name, or schemes:\n{}", preset_help())
 }
@@ -230,6 +265,25 @@ Examples:
   selvedge check figures/irn --html claims.html   the whole evaluation of a paper, claim by claim
 
 Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails, 2 wrong input.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  selvedge explain results/ten                    the ten slowest flows of the first series and seed
+  selvedge explain results/ten --series roce+pfc --worst 30
+  selvedge explain results/ten --flow 1873        one flow in full: parts, places, last packet, pauses
+
+The parts of a completion time add up to it. They are
+  serialisation   the flow's own bits on its slowest link, the last packet's on the others
+  propagation     the last packet in flight
+  queueing        behind other flows in switches, there or on the way of acknowledgements back
+  pause           stopped by priority flow control; by whom, and what was behind it, is shown
+  nic             behind other queue pairs and acknowledgements at the sender
+  pacing, window  held by congestion control
+  cap             held by the loss recovery's limit on packets in flight (BDP-FC)
+  recovery        waiting for news of a loss, sending again
+  timeout         waiting for a retransmission timeout
+  outage          waiting for a link that was down
+How they are told apart: docs/explain.md.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,7 @@
 mod args;
 mod check;
 mod clock;
+mod explain;
 mod inspect;
 mod output;
 mod progress;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let outcome = match Selvedge::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Topology(args) => inspect::topology(&args),
         Command::Workload(args) => inspect::workload(&args),
         Command::Replay(args) => replay::replay(&args),

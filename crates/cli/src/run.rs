@@ -138,8 +138,12 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
 }
 
 pub(crate) fn threads(manner: &Manner) -> usize {
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    manner.threads.map_or(all, usize::from)
+    manner.threads.map_or_else(cores, usize::from)
+}
+
+/// As many threads as can run at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// "Does RDMA need a lossless fabric?" as a folder's name.

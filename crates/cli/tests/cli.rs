@@ -87,6 +87,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         .with("broken.txt", "4 1 3\n0\n0 1 10Gbps\n")
         .with("bytes.bin", "\u{0}\u{1}")
         .with("empty/readme", "")
+        .with("half.partial/unfinished.json", "{}")
         .with("figure/scenario.toml", SMALL)
         .with("figure/expect.toml", "[[expect]]\nsay='x'\nmetric='speed'\nof='irn'\nvalue={at-most=1}\n");
     let cases: &[(&[&str], &str)] = &[
@@ -128,6 +129,13 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["check", "empty"], "error: empty: no figure here"),
         (&["check", "figure"], "there is no metric \"speed\""),
         (&["replay", "irn-receiver", "missing"], "missing: cannot be read"),
+        (&["explain", "missing"], "error: missing: no such folder; expected one that `selvedge run` made"),
+        (&["explain", "empty"], "error: empty: holds no results of a study"),
+        (&["explain", "half"], "error: half: not complete yet; first: selvedge run --resume half.partial"),
+        (&["explain", "half.partial"], "not complete; first: selvedge run --resume half.partial"),
+        (&["explain", "empty", "--flow", "first"], "give the flow's number, as in 17, or workload:number"),
+        (&["explain", "empty", "--flow", "1", "--worst", "2"], "cannot be used with"),
+        (&["explain", "empty", "--worst", "0"], "0"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, message) in cases {
@@ -163,6 +171,59 @@ fn a_study_prints_its_table_and_leaves_its_folder() {
     // A quiet run says nothing on standard error.
     let (_, error) = scratch.expect(0, &["run", "small.toml", "--quiet"]);
     assert_eq!(error, "");
+}
+
+#[test]
+fn slow_flows_are_explained() {
+    let scratch = Scratch::new("explain").with("small.toml", SMALL);
+    scratch.expect(0, &["run", "small.toml", "--out", "out", "-q"]);
+    let (out, error) = scratch.expect(0, &["explain", "out", "--worst", "3"]);
+    assert!(out.starts_with("irn, seed 1: the 3 slowest flows\n"), "{out}");
+    assert!(out.contains("its time") && out.contains("s serialisation  p propagation"), "{out}");
+    assert!(error.contains("choose with --series and --seed (irn, roce+pfc)"), "{error}");
+
+    // The parts of each flow add up to its completion time, which is the one on record.
+    let run = ["explain", "out", "--series", "roce+pfc", "--seed", "2"];
+    let (out, error) = scratch.expect(0, &[&run[..], &["--json"]].concat());
+    assert_eq!(error, "");
+    let explained = parsed(&out);
+    assert_eq!((&explained["series"], &explained["seed"]), (&"roce+pfc".into(), &2.into()));
+    let flows = explained["flows"].as_array().expect("flows");
+    assert_eq!(flows.len(), 10);
+    for flow in flows {
+        let parts = flow["parts"].as_object().expect("parts");
+        let sum: u64 = parts.values().filter_map(Value::as_u64).sum();
+        assert_eq!(flow["fct_ps"], sum, "{flow}");
+    }
+    let slowest = flows[0]["flow"].to_string();
+    let (out, _) = scratch.expect(0, &[&run[..], &["--flow", &slowest]].concat());
+    assert!(out.contains("where the time went") && out.contains("the packet that finished it"), "{out}");
+
+    for (arguments, message) in [
+        (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered up to 49"),
+        (["--flow", "1:0"], "out: no flow 0 of workload 1 in irn, seed 1; there is no workload 1"),
+        (["--series", "roce"], "out: no series \"roce\"; there are irn, roce+pfc"),
+        (["--seed", "3"], "out: no seed 3; there are 1, 2"),
+    ] {
+        let (_, error) = scratch.expect(2, &[&["explain", "out"], &arguments[..]].concat());
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+
+    // Another network than the one in which the flows were slow.
+    let scenario = fs::read_to_string(scratch.join("out/scenario.toml")).expect("a scenario");
+    fs::write(scratch.join("out/scenario.toml"), scenario.replace("\"2us\"", "\"3us\"")).expect("writable");
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "7"]);
+    assert!(error.contains("out: flow 7 took ") && error.contains("run the study again"), "{error}");
+}
+
+#[test]
+fn a_flow_that_never_finished_has_no_time_to_explain() {
+    let scratch = Scratch::new("unfinished").with("small.toml", &SMALL.replace("flows = 50", "time = \"30us\""));
+    scratch.expect(0, &["run", "small.toml", "--out", "out", "-q", "--seeds", "1"]);
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "999999"]);
+    let last = error.trim().rsplit(' ').next().expect("the last number");
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", last]);
+    assert!(error.contains("had not finished when the run ended"), "{error}");
 }
 
 #[test]

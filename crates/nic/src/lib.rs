@@ -23,4 +23,4 @@ mod table;
 mod tcp;
 
 pub use nic::{Handled, Nic, NicParams};
-pub use qp::{Completion, NicStats, Outgoing};
+pub use qp::{Completion, NicStats, Outgoing, Report};

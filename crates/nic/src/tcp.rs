@@ -13,11 +13,11 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{Stream, Tcp, Way};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
-use crate::nic::{Handled, Nic, NicParams, put};
+use crate::nic::{Due, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 
-/// Slots from here on are TCP's.
-pub(crate) const TCP: u32 = 1 << 31;
+/// Slots from here on are TCP's. One bit more is taken by deadlines.
+pub(crate) const TCP: u32 = 1 << 30;
 
 /// The TCP flows of one NIC.
 #[derive(Debug, Default)]
@@ -240,7 +240,7 @@ impl Nic {
         if flow.is_opener && flow.is_sent() {
             // What it still has to say it says now.
             while let Some(last) = flow.poll(cx, self.id) {
-                self.acks.push_back(last);
+                self.answers.push_back(last);
             }
             self.tcp.take(slot, qp);
             return Handled::Completed(Completion::Sent { qp, context });
@@ -303,14 +303,14 @@ impl Nic {
             }
         } else {
             while let Some(ack) = flow.poll(cx, self.id) {
-                self.acks.push_back(ack);
+                self.answers.push_back(ack);
             }
         }
         if let Some(at) = flow.connection.poll_timeout()
             && at < flow.armed
         {
             flow.armed = at;
-            self.deadlines.push(core::cmp::Reverse((at, slot, qp)));
+            self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), qp)));
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum Answer {
 }
 
 /// The share of measured flows that may be missing before a series counts as stalled.
-const STALLED: f64 = 0.01;
+pub(crate) const STALLED: f64 = 0.01;
 /// Ratios within this factor of 1 are the same for anyone who designs a network.
 const SAME: f64 = 1.05;
 

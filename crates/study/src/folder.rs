@@ -282,14 +282,14 @@ fn is_partial(path: &Path) -> bool {
     path.to_string_lossy().ends_with(SUFFIX)
 }
 
-fn partial_of(target: &Path) -> PathBuf {
+pub(crate) fn partial_of(target: &Path) -> PathBuf {
     PathBuf::from(format!("{}{SUFFIX}", target.display()))
 }
 
-fn without_trailing_slash(path: &Path) -> PathBuf {
+pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-const MARKER: &str = "unfinished.json";
-const SCENARIO: &str = "scenario.toml";
+pub(crate) const MARKER: &str = "unfinished.json";
+pub(crate) const SCENARIO: &str = "scenario.toml";
 const SUFFIX: &str = ".partial";

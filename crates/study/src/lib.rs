@@ -14,6 +14,7 @@
 mod batch;
 mod error;
 mod fct;
+mod finished;
 mod folder;
 mod queue;
 mod run;
@@ -22,6 +23,7 @@ mod trace;
 
 pub use batch::{Batch, Completed, Ended};
 pub use error::StudyError;
+pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::Simulate;
 pub use study::{Outcome, Study, Watch};

@@ -183,6 +183,8 @@ impl Meter {
     fn add(&self, weight: f64, part: f64) -> f64 {
         let added = (part * weight / self.weight * WHOLE) as u64;
         let done = (self.done.fetch_add(added, Ordering::Relaxed) + added) as f64 / WHOLE;
+        // What rounding down has lost is no work that is left.
+        let done = (done * 1e6).round() / 1e6;
         self.before + done * (1.0 - self.before)
     }
 }

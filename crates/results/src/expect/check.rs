@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
-use crate::Summary;
 use crate::number::{digits, ratio_interval};
+use crate::verdict::STALLED;
+use crate::{SeriesSummary, Summary};
 
 /// How a claim fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -211,7 +212,10 @@ fn check_claim(claim: &Claim, summary: &Summary) -> Vec<ClaimVerdict> {
 
 fn check_one(claim: &Claim, quantity: Quantity, summary: &Summary) -> ClaimVerdict {
     let (mean, ci95) = value(&quantity, summary);
-    let outcome = mean.map_or(Outcome::NotReproduced, |mean| judge(claim, mean, ci95));
+    let outcome = match mean.map_or(Outcome::NotReproduced, |mean| judge(claim, mean, ci95)) {
+        Outcome::Reproduced if is_stalled(&quantity, summary) => Outcome::DirectionOnly,
+        other => other,
+    };
     ClaimVerdict {
         say: claim.say.clone(),
         which: claim.quantities.label(&quantity),
@@ -245,7 +249,7 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
     let mut notes: Vec<String> = ci95.is_none().then(|| "one seed, no interval".into()).into_iter().collect();
     for name in std::iter::once(&quantity.of).chain(&quantity.than) {
         let Some(series) = summary.find_in(quantity.case.as_deref(), name) else { continue };
-        let share = series.total("unfinished_flows") / series.total("measured_flows").max(1.0);
+        let share = unfinished(series);
         if share >= MENTIONED {
             notes.push(format!(
                 "{} % of the flows of {name} never finished and count in no average",
@@ -257,6 +261,19 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
         }
     }
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// The share of a series' measured flows that never finished.
+fn unfinished(series: &SeriesSummary) -> f64 {
+    series.total("unfinished_flows") / series.total("measured_flows").max(1.0)
+}
+
+/// Whether the numbers are those of lucky flows.
+fn is_stalled(quantity: &Quantity, summary: &Summary) -> bool {
+    let cases = std::iter::once(quantity.case.as_deref()).chain(quantity.than_case.as_deref().map(Some));
+    let names = || std::iter::once(&quantity.of).chain(&quantity.than);
+    let mut series = cases.flat_map(|case| names().filter_map(move |name| summary.find_in(case, name)));
+    series.any(|series| unfinished(series) > STALLED)
 }
 
 /// From which share on unfinished flows are mentioned.

@@ -206,3 +206,14 @@ fn names_are_checked_before_anything_runs() {
     assert!(error(&format!("of = 'pfc'\nthan = 'irn'\n{ratio}")).contains("say which"));
     assert!(expectations(&format!("of = 'pfc'\nthan = 'irn'\ncase = '*'\n{ratio}")).check_names(&known).is_ok());
 }
+
+#[test]
+fn completion_times_of_the_lucky_flows_reproduce_nothing() {
+    let mut slow = series("roce", "go-back-n", false, 2.0, 0.02);
+    slow.unfinished = 20;
+    let summary = study(&[series("irn", "irn", false, 1.0, 0.0), slow]);
+    let claim = expectations("of = 'roce'\nthan = 'irn'\nratio = { between = [1.5, 2.5] }");
+    let verdict = check(&claim, &summary).remove(0);
+    assert_eq!(verdict.outcome, Outcome::DirectionOnly);
+    assert!(verdict.note.as_ref().is_some_and(|note| note.contains("never finished")), "{verdict:?}");
+}

@@ -14,8 +14,10 @@ use super::table::Table;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
+use crate::net::buffer::{Account, Accounting, Limits};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::marking::Red;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
@@ -184,6 +186,7 @@ pub(crate) fn build<const RECORDED: bool>(
             forwarding: Arc::clone(&forwarding),
             gap: config.nic.gap.get(),
             classes: fabric.classes,
+            accounting: fabric.accounting,
             calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
             order: Vec::new(),
@@ -192,6 +195,7 @@ pub(crate) fn build<const RECORDED: bool>(
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
+            accounts: Table::new(),
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
@@ -249,6 +253,7 @@ fn fabric(
 ) -> Result<Fabric, ConfigError> {
     let classes = Classes::of(&config.nic);
     let pfc = &config.switch.pfc;
+    let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
     let frame_limit = config.nic.payload(&config.transport) + config.nic.data_header(&config.transport);
     if frame_limit.get() > u64::from(u16::MAX) {
@@ -266,21 +271,23 @@ fn fabric(
             mtu: config.nic.mtu.get() as u16,
             header: config.nic.data_header(&config.transport).get() as u16,
             ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
+            cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
             data_class: classes.data,
             ack_class: classes.ack,
-            ecn_capable: config.switch.ecn.enabled,
+            cnp_class: classes.cnp,
+            ecn_capable: config.switch.ecn.enabled.resolve(|| false),
             sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
             tcp: config.transport.tcp,
+            feedback: config.transport.feedback(),
         },
         buffer: config.switch.buffer,
-        lossless: if pfc.enabled { classes.bits(&pfc.classes) } else { 0 },
+        accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
-        ecn: config.switch.ecn,
         classes: classes.count,
         attachment: hosts
             .map(|host| Attachment {
@@ -291,6 +298,7 @@ fn fabric(
         home: home.collect(),
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
+        reports_freely: config.transport.feedback().reports_freely(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -303,6 +311,7 @@ fn fabric(
 struct Classes {
     data: u8,
     ack: u8,
+    cnp: u8,
     count: u32,
     priorities: Vec<u8>,
 }
@@ -311,7 +320,13 @@ impl Classes {
     fn of(nic: &NicConfig) -> Self {
         let priorities = nic.priorities();
         let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
-        Self { data: index(nic.data_class), ack: index(nic.ack_class), count: priorities.len() as u32, priorities }
+        Self {
+            data: index(nic.data_class),
+            ack: index(nic.ack_class),
+            cnp: index(nic.cnp_class),
+            count: priorities.len() as u32,
+            priorities,
+        }
     }
 
     /// Bit per class whose priority is listed.
@@ -354,10 +369,18 @@ fn populate<const RECORDED: bool>(
         places[id.index()] = (partition.index, at);
         partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
         partition.ingress.push(Ingress::NEW);
-        let marking = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
-        partition.extras.push(PortExtra::new(id, link.rate, marking));
+        let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
+        let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
+        partition.extras.push(PortExtra::new(id, link.rate, red));
         let classes = partition.fabric.classes as usize;
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
+        let accounting = partition.fabric.accounting;
+        if !accounting.is_plain {
+            let lossless = |class| accounting.is_lossless(class);
+            partition
+                .accounts
+                .extend((0..classes as u8).map(|class| Account::new(limits(link, config, lossless(class)))));
+        }
         at
     };
     for host in (0..graph.hosts.len() as u32).map(HostId) {
@@ -375,7 +398,10 @@ fn populate<const RECORDED: bool>(
             let link = &graph.links[port.link as usize];
             let global = PortId(numbering.first[id.index()] + offset);
             let at = add_port(partition, global, link, false, owner);
-            set_thresholds(&mut partition.ingress[at], link, config);
+            let accounting = partition.fabric.accounting;
+            if accounting.is_plain {
+                partition.ingress[at].limits = limits(link, config, accounting.lossless != 0);
+            }
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
@@ -387,7 +413,9 @@ fn populate<const RECORDED: bool>(
         let shared_total = match config.switch.buffer {
             BufferConfig::InputQueued(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
-                shared.total.get().saturating_sub(partition.fabric.shared_headroom * ports.len() as u64)
+                let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
+                let headroom = partition.fabric.shared_headroom * lossless * ports.len() as u64;
+                shared.total.get().saturating_sub(headroom)
             }
         };
         partition.switches.push(Switch::new(SwitchPlan {
@@ -404,15 +432,18 @@ fn populate<const RECORDED: bool>(
     places
 }
 
-/// Fixed thresholds of an input with a buffer of its own.
-fn set_thresholds(port: &mut Ingress, link: &Link, config: &SimConfig) {
-    let BufferConfig::InputQueued(own) = config.switch.buffer else { return };
-    let Some(buffer) = own.per_port.resolve(|| None) else { return };
-    port.limit = buffer.get();
-    if config.switch.pfc.enabled {
-        let headroom = config.switch.pfc.headroom_on(link.rate, link.delay, &config.nic);
-        port.xoff = buffer.saturating_sub(headroom).get();
+/// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.
+fn limits(link: &Link, config: &SimConfig, is_lossless: bool) -> Limits {
+    let BufferConfig::InputQueued(own) = config.switch.buffer else { return Limits::NONE };
+    let Some(buffer) = own.per_port.resolve(|| None) else { return Limits::NONE };
+    let most = buffer.get();
+    if !is_lossless {
+        return Limits { most, ..Limits::NONE };
     }
+    let pfc = &config.switch.pfc;
+    let xoff = buffer.saturating_sub(pfc.headroom_on(link.rate, link.delay, &config.nic));
+    let xon = xoff.saturating_sub(pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
+    Limits { xoff: xoff.get(), xon: xon.get(), most }
 }
 
 /// Tells each port who is at the other end.

@@ -12,6 +12,7 @@ use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::{Bytes, Duration, Instant, PortId};
 
 use super::partition::Partition;
+use crate::net::port::of_bits;
 use crate::topology::Node;
 
 /// How often to look.
@@ -20,7 +21,8 @@ const INTERVAL: Duration = Duration::from_ms(1);
 /// Looks at the whole fabric from time to time.
 pub(crate) struct Watch {
     next: Instant,
-    /// Frames sent by each paused port at the last look.
+    /// When the last look was, and the frames that each port with something paused had sent by then.
+    last: Instant,
     frames: BTreeMap<PortId, u64>,
     /// Payload accepted so far, and since when it has been that much.
     goodput: u64,
@@ -34,12 +36,19 @@ pub(crate) struct Verdict {
     pub(crate) deadlock: Option<Deadlock>,
 }
 
-/// A port in the fabric: its partition and its number there.
-type Place = (usize, u32);
+/// A class of a port in the fabric: the partition, the port's number there, and the class.
+type Place = (usize, u32, u8);
 
 impl Watch {
     pub(crate) fn new(stall: Duration) -> Self {
-        Self { next: Instant::ZERO + INTERVAL, frames: BTreeMap::new(), goodput: 0, since: Instant::ZERO, stall }
+        Self {
+            next: Instant::ZERO + INTERVAL,
+            last: Instant::ZERO,
+            frames: BTreeMap::new(),
+            goodput: 0,
+            since: Instant::ZERO,
+            stall,
+        }
     }
 
     pub(crate) fn next_check(&self) -> Instant {
@@ -61,7 +70,9 @@ impl Watch {
             self.goodput = goodput;
             self.since = now;
         }
-        if let Some(cycle) = self.find_cycle(partitions) {
+        let cycle = self.find_cycle(partitions);
+        self.last = now;
+        if let Some(cycle) = cycle {
             let deadlock = Deadlock { at: now, since: now - INTERVAL, cycle };
             return Some(Verdict { deadlock: Some(deadlock) });
         }
@@ -75,19 +86,23 @@ impl Watch {
     ) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
         // By port, so that what is found does not depend on how the fabric is cut.
-        let mut stuck: BTreeMap<PortId, Place> = BTreeMap::new();
+        let mut stuck: BTreeMap<(PortId, u8), Place> = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
                 // What waits and may not leave.
-                if port.waiting & port.paused == 0 || port.is_host {
+                let held = port.waiting & port.paused;
+                if held == 0 || port.is_host {
                     continue;
                 }
-                let id = partition.extras[at].id;
+                let extra = &partition.extras[at];
                 // Pause frames still leave through a paused port; they move nothing.
-                let sent = port.frames - partition.extras[at].pause_frames;
-                frames.insert(id, sent);
-                if self.frames.get(&id) == Some(&sent) {
-                    stuck.insert(id, (index, at));
+                let sent = port.frames - extra.pause_frames;
+                frames.insert(extra.id, sent);
+                // Nothing has left since the last look, or nothing of this class may have.
+                let idle = self.frames.get(&extra.id) == Some(&sent);
+                for class in of_bits(held).filter(|&class| idle || extra.class_paused_since[class] <= self.last) {
+                    let class = class as u8;
+                    stuck.insert((extra.id, class), (index, at, class));
                 }
             }
         }
@@ -118,9 +133,10 @@ impl Watch {
     }
 }
 
-/// The outputs that hold packets which came from the paused port `place`.
+/// The outputs that hold packets of the paused class which came from the paused port `place`, each with that
+/// class.
 fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
-    (index, at): Place,
+    (index, at, class): Place,
     partitions: &[P],
 ) -> Vec<Place> {
     let port = &partitions[index].egress[at];
@@ -132,16 +148,14 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
     let switch = &there.switches[entry.owner];
     let outputs = switch.first_port..switch.first_port + switch.ports;
     let holds = |&out: &u32| {
-        (0..there.fabric.classes as u8).any(|class| {
-            let queue = &there.queues[there.queue_of(entry.owner, peer, out, class)];
-            queue.packets(&switch.store).any(|packet| switch.first_port + u32::from(packet.port) == peer)
-        })
+        let queue = &there.queues[there.queue_of(entry.owner, peer, out, class)];
+        queue.packets(&switch.store).any(|packet| switch.first_port + u32::from(packet.port) == peer)
     };
-    outputs.filter(holds).map(|out| (port.peer_partition as usize, out)).collect()
+    outputs.filter(holds).map(|out| (port.peer_partition as usize, out, class)).collect()
 }
 
 fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
-    (index, at): Place,
+    (index, at, class): Place,
     partitions: &[P],
 ) -> PausedHop {
     let partition = &partitions[index];
@@ -159,6 +173,6 @@ fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         port: partition.extras[at].id,
         node: name(partition, at),
         paused_by: name(&partitions[port.peer_partition as usize], port.peer),
-        waiting: Bytes::new(partition.lines_of(at).iter().map(|line| line.bytes).sum()),
+        waiting: Bytes::new(partition.lines_of(at)[usize::from(class)].bytes),
     }
 }

@@ -24,8 +24,9 @@ use super::earliest::NEVER;
 use super::log::Log;
 use super::prefetch_all;
 use super::table::Table;
-use crate::config::{BufferConfig, EcnConfig};
+use crate::config::BufferConfig;
 use crate::fault::PacketKind;
+use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
@@ -40,13 +41,11 @@ use crate::workload::{FlowSpec, Workload};
 pub(crate) struct Fabric {
     pub(crate) nic: NicParams,
     pub(crate) buffer: BufferConfig,
-    /// Bit per class: lossless.
-    pub(crate) lossless: u8,
-    /// Headroom of each port of a shared buffer.
+    pub(crate) accounting: Accounting,
+    /// Headroom of each port and lossless class of a shared buffer.
     pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
-    pub(crate) ecn: EcnConfig,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
@@ -57,6 +56,8 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
+    /// Receivers report round-trip times outside the fabric.
+    pub(crate) reports_freely: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
@@ -93,11 +94,11 @@ pub(crate) struct Outbox {
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
-/// Packets by kind, as `[data, acknowledgement, pause]`.
+/// Packets by kind, as `[data, acknowledgement, pause, congestion notification]`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
-    pub(crate) drops: [Drops; 3],
-    pub(crate) delivered: [u64; 3],
+    pub(crate) drops: [Drops; 4],
+    pub(crate) delivered: [u64; 4],
     pub(crate) ecn_marks: u64,
 }
 
@@ -108,6 +109,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Data(_) => 0,
         Repr::Ack(_) => 1,
         Repr::Pause(_) => 2,
+        Repr::Cnp => 3,
         Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
     }
 }
@@ -121,6 +123,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) gap: u64,
     /// See [`Fabric::classes`].
     pub(crate) classes: u32,
+    pub(crate) accounting: Accounting,
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
@@ -131,6 +134,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
+    /// Of each port, by class; none in the plain case.
+    pub(crate) accounts: Table<Account>,
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
@@ -306,7 +311,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = self.pool.get(slot);
         let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) => PacketKind::Ack,
+            Repr::Ack(_) | Repr::Cnp => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
             Repr::Tcp(_) => PacketKind::Ack,
@@ -476,7 +481,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.egress[at].waiting &= !(1 << class);
             }
             let ingress = self.switches[switch].first_port + u32::from(packet.port);
-            self.release(switch, ingress, u64::from(packet.frame));
+            self.release(switch, ingress, u64::from(packet.frame), packet.class);
             self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }
     }
@@ -502,12 +507,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             record.timeouts += stats.timeouts;
             record.nacks_sent += stats.nacks_sent;
             record.acks_sent += stats.acks_sent;
+            record.cnps_sent += stats.cnps_sent;
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];
         record.pauses_delivered += self.tally.delivered[2];
+        record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
-        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
+        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
             total.add(mine);
         }

@@ -23,7 +23,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 time: now,
                 port: extra.id,
                 egress_queue: Bytes::new(lines.iter().map(|line| line.bytes).sum()),
-                ingress_buffer: Bytes::new(entry.buffered + entry.in_headroom),
+                ingress_buffer: Bytes::new(entry.buffered),
                 paused: current.paused.saturating_sub(last.paused),
                 busy: current.busy.saturating_sub(last.busy),
                 drops: (current.drops - last.drops) as u32,

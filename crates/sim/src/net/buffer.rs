@@ -1,126 +1,230 @@
 //! Who may wait: admission to a switch's buffer, and what leaving it frees.
+//!
+//! Design notes.
+//! 1. *Accounts.* An input keeps one account for each of its lossless classes, with thresholds, headroom
+//!    and pausing of its own (802.1Qbb), and one for all lossy classes together. No class takes another
+//!    one's room.
+//! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account,
+//!    which then lies in [`Ingress`](super::port::Ingress): one lossless class, or none.
 
 use selvedge_telemetry::DropReason;
 
 use crate::config::{BufferConfig, SharedBuffer};
 use crate::kernel::partition::Partition;
 
+/// What some classes of one input hold, and may hold.
+#[derive(Clone, Copy)]
+pub(crate) struct Account {
+    /// Bytes that wait (without those in the headroom of a shared buffer).
+    pub(crate) buffered: u64,
+    /// Bytes in the headroom of a shared buffer.
+    pub(crate) in_headroom: u64,
+    /// Fixed limits. Shared buffers compute theirs.
+    pub(crate) limits: Limits,
+}
+
+/// Fixed limits of an input's buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// X-OFF above it.
+    pub(crate) xoff: u64,
+    /// X-ON at it and below.
+    pub(crate) xon: u64,
+    /// Above it nothing is accepted.
+    pub(crate) most: u64,
+}
+
+impl Limits {
+    pub(crate) const NONE: Self = Self { xoff: u64::MAX, xon: u64::MAX, most: u64::MAX };
+}
+
+impl Account {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self { buffered: 0, in_headroom: 0, limits }
+    }
+}
+
+/// How the classes of a fabric are kept apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Accounting {
+    /// See note 2.
+    pub(crate) is_plain: bool,
+    /// Bit per class: lossless.
+    pub(crate) lossless: u8,
+    /// The account of each class: its own number, or that of the first lossy class.
+    home: [u8; 8],
+}
+
+impl Accounting {
+    /// Of the first `classes` classes, those marked in `lossless` are.
+    pub(crate) fn new(classes: u32, lossless: u8, buffer: &BufferConfig) -> Self {
+        let first_lossy = lossless.trailing_ones() as u8;
+        let home = std::array::from_fn(|class| if lossless & (1 << class) != 0 { class as u8 } else { first_lossy });
+        let lossy = u32::from(lossless.count_ones() < classes);
+        let accounts = lossless.count_ones() + lossy;
+        Self { is_plain: matches!(buffer, BufferConfig::InputQueued(_)) && accounts == 1, lossless, home }
+    }
+
+    pub(crate) fn is_lossless(&self, class: u8) -> bool {
+        self.lossless & (1 << class) != 0
+    }
+}
+
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes `frame` bytes into the buffer, or says why not. Pauses the peer of port `at` where its
     /// class is lossless and the input is filling up.
     #[inline]
     pub(crate) fn admit(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
-        let lossless = self.fabric.lossless & (1 << class) != 0;
-        match self.fabric.buffer {
-            BufferConfig::InputQueued(_) => self.admit_input_queued(at, frame, lossless)?,
-            BufferConfig::SharedBuffer(shared) => {
-                self.admit_shared(&shared, switch, at, out, frame, class, lossless)?
-            }
+        if !self.accounting.is_plain {
+            return self.admit_by_class(switch, at, out, frame, class);
         }
         let port = &mut self.ingress[at];
-        port.peak = port.peak.max(port.buffered + port.in_headroom);
-        if lossless && port.pausing == 0 && self.is_full(switch, at) {
-            // All of them share the input's headroom, which has room for one round trip.
-            self.ingress[at].pausing = self.fabric.lossless;
-            if RECORDED {
-                self.note_filled(at, out, frame);
-            }
-            self.note_pause_due(at);
-            self.kick(at);
+        let buffered = port.buffered + frame;
+        if buffered > port.limits.most {
+            let is_lossy = self.accounting.lossless == 0;
+            return Err(if is_lossy { DropReason::BufferFull } else { DropReason::HeadroomFull });
+        }
+        port.buffered = buffered;
+        port.peak = port.peak.max(buffered);
+        if buffered > port.limits.xoff && port.pausing == 0 {
+            self.pause(at, out, frame, self.accounting.lossless);
         }
         Ok(())
-    }
-
-    /// Each input has a buffer of its own. Lossless classes may use all of it, the last part as
-    /// headroom; lossy ones leave the headroom alone.
-    fn admit_input_queued(&mut self, at: u32, frame: u64, lossless: bool) -> Result<(), DropReason> {
-        let port = &mut self.ingress[at];
-        let limit = if lossless { port.limit } else { port.limit.min(port.xoff) };
-        if port.buffered + frame > limit {
-            return Err(if lossless { DropReason::HeadroomFull } else { DropReason::BufferFull });
-        }
-        port.buffered += frame;
-        Ok(())
-    }
-
-    /// One buffer for all ports. A lossy queue may hold `egress_alpha` times what is free; a lossless
-    /// input `ingress_alpha` times, then its headroom.
-    #[expect(clippy::too_many_arguments, reason = "one packet's whole situation; a struct would be built per packet")]
-    fn admit_shared(
-        &mut self,
-        shared: &SharedBuffer,
-        switch: u32,
-        at: u32,
-        out: u32,
-        frame: u64,
-        class: u8,
-        lossless: bool,
-    ) -> Result<(), DropReason> {
-        let state = &mut self.switches[switch];
-        let free = state.shared_total.saturating_sub(state.shared_used);
-        let port = &mut self.ingress[at];
-        if !lossless {
-            let waiting = self.lines[out * self.classes + u32::from(class)].bytes;
-            if frame > free || (waiting + frame) as f64 > shared.egress_alpha * free as f64 {
-                return Err(DropReason::BufferFull);
-            }
-        } else if frame > free || (port.buffered + frame) as f64 > shared.ingress_alpha * free as f64 {
-            if port.in_headroom + frame > self.fabric.shared_headroom {
-                return Err(DropReason::HeadroomFull);
-            }
-            port.in_headroom += frame;
-            return Ok(());
-        }
-        port.buffered += frame;
-        state.shared_used += frame;
-        Ok(())
-    }
-
-    /// Whether the peer of port `at` has to be paused.
-    fn is_full(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ingress[at];
-        match self.fabric.buffer {
-            BufferConfig::InputQueued(_) => port.buffered > port.xoff,
-            BufferConfig::SharedBuffer(shared) => {
-                port.in_headroom > 0 || port.buffered > self.threshold(&shared, switch)
-            }
-        }
-    }
-
-    /// Whether the peer of port `at` may go on.
-    fn has_room(&self, switch: u32, at: u32) -> bool {
-        let port = &self.ingress[at];
-        let gap = self.fabric.xon_gap;
-        match self.fabric.buffer {
-            BufferConfig::InputQueued(_) => port.buffered <= port.xoff.saturating_sub(gap),
-            BufferConfig::SharedBuffer(shared) => {
-                port.in_headroom == 0 && (port.buffered == 0 || port.buffered + gap <= self.threshold(&shared, switch))
-            }
-        }
-    }
-
-    /// What a lossless input may hold of a shared buffer now.
-    fn threshold(&self, shared: &SharedBuffer, switch: u32) -> u64 {
-        let state = &self.switches[switch];
-        (shared.ingress_alpha * state.shared_total.saturating_sub(state.shared_used) as f64) as u64
     }
 
     /// Frees what a packet that entered through port `at` has held.
     #[inline]
-    pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64) {
+    pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+        if !self.accounting.is_plain {
+            return self.release_by_class(switch, at, frame, class);
+        }
         let port = &mut self.ingress[at];
-        if let BufferConfig::SharedBuffer(_) = self.fabric.buffer {
-            let from_headroom = port.in_headroom.min(frame);
-            port.in_headroom -= from_headroom;
-            port.buffered -= frame - from_headroom;
-            self.switches[switch].shared_used -= frame - from_headroom;
+        port.buffered -= frame;
+        if port.pausing != 0 && port.buffered <= port.limits.xon {
+            self.resume(at, self.accounting.lossless);
+        }
+    }
+
+    /// As [`Partition::admit`], account by account.
+    #[inline(never)]
+    fn admit_by_class(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
+        let index = self.account_of(at, class);
+        let is_lossless = self.accounting.is_lossless(class);
+        let in_headroom = match self.fabric.buffer {
+            BufferConfig::InputQueued(_) => {
+                let account = &self.accounts[index];
+                if account.buffered + frame > account.limits.most {
+                    return Err(if is_lossless { DropReason::HeadroomFull } else { DropReason::BufferFull });
+                }
+                false
+            }
+            BufferConfig::SharedBuffer(shared) if is_lossless => self.share_lossless(&shared, switch, index, frame)?,
+            BufferConfig::SharedBuffer(shared) => {
+                let waiting = self.lines[out * self.classes + u32::from(class)].bytes;
+                self.share_lossy(&shared, switch, waiting, frame)?;
+                false
+            }
+        };
+        let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
+        if in_headroom {
+            account.in_headroom += frame;
         } else {
-            port.buffered -= frame;
+            account.buffered += frame;
+            self.switches[switch].shared_used += frame;
         }
-        if self.ingress[at].pausing != 0 && self.has_room(switch, at) {
-            self.ingress[at].pausing = 0;
-            self.note_pause_due(at);
-            self.kick(at);
+        port.buffered += frame;
+        port.peak = port.peak.max(port.buffered);
+        if is_lossless && port.pausing & (1 << class) == 0 && self.is_full(switch, index) {
+            self.pause(at, out, frame, 1 << class);
         }
+        Ok(())
+    }
+
+    /// As [`Partition::release`], account by account: headroom first.
+    #[inline(never)]
+    fn release_by_class(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+        let index = self.account_of(at, class);
+        let account = &mut self.accounts[index];
+        let from_headroom = account.in_headroom.min(frame);
+        account.in_headroom -= from_headroom;
+        account.buffered -= frame - from_headroom;
+        self.switches[switch].shared_used -= frame - from_headroom;
+        let port = &mut self.ingress[at];
+        port.buffered -= frame;
+        if port.pausing & (1 << class) != 0 && self.has_room(switch, index) {
+            self.resume(at, 1 << class);
+        }
+    }
+
+    /// A lossy queue may hold `egress_alpha` times what is free of a shared buffer.
+    fn share_lossy(&self, shared: &SharedBuffer, switch: u32, waiting: u64, frame: u64) -> Result<(), DropReason> {
+        let free = self.switches[switch].shared_free();
+        let fits = frame <= free && (waiting + frame) as f64 <= shared.egress_alpha * free as f64;
+        if fits { Ok(()) } else { Err(DropReason::BufferFull) }
+    }
+
+    /// A lossless class of an input may hold `ingress_alpha` times what is free of a shared buffer, then
+    /// its headroom. Returns whether that is where the frame goes.
+    fn share_lossless(&self, shared: &SharedBuffer, switch: u32, account: u32, frame: u64) -> Result<bool, DropReason> {
+        let free = self.switches[switch].shared_free();
+        let account = &self.accounts[account];
+        if frame <= free && (account.buffered + frame) as f64 <= shared.ingress_alpha * free as f64 {
+            return Ok(false);
+        }
+        let fits = account.in_headroom + frame <= self.fabric.shared_headroom;
+        if fits { Ok(true) } else { Err(DropReason::HeadroomFull) }
+    }
+
+    /// The account of `class` at port `at`.
+    fn account_of(&self, at: u32, class: u8) -> u32 {
+        at * self.classes + u32::from(self.accounting.home[usize::from(class)])
+    }
+
+    /// Whether the peer has to be paused for the sake of an account.
+    fn is_full(&self, switch: u32, account: u32) -> bool {
+        let account = &self.accounts[account];
+        match self.fabric.buffer {
+            BufferConfig::InputQueued(_) => account.buffered > account.limits.xoff,
+            BufferConfig::SharedBuffer(shared) => {
+                account.in_headroom > 0 || account.buffered > self.threshold(&shared, switch)
+            }
+        }
+    }
+
+    /// Whether the peer may go on, as far as an account is concerned.
+    fn has_room(&self, switch: u32, account: u32) -> bool {
+        let account = &self.accounts[account];
+        match self.fabric.buffer {
+            BufferConfig::InputQueued(_) => account.buffered <= account.limits.xon,
+            BufferConfig::SharedBuffer(shared) => {
+                let gap = self.fabric.xon_gap;
+                let below = || account.buffered + gap <= self.threshold(&shared, switch);
+                account.in_headroom == 0 && (account.buffered == 0 || below())
+            }
+        }
+    }
+
+    /// What a lossless class of an input may hold of a shared buffer now.
+    fn threshold(&self, shared: &SharedBuffer, switch: u32) -> u64 {
+        (shared.ingress_alpha * self.switches[switch].shared_free() as f64) as u64
+    }
+
+    /// Lets the peer of port `at` stop `classes`: the last straw were `frame` bytes for port `out`.
+    #[cold]
+    fn pause(&mut self, at: u32, out: u32, frame: u64, classes: u8) {
+        self.ingress[at].pausing |= classes;
+        if RECORDED {
+            self.note_filled(at, out, frame);
+        }
+        self.note_pause_due(at);
+        self.kick(at);
+    }
+
+    /// Lets the peer of port `at` go on with `classes`.
+    #[cold]
+    fn resume(&mut self, at: u32, classes: u8) {
+        self.ingress[at].pausing &= !classes;
+        self.note_pause_due(at);
+        self.kick(at);
     }
 }

@@ -11,6 +11,7 @@ use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 
 use super::descriptor::Descriptor;
 use super::pool::Slot;
+use super::port::of_bits;
 use crate::kernel::partition::{Attachment, Partition};
 
 /// Bit times per quantum.
@@ -82,7 +83,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             port.paused &= !pause.classes;
         } else {
             port.paused |= pause.classes;
-            extra.pause_expires = expires;
+            of_bits(pause.classes).for_each(|class| extra.pause_expires[class] = expires);
+            of_bits(pause.classes & !before).for_each(|class| extra.class_paused_since[class] = self.now);
         }
         let after = port.paused;
         self.note_pause(at, before, after);
@@ -112,7 +114,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (port, entry) = (&self.egress[at], &self.ingress[at]);
         let extra = &mut self.extras[at];
         let refresh = if entry.announced != 0 { extra.refresh_at } else { Instant::NEVER };
-        let expiry = if port.paused != 0 && !extra.down { extra.pause_expires } else { Instant::NEVER };
+        let expiry = if extra.down { Instant::NEVER } else { extra.first_expiry(port.paused) };
         let due = refresh.min(expiry).max(self.now + Duration::from_ps(1));
         if due < extra.timer_at {
             extra.timer_at = due;
@@ -133,9 +135,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         extra.timer_at = Instant::NEVER;
         let before = port.paused;
-        if before != 0 && !extra.down && extra.pause_expires <= self.now {
-            port.paused = 0;
-            self.note_pause(at, before, 0);
+        if !extra.down && extra.first_expiry(before) <= self.now {
+            let expired = |class: &usize| extra.pause_expires[*class] <= self.now;
+            port.paused = of_bits(before).filter(|class| !expired(class)).fold(0, |bits, class| bits | 1 << class);
+            let after = port.paused;
+            self.note_pause(at, before, after);
             self.kick(at);
         }
         let port = &mut self.ingress[at];

@@ -1,7 +1,9 @@
 //! One end of a link: what leaves through it, and what has entered through it.
 
-use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate};
 
+use super::buffer::Limits;
+use super::marking::Red;
 use crate::fault::LaneLoss;
 
 /// What leaves through a port: one cache line.
@@ -42,15 +44,10 @@ pub(crate) struct Egress {
 /// What has entered through a port: one cache line.
 #[repr(align(64))]
 pub(crate) struct Ingress {
-    /// Bytes that entered here and are still in the switch (without those in the headroom of a
-    /// shared buffer).
+    /// Bytes that entered here and are still in the switch.
     pub(crate) buffered: u64,
-    /// Bytes in the headroom of a shared buffer.
-    pub(crate) in_headroom: u64,
-    /// Fixed threshold: X-OFF above it. Shared buffers compute theirs.
-    pub(crate) xoff: u64,
-    /// Above this nothing is accepted.
-    pub(crate) limit: u64,
+    /// Limits of all that, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
+    pub(crate) limits: Limits,
     /// The most that was ever buffered.
     pub(crate) peak: u64,
     /// Rolling hash of everything that arrived.
@@ -73,9 +70,11 @@ pub(crate) struct PortExtra {
     pub(crate) loss: Option<LaneLoss>,
     pub(crate) down: bool,
     /// ECN marking at this output.
-    pub(crate) marking: Rng,
-    /// When a pause that is not refreshed runs out.
-    pub(crate) pause_expires: Instant,
+    pub(crate) red: Red,
+    /// When the pause of each class runs out unless it is refreshed; meaningless unless it is paused.
+    pub(crate) pause_expires: [Instant; 8],
+    /// Since when each class is paused; meaningless unless it is.
+    pub(crate) class_paused_since: [Instant; 8],
     /// Since when it is paused; meaningless unless it is.
     pub(crate) paused_since: Instant,
     /// Paused time of pauses that have ended.
@@ -124,17 +123,8 @@ impl Egress {
 }
 
 impl Ingress {
-    pub(crate) const NEW: Self = Self {
-        buffered: 0,
-        in_headroom: 0,
-        xoff: u64::MAX,
-        limit: u64::MAX,
-        peak: 0,
-        digest: 0,
-        rare_arrivals: false,
-        pausing: 0,
-        announced: 0,
-    };
+    pub(crate) const NEW: Self =
+        Self { buffered: 0, limits: Limits::NONE, peak: 0, digest: 0, rare_arrivals: false, pausing: 0, announced: 0 };
 }
 
 impl Egress {
@@ -150,14 +140,20 @@ impl Egress {
 }
 
 impl PortExtra {
-    pub(crate) fn new(id: PortId, rate: Rate, marking: Rng) -> Self {
+    /// When the first of the paused `classes` may go on by itself.
+    pub(crate) fn first_expiry(&self, classes: u8) -> Instant {
+        of_bits(classes).map(|class| self.pause_expires[class]).min().unwrap_or(Instant::NEVER)
+    }
+
+    pub(crate) fn new(id: PortId, rate: Rate, red: Red) -> Self {
         Self {
             id,
             rate,
             loss: None,
             down: false,
-            marking,
-            pause_expires: Instant::ZERO,
+            red,
+            pause_expires: [Instant::ZERO; 8],
+            class_paused_since: [Instant::ZERO; 8],
             paused_since: Instant::ZERO,
             paused_total: Duration::ZERO,
             timer_at: Instant::NEVER,
@@ -173,6 +169,11 @@ impl PortExtra {
     pub(crate) fn paused_time(&self, paused: bool, now: Instant) -> Duration {
         if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
     }
+}
+
+/// The classes whose bits are set, ascending.
+pub(crate) fn of_bits(classes: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |class| classes & (1 << class) != 0)
 }
 
 /// How long `bytes` take at a rate that is no whole number of picoseconds per byte.

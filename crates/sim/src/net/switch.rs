@@ -9,7 +9,6 @@ use selvedge_units::{Instant, SwitchId};
 use selvedge_wire::Ecn;
 
 use super::descriptor::Descriptor;
-use super::marking::marks;
 use super::port::Egress;
 use super::queue::Store;
 use crate::kernel::earliest::{Earliest, NEVER};
@@ -82,6 +81,11 @@ impl Switch {
             agenda: Earliest::new(plan.ports + 1),
             timers: BinaryHeap::new(),
         }
+    }
+
+    /// What is free of its shared buffer.
+    pub(crate) fn shared_free(&self) -> u64 {
+        self.shared_total.saturating_sub(self.shared_used)
     }
 
     /// Its ports, in its partition's numbering.
@@ -202,10 +206,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
         let mut flags = packet.flags;
-        if self.fabric.ecn.enabled
-            && packet.is_markable()
-            && marks(&self.fabric.ecn, line.bytes, &mut self.extras[out].marking)
-        {
+        // Hosts send ECN-capable packets only where switches mark.
+        if packet.is_markable() && self.extras[out].red.marks(line.bytes) {
             flags = packet.flags_when_marked();
             self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
             self.tally.ecn_marks += 1;
@@ -253,6 +255,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if more {
             self.return_when_free(at);
         }
-        self.release(switch, ingress, u64::from(packet.frame));
+        self.release(switch, ingress, u64::from(packet.frame), packet.class);
     }
 }

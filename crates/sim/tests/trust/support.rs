@@ -10,7 +10,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_inf
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 use selvedge_wire::Header;
 
@@ -156,12 +156,18 @@ impl Scene {
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
+            gap: config.nic.gap,
+            base_rtt: propagation * 2,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
+            acks: false,
         };
         config.transport.resolve(&fabric, &config.nic);
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
-            None => config.transport.recovery.check().expect("settings that can work"),
+            None => {
+                config.transport.congestion.check().expect("settings that can work");
+                config.transport.recovery.check().expect("settings that can work");
+            }
         }
         config
     }
@@ -249,6 +255,7 @@ impl Outcome {
             record.pauses_delivered + gone(&record.pause_drops, 2),
             "pause frames are conserved"
         );
+        assert_eq!(record.cnps_sent, record.cnps_delivered + gone(&record.cnp_drops, 3), "CNPs are conserved");
         assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
         self.check_flows();
         self.check_ports(config);
@@ -287,9 +294,11 @@ impl Outcome {
         assert_eq!(record.ports.len(), infos.len());
         assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
-        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops].map(Drops::total);
+        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
         let gap = config.nic.gap.get();
+        // Each lossless class has a buffer of its own, the lossy ones one together.
+        let accounts = 1 + u64::from(config.switch.pfc.enabled && config.nic.ack_class != config.nic.data_class);
         for (port, info) in record.ports.iter().zip(&infos) {
             assert_eq!(port.id, info.id);
             assert!(port.paused.as_ps() <= record.end.as_ps(), "no port is paused longer than the run lasts");
@@ -302,7 +311,7 @@ impl Outcome {
                 PortKind::Switch { .. },
             ) = (config.switch.buffer, info.kind)
             {
-                assert!(port.ingress_peak <= limit, "{} of {limit} at {}", port.ingress_peak, info.node);
+                assert!(port.ingress_peak <= limit * accounts, "{} of {limit} at {}", port.ingress_peak, info.node);
             }
         }
     }

@@ -108,7 +108,7 @@ fn nothing_appears_or_vanishes() {
                     interval: None,
                     connections: 1,
                 });
-                config.switch.ecn.enabled = true;
+                config.switch.ecn.enabled = true.into();
                 lossy(config, Chance::ratio(1, 100));
             });
             let whole = scene.clone().finish();

@@ -67,6 +67,7 @@ impl Headers {
         let (content, payload) = match packet.repr {
             Repr::Data(data) => self.data(packet, &data),
             Repr::Ack(ack) => self.ack(packet, &ack),
+            Repr::Cnp => (self.cnp(packet), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::Pause(pause) => return (self.pause(&pause, port), 0),
         };
@@ -151,6 +152,11 @@ impl Headers {
         };
         let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..Bth::default() };
         (self.roce(packet, bth, extended), 0)
+    }
+
+    fn cnp(&self, packet: &Packet) -> Content {
+        let bth = Bth { opcode: Opcode::CONGESTION_NOTIFICATION, becn: true, ..Bth::default() };
+        self.roce(packet, bth, Extended::Cnp)
     }
 }
 

@@ -63,7 +63,7 @@ impl<W: Write> Capture<W> {
                     let again = match packet.repr {
                         Repr::Data(data) => data.retransmission,
                         Repr::Tcp(tcp) => tcp.is_again(),
-                        Repr::Ack(_) | Repr::Pause(_) => false,
+                        Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
                     };
                     let comment = again.then_some("retransmission");
                     self.packet(*port, event.at, Direction::Out, packet, comment)?;

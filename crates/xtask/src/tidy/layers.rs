@@ -18,6 +18,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-results", 5),
     ("selvedge-traces", 5),
     ("selvedge-study", 6),
+    ("selvedge-explain", 6),
     ("selvedge", 7),
 ];
 

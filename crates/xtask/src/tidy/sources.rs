@@ -95,7 +95,7 @@ fn is_rust(path: &Path) -> bool {
 
 /// A file of tests inside `src`.
 fn is_test(path: &Path) -> bool {
-    path.file_stem().is_some_and(|stem| stem == "tests" || stem == "dialogue")
+    path.file_stem().is_some_and(|stem| ["tests", "dialogue", "rounds"].contains(&&*stem.to_string_lossy()))
         || path.parent().is_some_and(|folder| folder.ends_with("tests"))
 }
 

@@ -6,7 +6,7 @@
 
 use selvedge_units::{Duration, Instant, Octet};
 
-use crate::congestion::Tuning;
+use crate::congestion::{Needs, Tuning};
 use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
 
@@ -96,6 +96,7 @@ registry! {
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
+        fn needs(&self) -> Needs;
     }
     /// Any congestion control of TCP.
     run AnyControl: Control = State {

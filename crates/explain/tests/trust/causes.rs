@@ -1,0 +1,165 @@
+//! Flows of which one knows why they were slow.
+
+use selvedge_explain::{Explanation, Part};
+use selvedge_units::Duration;
+
+use crate::support::explain_flows;
+
+const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n";
+
+fn dumbbell(bottleneck: &str) -> String {
+    format!(
+        "[topology.dumbbell]\nleft = 4\nright = 4\n\
+         host-link = {{ rate = \"40Gbps\", delay = \"1us\" }}\nbottleneck = {{ rate = \"{bottleneck}\", delay = \"5us\" }}\n"
+    )
+}
+
+fn series(preset: &str) -> String {
+    format!("[[series]]\npreset = \"{preset}\"\n")
+}
+
+const START: Duration = Duration::from_us(3);
+
+/// The parts that a flow has, in the order of tables.
+fn parts(explanation: &Explanation) -> Vec<Part> {
+    explanation.parts.iter().filter(|(_, time)| !time.is_zero()).map(|(part, _)| part).collect()
+}
+
+/// `part` as a fraction of the completion time.
+fn fraction(explanation: &Explanation, part: Part) -> f64 {
+    explanation.parts[part].as_us_f64() / explanation.parts.total().as_us_f64()
+}
+
+#[test]
+fn who_meets_nobody_has_serialisation_and_propagation_only() {
+    for preset in ["irn", "roce+pfc", "roce"] {
+        for size in [1, 1_000, 1_024, 1_500, 40_000, 1_000_000] {
+            // As fast as the hosts' links, faster, slower.
+            for bottleneck in ["40Gbps", "100Gbps", "25Gbps", "12Gbps"] {
+                let text = dumbbell(bottleneck) + &series(preset);
+                let sets = ["switch.buffer.input-queued.per-port=2MB"];
+                let run = explain_flows(&text, &sets, &[(0, 4, size, START)]);
+                let alone = run.flow(0);
+                let place = format!("{preset}, {size} bytes, {bottleneck}: {alone:?}");
+                // BDP-FC counts propagation alone (IRN section 3.2), which is a little less than a round
+                // trip takes: it costs a flow a few per cent.
+                let cap = alone.parts[Part::Cap];
+                assert!(cap.is_zero() || (preset == "irn" && fraction(alone, Part::Cap) < 0.03), "{place}");
+                assert_eq!(alone.parts[Part::Propagation], Duration::from_us(7), "{place}");
+                assert_eq!(
+                    alone.parts[Part::Serialisation] + Duration::from_us(7) + cap,
+                    alone.parts.total(),
+                    "{place}"
+                );
+                assert_eq!(alone.parts.total() - cap, alone.flow.ideal, "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_shares_a_bottleneck_queues() {
+    // Two flows into one host: each is held up by the other for as long as it takes itself.
+    for preset in ["irn", "roce"] {
+        let sets = ["switch.buffer.input-queued.per-port=4MB"];
+        let text = dumbbell("100Gbps") + &series(preset);
+        let run = explain_flows(&text, &sets, &[(0, 4, 1_000_000, START), (1, 4, 1_000_000, START)]);
+        for flow in [run.flow(0), run.flow(1)] {
+            assert!((0.45..0.55).contains(&fraction(flow, Part::Serialisation)), "{preset}: {flow:?}");
+            assert!((0.42..0.50).contains(&fraction(flow, Part::Queueing)), "{preset}: {flow:?}");
+            assert_eq!(run.names.port(flow.places[0].port), "right -> h4", "{preset}");
+        }
+    }
+}
+
+#[test]
+fn who_shares_a_nic_waits_for_it() {
+    let text = FAT_TREE.to_owned() + &series("roce+pfc");
+    let run = explain_flows(&text, &[], &[(0, 15, 1_000_000, START), (0, 8, 1_000_000, START)]);
+    for flow in [run.flow(0), run.flow(1)] {
+        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Nic]);
+        assert!((0.47..0.5).contains(&fraction(flow, Part::Nic)), "{flow:?}");
+    }
+}
+
+#[test]
+fn who_is_paused_knows_by_whom() {
+    // Three flows into one host fill the input of its switch, which pauses the other switch; that one's
+    // inputs fill too, and it pauses the hosts.
+    let text = dumbbell("100Gbps") + &series("roce+pfc");
+    let run = explain_flows(&text, &[], &[0, 1, 2].map(|src| (src, 4, 2_000_000, START)));
+    let slow = run.flow(0);
+    assert!(fraction(slow, Part::Pause) > 0.4, "{slow:?}");
+    let name = |port| run.names.port(port);
+    let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("it was paused");
+    let [left] = at_host.causes.as_slice() else { panic!("one way: {at_host:?}") };
+    let [right] = left.causes.as_slice() else { panic!("one way: {at_host:?}") };
+    assert_eq!((name(left.port).as_str(), name(right.port).as_str()), ("left -> right", "right -> h4"));
+    assert_eq!((left.time, right.causes.len()), (at_host.time, 0), "all of it is explained");
+    assert_eq!(right.congested, right.time, "nobody pauses the port to a host");
+    assert_eq!(left.congested + right.time, left.time);
+    assert!(left.congested < left.time / 2, "the pause comes from the end: {at_host:?}");
+    assert_eq!(right.inputs, 1);
+}
+
+/// Loses data packets with these numbers on the first link of host 0.
+fn losing(preset: &str, drops: &str) -> String {
+    let loss = format!(
+        "[[loss]]\nlink = \"h0\"\ndirection = \"a-to-b\"\npackets = \"data\"\nmodel = {{ trace = {{ drops = [{drops}] }} }}\n"
+    );
+    FAT_TREE.to_owned() + &loss + &series(preset)
+}
+
+#[test]
+fn who_loses_the_last_packet_times_out() {
+    for (preset, rto_us) in [("irn", 100.0), ("roce", 216.0)] {
+        let run = explain_flows(&losing(preset, "9"), &[], &[(0, 15, 10_240, START)]);
+        let flow = run.flow(0);
+        assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{preset}: {flow:?}");
+        // The timer starts anew with each acknowledgement, the last of which is a round trip late.
+        let timeout = flow.parts[Part::Timeout].as_us_f64() - rto_us;
+        assert!((20.0..26.0).contains(&timeout), "{preset}: {timeout}");
+        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery, Part::Timeout]);
+    }
+}
+
+#[test]
+fn who_loses_one_before_the_end_waits_a_round_trip_for_the_news() {
+    let run = explain_flows(&losing("irn", "8"), &[], &[(0, 15, 10_240, START)]);
+    let flow = run.flow(0);
+    assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (0, 1, 1));
+    assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery]);
+    // Twelve links of two microseconds.
+    let recovery = flow.parts[Part::Recovery].as_us_f64();
+    assert!((24.0..26.0).contains(&recovery), "{recovery}");
+}
+
+#[test]
+fn who_goes_back_sends_again() {
+    let run = explain_flows(&losing("roce", "0"), &[], &[(0, 15, 1_024_000, START)]);
+    let flow = run.flow(0);
+    assert!(flow.again > 50, "{flow:?}");
+    // Each packet that is sent twice takes its time twice.
+    let again = flow.parts[Part::Serialisation] * flow.again / flow.flow.packets;
+    let difference = flow.parts[Part::Recovery].as_us_f64() - again.as_us_f64();
+    assert!(difference.abs() < 1.0, "{difference}: {flow:?}");
+}
+
+#[test]
+fn limits_of_the_sender_have_names() {
+    let fixed = |what: &str| {
+        format!("{FAT_TREE}[transport.recovery.irn]\nbdp-cap = \"off\"\n[transport.congestion.fixed]\n{what}\n")
+    };
+    let cap = FAT_TREE.to_owned() + "[transport.recovery.irn]\nbdp-cap = 20\n";
+    for (text, part) in
+        [(fixed("rate = \"10Gbps\""), Part::Pacing), (fixed("window = \"20KB\""), Part::Window), (cap, Part::Cap)]
+    {
+        let run = explain_flows(&text, &[], &[(0, 15, 1_000_000, START)]);
+        let flow = run.flow(0);
+        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, part], "{flow:?}");
+        assert!(fraction(flow, part) > 0.7, "{flow:?}");
+        // The short last packet does not catch up with the one before it.
+        let ideal = flow.parts[Part::Serialisation] + flow.parts[Part::Propagation];
+        assert!(flow.flow.ideal.as_us_f64() - ideal.as_us_f64() < 1.0, "{flow:?}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Reasons to trust explanations: causes that are known beforehand, and sums over whole runs.
+
+mod causes;
+mod support;
+mod whole_runs;

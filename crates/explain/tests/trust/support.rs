@@ -1,0 +1,111 @@
+//! A run that is explained, in few words.
+
+use std::path::Path;
+
+use selvedge_explain::{Explanation, Names, Part, Tape, explain};
+use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_sim::record::{Chosen, Focus};
+use selvedge_sim::topology::Graph;
+use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, WorkloadConfig};
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+/// The plan of a scenario with some values changed.
+pub(crate) fn plan(text: &str, sets: &[&str]) -> Plan {
+    let changes = Changes { sets: sets.iter().map(|set| (*set).to_owned()).collect(), ..Changes::default() };
+    Plan::from_text("scenario.toml", text, Path::new(""), &changes).expect("a scenario that can run")
+}
+
+/// Every flow of one run of a plan.
+pub(crate) fn explain_point(plan: &Plan, point: Point) -> Explained {
+    explain_run(&plan.config(point), plan.library(point))
+}
+
+/// Flows of this size and start between these hosts, on what the scenario says besides.
+pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
+    // A scenario needs a workload; another takes its place.
+    let plan =
+        plan(&format!("title = \"Causes\"\nseeds = 1\n[[workload.incast]]\nsize = \"1B\"\nsenders = 1\n{text}"), sets);
+    let mut config = plan.config(Point { series: 0, seed: 1 });
+    config.workload =
+        WorkloadConfig { flows: Many::from(FlowFile { path: "list".into() }), ..WorkloadConfig::default() };
+    let flow = |(id, &(src, dst, size, at)): (u64, &(u32, u32, u64, Duration))| ListedFlow {
+        id,
+        src: HostId(src),
+        dst: HostId(dst),
+        size: Bytes::new(size),
+        start: Start::At(Instant::ZERO + at),
+        on_sent: None,
+        on_received: None,
+    };
+    let list = FlowList { flows: (0..).zip(flows).map(flow).collect(), triggers: Vec::new() };
+    explain_run(&config, &Lists(list))
+}
+
+/// What came of a run.
+pub(crate) struct Explained {
+    pub(crate) flows: Vec<Explanation>,
+    pub(crate) record: RunRecord,
+    pub(crate) names: Names,
+}
+
+impl Explained {
+    /// The flow with this number.
+    pub(crate) fn flow(&self, id: u64) -> &Explanation {
+        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it finished")
+    }
+    /// This part of all flows.
+    pub(crate) fn sum(&self, part: Part) -> Duration {
+        self.flows.iter().map(|explanation| explanation.parts[part]).sum()
+    }
+}
+
+/// Explains every flow of a run, after checking what holds for each.
+fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
+    let (mut flows, mut again, mut tape) = (Flows::default(), Flows::default(), Tape::default());
+    let focus = Focus { flows: Chosen::All, pauses: true, ..Focus::default() };
+    let record = run(config, library, Parallel::default(), &mut flows).expect("a configuration that can be built");
+    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut tape).expect("the same");
+    assert_eq!(flows.0, again.0, "being watched changes nothing");
+    let names = Names::new(port_infos(&config.graph));
+    let explained = explain(&tape, &names);
+    let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();
+    assert_eq!(explained.len(), finished);
+    for explanation in &explained {
+        assert!(flows.0.contains(&explanation.flow));
+        assert_eq!(Some(explanation.parts.total()), explanation.flow.fct());
+        let pause: Duration = explanation.pauses.iter().map(|tree| tree.time).sum();
+        assert_eq!(pause, explanation.parts[Part::Pause]);
+    }
+    Explained { flows: explained, record, names }
+}
+
+/// Keeps flows.
+#[derive(Default)]
+struct Flows(Vec<FlowRow>);
+
+impl Observer for Flows {
+    fn on_flows(&mut self, rows: &[FlowRow]) {
+        self.0.extend_from_slice(rows);
+    }
+    fn on_ports(&mut self, _: &[PortRow]) {}
+}
+
+/// A library with one list of flows.
+struct Lists(FlowList);
+
+impl Library for Lists {
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        Err(ConfigError::new("", format!("no distribution {reference} here")))
+    }
+    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+        Ok(self.0.clone())
+    }
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        Err(ConfigError::new("", format!("no file {path} here")))
+    }
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(ConfigError::new("", format!("no file {path} here")))
+    }
+}

@@ -1,0 +1,51 @@
+//! In whole runs of every series, the parts of every flow add up to its completion time, and what
+//! happened in a run shows in its parts. `support` checks the sums.
+
+use selvedge_explain::Part;
+use selvedge_units::Duration;
+
+use crate::support::{explain_point, plan};
+
+const FAT_TREE: &str = r#"
+title = "Whole runs"
+seeds = 1
+stop = { flows = 150, time = "6ms" }
+
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+
+[workload.poisson]
+load = 0.8
+sizes = "cdf:irn-heavy-tailed"
+
+[[workload.incast]]
+size = "150KB"
+senders = 6
+jitter = "1us"
+
+[[series]]
+preset = "irn"
+[[series]]
+preset = "irn+pfc"
+[[series]]
+preset = "roce+pfc"
+[[series]]
+preset = "roce"
+"#;
+
+#[test]
+fn parts_add_up_in_every_series() {
+    let plan = plan(FAT_TREE, &[]);
+    for point in plan.points() {
+        let run = explain_point(&plan, point);
+        let name = &plan.series[point.series].name;
+        let some = |part| run.sum(part) > Duration::ZERO;
+        assert!(some(Part::Queueing) && some(Part::Nic), "{name}");
+        assert_eq!(some(Part::Pause), run.record.pause_frames > 0, "{name}");
+        // What was sent again need not have held a flow up.
+        assert!(!some(Part::Recovery) || run.record.retransmissions > 0, "{name}");
+        assert!(!some(Part::Timeout) || run.record.timeouts > 0, "{name}");
+        assert!(!some(Part::Pacing) && !some(Part::Window) && !some(Part::Outage), "{name}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Results that are complete, opened again to ask more of them.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_results::{Flows, read_flows};
+use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_sim::record::{FlowKey, Focus};
+use selvedge_sim::{Parallel, Recorder, run_recorded};
+use selvedge_telemetry::{FlowRow, Observer, PortRow};
+
+use crate::StudyError;
+use crate::folder::{MARKER, SCENARIO, partial_of, without_trailing_slash};
+
+/// A results folder that is complete, and the plan that it came from.
+#[derive(Debug)]
+pub struct Finished {
+    folder: PathBuf,
+    plan: Plan,
+    version: String,
+}
+
+impl Finished {
+    /// Opens the results in `folder`.
+    ///
+    /// # Errors
+    /// There are none, or they are not complete.
+    pub fn open(folder: &Path) -> Result<Self, StudyError> {
+        let folder = without_trailing_slash(folder);
+        let here = folder.display();
+        let wrong = |message: &str| Err(StudyError::input(format!("{here}: {message}")));
+        if folder.join(MARKER).exists() {
+            return wrong(&format!("these results are not complete; first: selvedge run --resume {here}"));
+        }
+        let summary = folder.join("summary.json");
+        if !summary.exists() {
+            let partial = partial_of(&folder);
+            if partial.join(MARKER).exists() {
+                let partial = partial.display();
+                return wrong(&format!("not complete yet; first: selvedge run --resume {partial}"));
+            }
+            return wrong(if folder.exists() {
+                "holds no results of a study; expected a folder that `selvedge run` made, with a summary.json"
+            } else {
+                "no such folder; expected one that `selvedge run` made, as in results/name-1"
+            });
+        }
+        let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
+        let value: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| StudyError::input(format!("{}: damaged ({error})", summary.display())))?;
+        let version = value["version"].as_str().unwrap_or("unknown").to_owned();
+        let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
+            .map_err(|error| StudyError::input(error.to_string()))?;
+        Ok(Self { folder, plan, version })
+    }
+
+    /// What was run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+    /// The version of the program that ran it.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The run of this series with this seed; of the first where they are not given.
+    ///
+    /// # Errors
+    /// There is no such run; the message lists those that there are.
+    pub fn point(&self, series: Option<&str>, seed: Option<u64>) -> Result<Point, StudyError> {
+        let here = self.folder.display();
+        let Plan { series: all, seeds, .. } = &self.plan;
+        let series = match series {
+            None => 0,
+            Some(name) => all.iter().position(|series| series.name == name).ok_or_else(|| {
+                let names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
+                StudyError::input(format!("{here}: no series \"{name}\"; there are {}", names.join(", ")))
+            })?,
+        };
+        let seed = seed.unwrap_or(seeds[0]);
+        if !seeds.contains(&seed) {
+            let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            return Err(StudyError::input(format!("{here}: no seed {seed}; there are {}", seeds.join(", "))));
+        }
+        Ok(Point { series, seed })
+    }
+
+    /// The flow of a run with this number.
+    ///
+    /// # Errors
+    /// There is no such flow, or the table of flows is damaged.
+    pub fn flow(&self, point: Point, key: FlowKey) -> Result<FlowRow, StudyError> {
+        let mut flows = self.flows(point)?;
+        flows.find(|row| row.as_ref().map_or(true, |row| FlowKey::from(row) == key)).unwrap_or_else(|| {
+            let series = &self.plan.series[point.series].name;
+            let FlowKey { workload, id } = key;
+            let place = if workload == 0 { String::new() } else { format!(" of workload {workload}") };
+            let known = self.flows(point)?.filter_map(Result::ok).filter(|row| row.workload == workload);
+            let remedy = known.map(|row| row.id).max().map_or_else(
+                || format!("there is no workload {workload}"),
+                |last| format!("they are numbered up to {last}"),
+            );
+            let here = self.folder.display();
+            Err(StudyError::input(format!("{here}: no flow {id}{place} in {series}, seed {}; {remedy}", point.seed)))
+        })
+    }
+
+    /// The `count` measured flows of a run that took longest in relation to their ideal time.
+    ///
+    /// # Errors
+    /// The table of flows is damaged.
+    pub fn slowest(&self, point: Point, count: usize) -> Result<Vec<FlowRow>, StudyError> {
+        let mut slowest: Vec<(f64, FlowRow)> = Vec::new();
+        for row in self.flows(point)? {
+            let row = row?;
+            if let Some(slowdown) = row.slowdown().filter(|_| row.measured) {
+                slowest.push((slowdown, row));
+            }
+            if slowest.len() > 2 * count + 1_000 {
+                keep(&mut slowest, count);
+            }
+        }
+        keep(&mut slowest, count);
+        Ok(slowest.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Runs a point again until these flows are done, and tells `recorder` what happened to what `focus`
+    /// names.
+    ///
+    /// # Errors
+    /// The simulator refuses it, or a flow does not come out as it did.
+    pub fn simulate_again(
+        &self,
+        point: Point,
+        threads: usize,
+        flows: &[FlowRow],
+        focus: &Focus,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), StudyError> {
+        let config = self.plan.config(point);
+        let parallel = Parallel { threads, partitions: threads };
+        let mut expected = Expected { flows, open: flows.len(), differs: None };
+        let library = self.plan.library(point);
+        run_recorded(&config, library, parallel, &mut expected, focus, recorder)
+            .map_err(|error| StudyError::refused(&self.plan.series[point.series].name, point.seed, &error))?;
+        let (then, now) = match expected.differs {
+            Some(differs) => differs,
+            None if expected.open == 0 => return Ok(()),
+            None => return Err(self.changed("a flow of these results does not come up again")),
+        };
+        let fct = |row: &FlowRow| row.fct().map_or_else(|| "did not finish".to_owned(), |fct| format!("took {fct}"));
+        Err(self.changed(&format!("flow {} {} then, and {} now", then.id, fct(&then), fct(&now))))
+    }
+
+    /// The flows of a run, as recorded.
+    fn flows(&self, point: Point) -> Result<impl Iterator<Item = Result<FlowRow, StudyError>>, StudyError> {
+        let flows: Flows = read_flows(&self.folder.join("flows.parquet"))?;
+        let name = self.plan.series[point.series].name.clone();
+        Ok(flows.filter_map(move |row| match row {
+            Ok(row) => (*row.series == name && row.seed == point.seed).then_some(Ok(row.flow)),
+            Err(error) => Some(Err(StudyError::from(error))),
+        }))
+    }
+
+    fn changed(&self, what: &str) -> StudyError {
+        StudyError::input(format!(
+            "{}: {what}: the simulator (version {} then) or a file that the scenario names has changed; run the study again",
+            self.folder.display(),
+            self.version
+        ))
+    }
+}
+
+/// Keeps the `count` slowest, the slowest first.
+fn keep(flows: &mut Vec<(f64, FlowRow)>, count: usize) {
+    flows.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(FlowKey::from(x).cmp(&FlowKey::from(y))));
+    flows.truncate(count);
+}
+
+/// Waits until the flows have come out as they did.
+struct Expected<'a> {
+    flows: &'a [FlowRow],
+    open: usize,
+    /// The first that did not: as it was, and as it is.
+    differs: Option<(FlowRow, FlowRow)>,
+}
+
+impl Observer for Expected<'_> {
+    fn on_flows(&mut self, rows: &[FlowRow]) {
+        for row in rows {
+            let Some(then) = self.flows.iter().find(|flow| FlowKey::from(*flow) == FlowKey::from(row)) else {
+                continue;
+            };
+            self.open -= 1;
+            if then != row && self.differs.is_none() {
+                self.differs = Some((*then, *row));
+            }
+        }
+    }
+    fn on_ports(&mut self, _: &[PortRow]) {}
+    fn on_progress(&mut self, _: selvedge_units::Instant, _: u64) -> bool {
+        self.open > 0
+    }
+}
