@@ -22,4 +22,4 @@ mod qp;
 mod table;
 
 pub use nic::{Handled, Nic, NicParams};
-pub use qp::{Completion, NicStats, Outgoing};
+pub use qp::{Completion, NicStats, Outgoing, Report};

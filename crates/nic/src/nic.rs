@@ -4,20 +4,23 @@
 //! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
 //!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
 //!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
-//! 2. *Acknowledgements first.* They are made when data arrives and leave before the next data
-//!    packet; they are short and hold up the other side.
-//! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap, the earliest of which
-//!    is `armed`. Moving a deadline later is free: the entry is looked at when it comes up.
+//! 2. *Answers first.* Acknowledgements and congestion notifications are made when data arrives and leave
+//!    before the next data packet; they are short and hold up the other side.
+//! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap. Moving a deadline later is
+//!    free: the entry is looked at when it comes up. Timers and pacing are armed separately, so that a paced
+//!    packet costs one entry and leaves that of a timer alone.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use selvedge_transport::{Cx, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Verdict};
+use selvedge_transport::{
+    Cx, Feedback, FeedbackConfig, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
+};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
-use crate::qp::{Completion, NicStats, Outgoing, RecvQp, SendQp};
+use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
@@ -29,6 +32,8 @@ pub struct NicParams {
     pub header: u16,
     /// Bytes of an acknowledgement frame.
     pub ack_frame: u16,
+    /// Bytes of a congestion notification frame.
+    pub cnp_frame: u16,
     /// Bytes that every frame takes on the wire beside itself.
     pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
@@ -37,12 +42,16 @@ pub struct NicParams {
     pub data_class: u8,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
+    /// Traffic class of congestion notifications.
+    pub cnp_class: u8,
     /// Whether data is marked as ECN-capable.
     pub ecn_capable: bool,
     /// The engine at the sending end.
     pub sender: SenderConfig,
     /// The engine at the receiving end.
     pub receiver: ReceiverConfig,
+    /// What the receiving end tells congestion control.
+    pub feedback: FeedbackConfig,
 }
 
 /// What became of a packet.
@@ -69,8 +78,11 @@ pub struct Nic {
     ready: VecDeque<u32>,
     /// Packets that the first of them has sent in its turn.
     turn: u32,
-    acks: VecDeque<Packet>,
-    deadlines: BinaryHeap<Reverse<(Instant, u32, QpNumber)>>,
+    /// Acknowledgements and congestion notifications that wait for the link.
+    answers: VecDeque<Packet>,
+    /// Reports that wait to be taken.
+    reports: VecDeque<Report>,
+    deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     stats: NicStats,
 }
 
@@ -90,7 +102,8 @@ impl Nic {
             next_qp: QpNumber(0),
             ready: VecDeque::new(),
             turn: 0,
-            acks: VecDeque::new(),
+            answers: VecDeque::new(),
+            reports: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
         }
@@ -118,7 +131,8 @@ impl Nic {
             last: Seq::new(packets - 1),
             last_payload: (message.size - mtu * (packets - 1)).get() as u16,
             queued: false,
-            armed: Instant::NEVER,
+            timer_armed: Instant::NEVER,
+            pacing_armed: Instant::NEVER,
         };
         let slot = put(&mut self.senders, &mut self.free_senders, state);
         self.refresh(slot, cx.now);
@@ -142,6 +156,7 @@ impl Nic {
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         let state = RecvQp {
             receiver: Receiver::new(&params.receiver, FIRST_PSN),
+            feedback: Feedback::default(),
             context,
             duplicates: 0,
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
@@ -169,6 +184,7 @@ impl Nic {
         match &packet.repr {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
+            Repr::Cnp => self.on_cnp(cx, packet),
             // A link's own business; the driver handles it before it gets here.
             Repr::Pause(_) => Handled::Unknown,
         }
@@ -178,19 +194,22 @@ impl Nic {
         let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
         let Some(state) = self.receivers[slot as usize].as_mut() else { return Handled::Unknown };
         self.stats.data_received += 1;
-        let reply = state.receiver.on_data(cx, data, packet.ecn == Ecn::Marked);
+        let marked = packet.ecn == Ecn::Marked;
+        let mut reply = state.receiver.on_data(cx, data, marked);
+        if !params.feedback.is_silent() {
+            let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
+            let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
+            if told.ack && reply.verdict != Verdict::Invalid {
+                reply.ack = reply.ack.or_else(|| Some(state.receiver.acknowledge(data, marked)));
+            }
+            tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
+        }
         if let Some(ack) = reply.ack {
-            self.acks.push_back(Packet {
-                sent_at: packet.sent_at,
-                src: self.id,
-                dst: packet.src,
-                qp: packet.qp,
-                slot: packet.slot,
-                entropy: !packet.entropy,
+            self.answers.push_back(Packet {
                 frame: params.ack_frame,
                 class: params.ack_class,
-                ecn: Ecn::NotCapable,
                 repr: Repr::Ack(ack),
+                ..answer(self.id, packet)
             });
         }
         match reply.verdict {
@@ -230,22 +249,44 @@ impl Nic {
         Handled::Taken
     }
 
+    fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
+        let Some(state) = self.sender_at(packet.slot, packet.qp) else { return Handled::Unknown };
+        state.sender.on_cnp(cx);
+        self.refresh(packet.slot, cx.now);
+        Handled::Taken
+    }
+
+    /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
+    pub fn handle_report(&mut self, cx: &mut Cx<'_>, report: &Report) {
+        let Some(state) = self.sender_at(report.slot, report.qp) else { return };
+        state.sender.on_report(cx, report.bytes, report.sent_at);
+        self.refresh(report.slot, cx.now);
+    }
+
+    /// The next report that was made here, for the driver to bring to its receiver.
+    #[inline]
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
     /// Whether something may be ready to send.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        !self.acks.is_empty() || !self.ready.is_empty()
+        !self.answers.is_empty() || !self.ready.is_empty()
     }
 
     /// The next packet for the link. Call while the link is free; bit `i` of `paused` forbids class
     /// `i`.
     #[inline]
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8) -> Option<Packet> {
-        if paused & (1 << params.ack_class) == 0
-            && let Some(packet) = self.acks.pop_front()
-        {
-            self.stats.acks_sent += 1;
-            if let Repr::Ack(Ack { kind: AckKind::Nack, .. }) = packet.repr {
-                self.stats.nacks_sent += 1;
+        if let Some(packet) = self.next_answer(paused) {
+            match packet.repr {
+                Repr::Cnp => self.stats.cnps_sent += 1,
+                Repr::Ack(Ack { kind, .. }) => {
+                    self.stats.acks_sent += 1;
+                    self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
+                }
+                Repr::Data(_) | Repr::Pause(_) => {}
             }
             return Some(packet);
         }
@@ -294,6 +335,16 @@ impl Nic {
         None
     }
 
+    /// The first answer whose class may go.
+    #[inline]
+    fn next_answer(&mut self, paused: u8) -> Option<Packet> {
+        if paused == 0 {
+            return self.answers.pop_front();
+        }
+        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
+        self.answers.remove(first)
+    }
+
     /// When [`Nic::handle_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -302,21 +353,25 @@ impl Nic {
 
     /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        while let Some(&Reverse((at, slot, qp))) = self.deadlines.peek() {
+        while let Some(&Reverse((at, due, qp))) = self.deadlines.peek() {
             if at > cx.now {
                 break;
             }
             self.deadlines.pop();
+            let slot = due.slot();
             let Some(state) = self.sender_at(slot, qp) else { continue };
-            if state.armed != at {
+            let armed = if due.is_pacing() { &mut state.pacing_armed } else { &mut state.timer_armed };
+            if *armed != at {
                 continue; // an earlier entry has taken its place
             }
-            state.armed = Instant::NEVER;
-            cx.about(qp);
-            let before = state.sender.stats().timeouts;
-            state.sender.handle_timeout(cx);
-            let timeouts = state.sender.stats().timeouts - before;
-            self.stats.timeouts += u64::from(timeouts);
+            *armed = Instant::NEVER;
+            if !due.is_pacing() {
+                cx.about(qp);
+                let before = state.sender.stats().timeouts;
+                state.sender.handle_timeout(cx);
+                let timeouts = state.sender.stats().timeouts - before;
+                self.stats.timeouts += u64::from(timeouts);
+            }
             self.refresh(slot, cx.now);
         }
     }
@@ -342,16 +397,66 @@ impl Nic {
     fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
         let next = state.sender.next(now);
-        if !state.queued && matches!(next, Next::Send(_)) {
-            state.queued = true;
-            self.ready.push_back(slot);
+        match next {
+            Next::Send(_) if !state.queued => {
+                state.queued = true;
+                self.ready.push_back(slot);
+            }
+            Next::Wait(until) if until < state.pacing_armed => {
+                state.pacing_armed = until;
+                self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
+            }
+            _ => {}
         }
-        if let Some(at) = state.sender.deadline(next)
-            && at < state.armed
-        {
-            state.armed = at;
-            self.deadlines.push(Reverse((at, slot, state.qp)));
+        let timer = state.sender.timers();
+        if timer < state.timer_armed {
+            state.timer_armed = timer;
+            self.deadlines.push(Reverse((timer, Due::timer(slot), state.qp)));
         }
+    }
+}
+
+/// What a deadline is for: a slot's timers, or its next packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Due(u32);
+
+impl Due {
+    const fn timer(slot: u32) -> Self {
+        Self(slot << 1)
+    }
+    const fn pacing(slot: u32) -> Self {
+        Self(slot << 1 | 1)
+    }
+    const fn slot(self) -> u32 {
+        self.0 >> 1
+    }
+    const fn is_pacing(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// An answer to the data packet `to`, but for what kind it is.
+#[inline]
+fn answer(from: HostId, to: &Packet) -> Packet {
+    Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
+}
+
+/// Makes what the arrival of `packet` gives occasion to.
+fn tell(
+    told: &Told,
+    answers: &mut VecDeque<Packet>,
+    reports: &mut VecDeque<Report>,
+    from: HostId,
+    params: &NicParams,
+    packet: &Packet,
+) {
+    if told.cnp {
+        let (frame, class) = (params.cnp_frame, params.cnp_class);
+        answers.push_back(Packet { frame, class, repr: Repr::Cnp, ..answer(from, packet) });
+    }
+    if let Some(bytes) = told.report {
+        let Packet { src: to, qp, slot, sent_at, .. } = *packet;
+        reports.push_back(Report { to, qp, slot, sent_at, bytes });
     }
 }
 

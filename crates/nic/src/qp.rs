@@ -1,6 +1,6 @@
 //! Queue pairs: an engine and what the NIC needs to know about its flow.
 
-use selvedge_transport::{Receiver, Sender};
+use selvedge_transport::{Feedback, Receiver, Sender};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Seq};
 
 /// A message to send: what [`crate::Nic::open_sender`] asks for.
@@ -39,6 +39,22 @@ pub enum Completion {
     },
 }
 
+/// News for the sending end of a queue pair that travels outside the fabric: an RTT sample where data is
+/// not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Who shall get it.
+    pub to: HostId,
+    /// The queue pair, and where it is kept there.
+    pub qp: QpNumber,
+    /// See `qp`.
+    pub slot: u32,
+    /// When the packet left that has just arrived.
+    pub sent_at: Instant,
+    /// Bytes on the wire that have arrived since the report before.
+    pub bytes: Bytes,
+}
+
 /// What a NIC has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NicStats {
@@ -50,6 +66,8 @@ pub struct NicStats {
     pub acks_sent: u64,
     /// Of these, negative ones.
     pub nacks_sent: u64,
+    /// Congestion notifications put on the wire.
+    pub cnps_sent: u64,
     /// Data packets that arrived for a queue pair known here.
     pub data_received: u64,
     /// Of these, how many carried data that had arrived before.
@@ -75,14 +93,17 @@ pub(crate) struct SendQp {
     pub(crate) last_payload: u16,
     /// Whether it stands in the ready ring.
     pub(crate) queued: bool,
-    /// The earliest entry in the timer heap that speaks of this queue pair.
-    pub(crate) armed: Instant,
+    /// The earliest entries in the heap of deadlines that speak of this queue pair: of its timers, and of
+    /// its next packet.
+    pub(crate) timer_armed: Instant,
+    pub(crate) pacing_armed: Instant,
 }
 
 /// The receiving end of a queue pair.
 #[derive(Debug)]
 pub(crate) struct RecvQp {
     pub(crate) receiver: Receiver,
+    pub(crate) feedback: Feedback,
     pub(crate) context: u32,
     pub(crate) duplicates: u32,
     /// Packets that have not arrived yet.

@@ -190,6 +190,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.ecn_marks as f64),
     },
     Metric {
+        name: "cnps",
+        title: "CNPs",
+        unit: Unit::Count,
+        meaning: "congestion notification packets sent",
+        of: |point| Some(point.run.cnps_sent as f64),
+    },
+    Metric {
         name: "pause_frames",
         title: "pause frames",
         unit: Unit::Count,

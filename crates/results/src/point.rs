@@ -103,12 +103,15 @@ pub struct RunTotals {
     pub ecn_marks: u64,
     pub acks_sent: u64,
     pub acks_delivered: u64,
+    pub cnps_sent: u64,
+    pub cnps_delivered: u64,
     pub pause_frames: u64,
     pub data_drops: DropCounts,
     pub ack_drops: DropCounts,
     pub pause_drops: DropCounts,
-    /// Data packets, acknowledgements, pause frames.
-    pub in_flight: [u64; 3],
+    pub cnp_drops: DropCounts,
+    /// Data packets, acknowledgements, pause frames, congestion notifications.
+    pub in_flight: [u64; 4],
     pub paused_us: f64,
     /// Bytes that hosts sent over what their links could have carried until the end, 0 to 1;
     /// headers count, gaps do not.
@@ -137,10 +140,13 @@ impl RunTotals {
             ecn_marks: record.ecn_marks,
             acks_sent: record.acks_sent,
             acks_delivered: record.acks_delivered,
+            cnps_sent: record.cnps_sent,
+            cnps_delivered: record.cnps_delivered,
             pause_frames: record.pause_frames,
             data_drops: (&record.data_drops).into(),
             ack_drops: (&record.ack_drops).into(),
             pause_drops: (&record.pause_drops).into(),
+            cnp_drops: (&record.cnp_drops).into(),
             in_flight: record.in_flight,
             paused_us: record.paused.as_us_f64(),
             utilisation,

@@ -4,7 +4,7 @@
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_transport::{Scheme, Tuning};
-use selvedge_units::{Bytes, Duration, Setting};
+use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
@@ -28,7 +28,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_nic(scenario)?;
     check_buffer(scenario)?;
     check_pfc(scenario, network, &mut warnings)?;
-    check_ecn(scenario)?;
+    check_ecn(scenario, &mut warnings)?;
     check_transport(scenario)?;
     check_times(scenario)?;
     Ok(warnings)
@@ -43,6 +43,7 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     for (key, value, most) in [
         ("nic.header", nic.header, Bytes::new(1_000)),
         ("nic.ack-frame", nic.ack_frame, Bytes::new(1_000)),
+        ("nic.cnp-frame", nic.cnp_frame, Bytes::new(1_000)),
         ("nic.gap", nic.gap, Bytes::new(1_000)),
     ] {
         if value > most {
@@ -55,7 +56,15 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     if nic.ack_frame.is_zero() {
         return Err(Finding::new("nic.ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
     }
-    for (key, class) in [("nic.data-class", nic.data_class), ("nic.ack-class", nic.ack_class)] {
+    if nic.cnp_frame.is_zero() {
+        return Err(Finding::new(
+            "nic.cnp-frame",
+            "a congestion notification takes some bytes; 78B with RoCE's headers",
+        ));
+    }
+    let classes =
+        [("nic.data-class", nic.data_class), ("nic.ack-class", nic.ack_class), ("nic.cnp-class", nic.cnp_class)];
+    for (key, class) in classes {
         if class > 7 {
             return Err(Finding::new(key, format!("{class} is not a traffic class: they are 0 to 7")));
         }
@@ -149,14 +158,50 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     Ok(())
 }
 
-fn check_ecn(scenario: &Scenario) -> Result<(), Finding> {
+fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let ecn = &scenario.switch.ecn;
-    if ecn.enabled && ecn.k_min > ecn.k_max {
-        let message = format!(
-            "marking would begin at {} and be certain from {} on; k-max must not be less",
-            ecn.k_min, ecn.k_max
-        );
+    let congestion = scenario.transport.congestion;
+    let marking = congestion.needs().marking;
+    if ecn.enabled != Toggle::On {
+        if marking.is_some() {
+            let message = format!(
+                "{} hears of congestion by ECN marks, and switches that do not mark leave it at line rate; set true or \
+                 \"auto\", or choose another congestion control",
+                congestion.name()
+            );
+            return Err(Finding::new("switch.ecn.enabled", message));
+        }
+        return Ok(());
+    }
+    if ecn.at_rate == Setting::Value(Rate::ZERO) {
+        return Err(Finding::new("switch.ecn.at-rate", "thresholds scale by it; give a rate above zero, or \"off\""));
+    }
+    let limits = [("switch.ecn.k-min", ecn.k_min), ("switch.ecn.k-max", ecn.k_max)];
+    let [k_min, k_max] = limits.map(|(key, setting)| {
+        setting
+            .resolve(|| None)
+            .ok_or_else(|| Finding::new(key, "the curve has two ends: give a queue length, or \"auto\""))
+    });
+    let (k_min, k_max) = (k_min?, k_max?);
+    if ecn.p_max == Setting::Off {
+        return Err(Finding::new("switch.ecn.p-max", "give a probability from 0 to 1, or \"auto\""));
+    }
+    if k_min > k_max {
+        let message = format!("marking would begin at {k_min} and be certain from {k_max} on; k-max must not be less");
         return Err(Finding::new("switch.ecn.k-max", message));
+    }
+    if marking.is_none() {
+        let message = format!("switches mark packets, but {} does not hear it", congestion.name());
+        warnings.push(Finding::new("switch.ecn.enabled", message));
+    } else if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
+        && let Setting::Value(room) = buffer.per_port
+        && !scenario.switch.pfc.enabled
+        && k_min >= room
+    {
+        // Several inputs may feed one output, so it is no contradiction.
+        let message =
+            format!("a flow that meets no other is dropped at {room} (per-port) before it is marked at {k_min}");
+        warnings.push(Finding::new("switch.ecn.k-min", message));
     }
     Ok(())
 }
@@ -168,7 +213,12 @@ fn check_transport(scenario: &Scenario) -> Result<(), Finding> {
         Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
     };
     transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
-    transport.congestion.check().map_err(|error| of("congestion", congestion, error))
+    transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
+    if transport.congestion.needs().acks && !transport.recovery.acknowledges() {
+        let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
+        return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
+    }
+    Ok(())
 }
 
 fn check_times(scenario: &Scenario) -> Result<(), Finding> {

@@ -43,6 +43,12 @@ impl Network {
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2
     }
+    /// The same with serialisation: how long a packet that takes `forth` on each link and an answer that
+    /// takes `back` are under way on the longest path when nothing else is.
+    pub(crate) fn loaded_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
+        let Path { src, dst, .. } = self.longest;
+        self.paths.base_rtt(src, dst, forth, back).unwrap_or_else(|| self.base_rtt())
+    }
     /// Bandwidth-delay product of the longest path (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bytes {
         self.paths.bdp()

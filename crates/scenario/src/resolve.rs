@@ -1,8 +1,8 @@
 //! Every "auto" of a scenario, derived from its network.
 
-use selvedge_sim::config::{BufferConfig, NicConfig};
-use selvedge_transport::{Fabric, Scheme, Tuning};
-use selvedge_units::{Chance, Duration, Setting};
+use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig};
+use selvedge_transport::{Fabric, Marking, Needs, Scheme, Tuning};
+use selvedge_units::{Chance, Duration, Rate, Setting};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
@@ -30,19 +30,37 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         drop(per_link);
         settle(&mut switch.pfc.headroom, first);
     }
-    // To the nearest number that a file can say, so that the resolved scenario runs alike.
-    switch.ecn.p_max = Chance::from_f64(switch.ecn.p_max.as_f64()).unwrap_or(Chance::ALWAYS);
     settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
 
-    let fabric = Fabric {
+    let mut fabric = Fabric {
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
         bdp,
         frame,
+        base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame + nic.gap),
         congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
+        acks: false,
     };
-    transport.recovery.resolve(&fabric);
     transport.congestion.resolve(&fabric);
+    let needs = transport.congestion.needs();
+    fabric.acks = needs.acks;
+    transport.recovery.resolve(&fabric);
+    resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
+}
+
+/// Marks where congestion control hears them, along its own curve.
+fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
+    ecn.enabled = ecn.enabled.resolve(|| needs.marking.is_some()).into();
+    settle(&mut ecn.at_rate, Some(line_rate));
+    let rate = ecn.at_rate.resolve(|| None).unwrap_or(line_rate);
+    let curve = needs.marking.unwrap_or(Marking::DCQCN).on(rate);
+    settle(&mut ecn.k_min, Some(curve.k_min));
+    settle(&mut ecn.k_max, Some(curve.k_max));
+    settle(&mut ecn.p_max, Some(curve.p_max));
+    // To the nearest number that a file can say, so that the resolved scenario runs alike.
+    if let Setting::Value(p_max) = &mut ecn.p_max {
+        *p_max = Chance::from_f64(p_max.as_f64()).unwrap_or(Chance::ALWAYS);
+    }
 }
 
 /// How often to sample where that is left open, when flows start over `span`: every other base

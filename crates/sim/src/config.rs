@@ -1,8 +1,10 @@
 //! What one run of the fabric is made of.
 
 use schemars::JsonSchema;
-use selvedge_transport::{CongestionConfig, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig};
-use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+use selvedge_transport::{
+    CongestionConfig, FeedbackConfig, Marking, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning,
+};
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
@@ -129,23 +131,36 @@ impl PfcConfig {
 }
 
 /// RED marking on the bytes that wait for an output (DCQCN section 3.1).
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EcnConfig {
-    /// Whether switches mark. Packets of ECN-capable transports only.
-    pub enabled: bool,
-    /// No mark below this queue length.
-    pub k_min: Bytes,
-    /// Every packet marked above this queue length.
-    pub k_max: Bytes,
-    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`.
-    pub p_max: Chance,
+    /// Whether switches mark. Packets of ECN-capable transports only. "auto": where congestion control
+    /// hears marks.
+    pub enabled: Toggle,
+    /// No mark up to this queue length. "auto": as the congestion control's paper has it, for the hosts'
+    /// line rate; DCQCN's where it has nothing to say (5 KB at 40 Gb/s).
+    pub k_min: Setting<Bytes>,
+    /// Every packet marked above this queue length. "auto": as for `k-min` (DCQCN: 200 KB at 40 Gb/s).
+    pub k_max: Setting<Bytes>,
+    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`. "auto": as for
+    /// `k-min` (DCQCN: 0.01).
+    pub p_max: Setting<Chance>,
+    /// `k-min` and `k-max` are meant for links of this rate; others scale them in proportion. "auto": the
+    /// hosts' line rate; "off": the same for all links.
+    pub at_rate: Setting<Rate>,
 }
 
-impl Default for EcnConfig {
-    fn default() -> Self {
-        // DCQCN paper's default; see docs for other vendors' values.
-        Self { enabled: false, k_min: Bytes::from_kb(5), k_max: Bytes::from_kb(200), p_max: Chance::ratio(1, 100) }
+impl EcnConfig {
+    /// The curve on links of this rate, where switches mark.
+    pub(crate) fn curve_on(&self, rate: Rate) -> Option<Marking> {
+        let auto = Marking::DCQCN;
+        let given = Marking {
+            k_min: self.k_min.resolve(|| Some(auto.k_min)).unwrap_or(Bytes::ZERO),
+            k_max: self.k_max.resolve(|| Some(auto.k_max)).unwrap_or(Bytes::MAX),
+            p_max: self.p_max.resolve(|| Some(auto.p_max)).unwrap_or(Chance::NEVER),
+            rate: self.at_rate.resolve(|| None).unwrap_or(rate),
+        };
+        self.enabled.resolve(|| false).then(|| given.on(rate))
     }
 }
 
@@ -159,6 +174,8 @@ pub struct NicConfig {
     pub header: Bytes,
     /// Whole frame of an acknowledgement.
     pub ack_frame: Bytes,
+    /// Whole frame of a congestion notification.
+    pub cnp_frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
     /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
@@ -169,6 +186,9 @@ pub struct NicConfig {
     /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
     /// whether they are prioritised: same class by default.
     pub ack_class: u8,
+    /// Traffic class of congestion notifications. The same class by default; RoCE deployments give them a
+    /// higher one.
+    pub cnp_class: u8,
 }
 
 impl Default for NicConfig {
@@ -177,10 +197,12 @@ impl Default for NicConfig {
             mtu: Bytes::new(1024),
             header: Bytes::new(62),
             ack_frame: Bytes::new(66),
+            cnp_frame: Header::CNP,
             gap: Bytes::new(20),
             qp_burst: 1,
             data_class: 3,
             ack_class: 3,
+            cnp_class: 3,
         }
     }
 }
@@ -218,6 +240,9 @@ impl TransportConfig {
     }
     pub(crate) fn receiver(&self) -> ReceiverConfig {
         ReceiverConfig { recovery: self.recovery }
+    }
+    pub(crate) fn feedback(&self) -> FeedbackConfig {
+        FeedbackConfig::new(&self.congestion.needs(), self.recovery.acknowledges())
     }
 }
 

@@ -237,6 +237,10 @@ pub struct RunRecord {
     pub acks_sent: u64,
     /// See `acks_sent`.
     pub acks_delivered: u64,
+    /// Congestion notification packets put on the wire, and delivered.
+    pub cnps_sent: u64,
+    /// See `cnps_sent`.
+    pub cnps_delivered: u64,
     /// Pause and resume frames put on the wire, and delivered.
     pub pause_frames: u64,
     /// See `pause_frames`.
@@ -247,8 +251,11 @@ pub struct RunRecord {
     pub ack_drops: Drops,
     /// Pause frames that were dropped.
     pub pause_drops: Drops,
-    /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames.
-    pub in_flight: [u64; 3],
+    /// Congestion notification packets that were dropped.
+    pub cnp_drops: Drops,
+    /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames,
+    /// congestion notifications.
+    pub in_flight: [u64; 4],
     /// Paused time, summed over ports.
     pub paused: Duration,
     /// Totals by port.

@@ -72,7 +72,7 @@ impl Impairment {
         }
         match body {
             Body::Data(data) if !data.retransmission && self.lost_at_first.contains(&data.psn) => Fate::Drop,
-            Body::Data(_) | Body::Ack(_) => random.unwrap_or(Fate::Deliver),
+            Body::Data(_) | Body::Ack(_) | Body::Cnp => random.unwrap_or(Fate::Deliver),
         }
     }
 }

@@ -29,7 +29,9 @@ fn recovery(name: &str) -> RecoveryConfig {
         line_rate: Rate::from_gbps(40),
         bdp: Bytes::new(120_000),
         frame: Bytes::new(1024 + 62),
+        base_rtt: Duration::from_us(24),
         congested_rtt: Duration::from_us(320),
+        acks: false,
     };
     let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&fabric);

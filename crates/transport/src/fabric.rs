@@ -16,9 +16,14 @@ pub struct Fabric {
     pub bdp: Bytes,
     /// The largest data frame: MTU and headers, without the gap.
     pub frame: Bytes,
+    /// Round-trip time of the longest path when it is empty: propagation, and serialisation of a full
+    /// frame there and an acknowledgement back at every link.
+    pub base_rtt: Duration,
     /// Maximum round-trip time with one congested link: the propagation delay of the longest path
     /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default).
     pub congested_rtt: Duration,
+    /// Whether congestion control needs acknowledgements.
+    pub acks: bool,
 }
 
 /// A setting that cannot work; names the key and says what would be right.

@@ -10,6 +10,7 @@
 //!     handle_timeout ─┘                      └─> poll_timeout    when to call handle_timeout
 //!
 //!     on_data ────────────> Receiver ──────────> Reply { verdict, ack }
+//!             ────────────> Feedback ──────────> Told { cnp, report, ack }    what congestion control needs beside
 //! ```
 //!
 //! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both
@@ -24,10 +25,13 @@ mod bitmap;
 #[cfg(test)]
 mod dialogue;
 mod fabric;
+mod feedback;
 mod pacing;
 mod receiver;
 mod registry;
 mod role;
+#[cfg(test)]
+mod rounds;
 mod sender;
 
 pub mod congestion;
@@ -35,8 +39,9 @@ pub mod recovery;
 pub mod replay;
 
 pub use bitmap::WIDEST_WINDOW;
-pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Signal, Tuning};
+pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs, Signal, Tuning};
 pub use fabric::{Fabric, SettingError};
+pub use feedback::{Feedback, FeedbackConfig, Told};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
 pub use role::{Cx, Hold, Next, Reply, Segment, Verdict};

@@ -1,7 +1,7 @@
 //! The receiver of one flow: any acceptance, behind PSNs.
 
 use selvedge_units::{Psn, Seq};
-use selvedge_wire::{Ack, Data};
+use selvedge_wire::{Ack, AckKind, Data};
 
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
 use crate::role::{Cx, Reply, Verdict};
@@ -53,6 +53,13 @@ impl<A: Acceptance> Receiver<A> {
             msn: 0,
         });
         Reply { verdict: answer.verdict, ack }
+    }
+
+    /// An acknowledgement of what has arrived so far, occasioned by `data`: for schemes that send none
+    /// themselves.
+    pub fn acknowledge(&self, data: &Data, marked: bool) -> Ack {
+        let expected = self.expected().to_psn(self.first_psn);
+        Ack { kind: AckKind::Ack, ecn_echo: marked, expected, sack: data.psn, msn: 0 }
     }
 
     /// The packet expected next: everything before it has arrived.

@@ -77,10 +77,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// A sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
     pub fn with(recovery: R, congestion: C, frame: Bytes, first_psn: Psn) -> Self {
         let frame = u32::try_from(frame.get()).expect("a frame is smaller than 4 GB");
+        let pacing = Pacing::at(congestion.rate());
         Self {
             recovery,
             congestion,
-            pacing: Pacing::new(),
+            pacing,
             supplied: Seq::ZERO,
             seen: Instant::ZERO,
             stats: SenderStats::default(),
@@ -133,7 +134,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.seen = cx.now;
         let Next::Send(segment) = self.next(cx.now) else { return None };
         self.recovery.on_sent(cx, segment.seq);
-        self.pacing.on_sent(cx.now, self.congestion.rate(), || frame(segment.seq));
+        if let Some(bytes) = self.pacing.on_sent(cx.now, || frame(segment.seq)) {
+            self.tell(cx, Signal::Sent { bytes });
+        }
         self.stats.sent += 1;
         self.stats.retransmissions += u64::from(segment.retransmission);
         Some(segment)
@@ -158,13 +161,23 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack, rtt });
 
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
-        self.congestion.on_signal(cx, Signal::Acked { bytes, rtt });
-        if ack.ecn_echo {
-            self.congestion.on_signal(cx, Signal::EcnEcho);
-        }
+        self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
         if learnt.loss {
-            self.congestion.on_signal(cx, Signal::Lost);
+            self.tell(cx, Signal::Lost);
         }
+    }
+
+    /// A congestion notification packet has arrived.
+    pub fn on_cnp(&mut self, cx: &mut Cx<'_>) {
+        self.seen = cx.now;
+        self.tell(cx, Signal::Cnp);
+    }
+
+    /// A report has arrived where the loss recovery acknowledges nothing: `bytes` on the wire have
+    /// reached the receiver, the last of them with a packet that left at `sent_at`.
+    pub fn on_report(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant) {
+        self.seen = cx.now;
+        self.on_feedback(cx, bytes, sent_at, false);
     }
 
     /// When to call [`Sender::handle_timeout`] next, and [`Sender::poll_transmit`] after it: the
@@ -179,12 +192,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// What [`Sender::poll_timeout`] would say, for a caller who has just asked what comes `next`.
     #[inline]
     pub fn deadline(&self, next: Next) -> Option<Instant> {
-        let timers = self.recovery.deadline().min(self.congestion.deadline());
         let earliest = match next {
-            Next::Wait(until) => until.min(timers),
-            Next::Send(_) | Next::Idle => timers,
+            Next::Wait(until) => until.min(self.timers()),
+            Next::Send(_) | Next::Idle => self.timers(),
         };
         (earliest < Instant::NEVER).then_some(earliest)
+    }
+
+    /// The earlier of the retransmission timeout and congestion control's timers, which
+    /// [`Sender::handle_timeout`] handles; [`Instant::NEVER`] without any.
+    #[inline]
+    pub fn timers(&self) -> Instant {
+        self.recovery.deadline().min(self.congestion.deadline())
     }
 
     /// Handles what is due at `cx.now`. Early or twice is a no-op.
@@ -192,10 +211,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.seen = cx.now;
         if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx) {
             self.stats.timeouts += 1;
-            self.congestion.on_signal(cx, Signal::TimedOut);
+            self.tell(cx, Signal::TimedOut);
         }
         if self.congestion.deadline() <= cx.now {
             self.congestion.on_timeout(cx);
+            self.keep_to_rate(cx.now);
         }
     }
 
@@ -226,6 +246,24 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     #[inline]
+    fn on_feedback(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant, marked: bool) {
+        let (acked, sent) = (self.recovery.acked(), self.recovery.sent());
+        self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), marked, acked, sent });
+    }
+    /// Tells congestion control, and paces as it wants.
+    #[inline]
+    fn tell(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.congestion.on_signal(cx, signal);
+        self.keep_to_rate(cx.now);
+    }
+    #[inline]
+    fn keep_to_rate(&mut self, now: Instant) {
+        let rate = self.congestion.rate();
+        if rate != self.pacing.rate() {
+            self.pacing.change(now, rate);
+        }
+    }
+    #[inline]
     fn is_window_open(&self) -> bool {
         let window = self.congestion.window();
         window == Bytes::MAX || {
@@ -235,7 +273,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 }
 
-const _: () = assert!(size_of::<Sender>() <= 256, "a sender fits four cache lines");
+const _: () =
+    assert!(size_of::<Sender>() <= 384, "a sender fits six cache lines, of which no congestion control uses all");
 
 #[cfg(test)]
 mod tests {
@@ -308,9 +347,25 @@ mod tests {
         // 3 is counted already.
         sender.on_ack(&mut Cx::at(at(27)), &ack(AckKind::Ack, 4, 1, false), at(1));
         sender.handle_timeout(&mut Cx::at(at(127)));
-        let acked = |frames, us| Signal::Acked { bytes: FRAME * frames, rtt: Duration::from_us(us) };
-        let expected =
-            [acked(1, 24), Signal::EcnEcho, acked(1, 24), Signal::Lost, acked(0, 25), acked(2, 26), Signal::TimedOut];
+        let heard = |frames, us, marked, acked| Signal::Acked {
+            bytes: FRAME * frames,
+            rtt: Duration::from_us(us),
+            marked,
+            acked: Seq::new(acked),
+            sent: Seq::new(5),
+        };
+        sender.on_cnp(&mut Cx::at(at(128)));
+        sender.on_report(&mut Cx::at(at(130)), FRAME * 7, at(100));
+        let expected = [
+            heard(1, 24, true, 1),
+            heard(1, 24, false, 1),
+            Signal::Lost,
+            heard(0, 25, false, 1),
+            heard(2, 26, false, 4),
+            Signal::TimedOut,
+            Signal::Cnp,
+            heard(7, 30, false, 4),
+        ];
         assert_eq!(sender.congestion.0, expected);
     }
 

@@ -26,6 +26,6 @@ pub use id::{HostId, PortId, QpNumber, SwitchId};
 pub use psn::{Psn, Seq};
 pub use rate::Rate;
 pub use rng::{Domain, Rng, mix64};
-pub use setting::Setting;
+pub use setting::{Setting, Toggle};
 pub use text::UnitError;
 pub use time::{Duration, Instant};

@@ -30,9 +30,38 @@ impl<T> From<Option<T>> for Setting<T> {
     }
 }
 
+/// Yes, no, or left to the scenario: `true`, `false` or "auto".
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Toggle {
+    /// Derived from the rest of the scenario. The resolved scenario shows which.
+    #[default]
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+impl Toggle {
+    /// Whether it is on; `auto()` decides where that was asked for.
+    pub fn resolve(self, auto: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::Auto => auto(),
+            Self::On => true,
+            Self::Off => false,
+        }
+    }
+}
+
+impl From<bool> for Toggle {
+    fn from(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
+    }
+}
+
 #[cfg(feature = "config")]
 mod config {
-    use super::Setting;
+    use super::{Setting, Toggle};
     use alloc::borrow::Cow;
     use core::fmt;
     use core::marker::PhantomData;
@@ -86,6 +115,45 @@ mod config {
         fn json_schema(generator: &mut SchemaGenerator) -> Schema {
             let value = generator.subschema_for::<T>();
             json_schema!({ "anyOf": [{ "enum": ["auto", "off"] }, value] })
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Toggle {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            struct Any;
+            impl Visitor<'_> for Any {
+                type Value = Toggle;
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("true, false or \"auto\"")
+                }
+                fn visit_bool<E: Error>(self, on: bool) -> Result<Toggle, E> {
+                    Ok(on.into())
+                }
+                fn visit_str<E: Error>(self, text: &str) -> Result<Toggle, E> {
+                    match text {
+                        "auto" => Ok(Toggle::Auto),
+                        _ => Err(E::custom(alloc::format!("\"{text}\": expected true, false or \"auto\""))),
+                    }
+                }
+            }
+            from.deserialize_any(Any)
+        }
+    }
+    impl Serialize for Toggle {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            match self {
+                Self::Auto => to.serialize_str("auto"),
+                Self::On => to.serialize_bool(true),
+                Self::Off => to.serialize_bool(false),
+            }
+        }
+    }
+    impl JsonSchema for Toggle {
+        fn schema_name() -> Cow<'static, str> {
+            "Toggle".into()
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({ "anyOf": [{ "const": "auto" }, { "type": "boolean" }] })
         }
     }
 }

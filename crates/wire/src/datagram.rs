@@ -3,6 +3,7 @@
 //! ```text
 //! data             BTH  extension  payload
 //! acknowledgement  BTH  extension  AETH
+//! notification     BTH  16 bytes of zero
 //! ```
 //!
 //! The BTH's PSN is the packet's own on data. On a NACK it is the expected PSN and on an ACK the one
@@ -13,6 +14,7 @@ use selvedge_units::{Instant, Psn, QpNumber};
 
 use crate::aeth::{Aeth, Syndrome};
 use crate::bth::{Bth, Opcode};
+use crate::cnp;
 use crate::error::ParseError;
 use crate::extension::Extension;
 use crate::packet::{Ack, AckKind, Data};
@@ -22,19 +24,21 @@ use crate::packet::{Ack, AckKind, Data};
 pub struct Datagram {
     /// The queue pair, 24 bits.
     pub qp: QpNumber,
-    /// When the data packet left its sender; acknowledgements echo it.
+    /// When the data packet left its sender; acknowledgements echo it, notifications do not.
     pub sent_at: Instant,
-    /// Data or acknowledgement.
+    /// What kind of packet.
     pub body: Body,
 }
 
-/// Data or acknowledgement.
+/// Kinds of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
     /// A piece of a message; the payload follows the headers.
     Data(Data),
     /// An acknowledgement.
     Ack(Ack),
+    /// A congestion notification.
+    Cnp,
 }
 
 impl Datagram {
@@ -42,12 +46,17 @@ impl Datagram {
     pub const DATA_HEADERS: usize = Bth::LENGTH + Extension::LENGTH;
     /// Bytes of an acknowledgement; no datagram has more bytes of headers.
     pub const LONGEST_HEADERS: usize = Self::DATA_HEADERS + Aeth::LENGTH;
+    const _NOTIFICATION_FITS: () = assert!(Bth::LENGTH + cnp::LENGTH == Self::LONGEST_HEADERS);
     /// The default partition.
     const PARTITION: u16 = 0xffff;
 
     /// Reads a datagram; returns its payload, too (empty for an acknowledgement).
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
+        if bth.opcode == Opcode::CONGESTION_NOTIFICATION {
+            let rest = cnp::parse(rest)?;
+            return Ok((Self { qp: bth.destination, sent_at: Instant::ZERO, body: Body::Cnp }, &rest[..0]));
+        }
         let (extension, rest) = Extension::parse(rest)?;
         let (body, payload) = match bth.opcode {
             Opcode::SEND_MIDDLE | Opcode::SEND_LAST => {
@@ -77,6 +86,7 @@ impl Datagram {
     /// Writes the headers into `buffer`; returns their bytes. A data packet's payload goes behind.
     pub fn emit<'a>(&self, buffer: &'a mut [u8; Self::LONGEST_HEADERS]) -> &'a [u8] {
         let bth = Bth { destination: self.qp, partition: Self::PARTITION, ..Bth::default() };
+        let (first, rest) = buffer.split_at_mut(Bth::LENGTH);
         let extension = Extension { sent_at: self.sent_at, ..Extension::default() };
         let (bth, extension, aeth) = match self.body {
             Body::Data(data) => {
@@ -92,8 +102,13 @@ impl Datagram {
                 let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..bth };
                 (bth, Extension { sack: ack.sack, ..extension }, Some(Aeth { syndrome, msn: ack.msn }))
             }
+            Body::Cnp => {
+                let bth = Bth { opcode: Opcode::CONGESTION_NOTIFICATION, becn: true, ..bth };
+                first.copy_from_slice(&bth.emit());
+                rest.copy_from_slice(&cnp::emit());
+                return &buffer[..];
+            }
         };
-        let (first, rest) = buffer.split_at_mut(Bth::LENGTH);
         let (second, third) = rest.split_at_mut(Extension::LENGTH);
         first.copy_from_slice(&bth.emit());
         second.copy_from_slice(&extension.emit());

@@ -14,7 +14,7 @@ pub struct Packet {
     pub dst: HostId,
     /// The queue pair: numbered by the host that sends the *data*, in both directions.
     pub qp: QpNumber,
-    /// Where that host keeps the queue pair; returned by acknowledgements so that no table is
+    /// Where that host keeps the queue pair; returned by answers so that no table is
     /// searched. A hint: checked against `qp` on arrival.
     pub slot: u32,
     /// What ECMP hashes, beside the switch's own salt (the UDP source port of RoCEv2).
@@ -36,6 +36,8 @@ pub enum Repr {
     Data(Data),
     /// What the receiver makes of it.
     Ack(Ack),
+    /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
+    Cnp,
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
 }
@@ -110,6 +112,8 @@ impl Header {
     pub const AETH: Bytes = Bytes::new(4);
     /// RETH.
     pub const RETH: Bytes = Bytes::new(16);
+    /// A whole congestion notification packet: [`Header::ROCE`] and 16 reserved bytes.
+    pub const CNP: Bytes = Bytes::new(14 + 20 + 8 + 12 + 16 + 4 + 4);
     /// Preamble, start delimiter and inter-packet gap, which every frame takes on the wire.
     pub const GAP: Bytes = Bytes::new(20);
     /// The smallest Ethernet frame, also the size of a PFC frame.

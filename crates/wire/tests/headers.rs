@@ -54,7 +54,10 @@ fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     let ack = (kind, any::<bool>(), psn(), psn(), 0u32..1 << 24).prop_map(|(kind, ecn_echo, expected, sack, msn)| {
         (Body::Ack(Ack { kind, ecn_echo, expected, sack, msn }), Vec::new())
     });
-    (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack]).prop_map(|(qp, ps, (body, payload))| {
+    let cnp = Just((Body::Cnp, Vec::new()));
+    (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack, cnp]).prop_map(|(qp, ps, (body, payload))| {
+        // A notification carries no time stamp.
+        let ps = if body == Body::Cnp { 0 } else { ps };
         (Datagram { qp: QpNumber(qp), sent_at: Instant::from_ps(ps), body }, payload)
     })
 }
@@ -102,6 +105,18 @@ fn a_nak_looks_as_the_standard_has_it() {
         0, 0, 0, 0, 0, 0, 0, 1, 0x00, 0x00, 0x04, 0x56, // extension: time stamp, SACK
         0x60, 0x00, 0x00, 0x07, // AETH: NAK, PSN sequence error; MSN
     ]);
+}
+
+#[test]
+fn a_congestion_notification_looks_as_the_annex_has_it() {
+    let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Cnp };
+    let mut buffer = [0; Datagram::LONGEST_HEADERS];
+    #[rustfmt::skip]
+    let expected = [
+        0x81, 0x00, 0xff, 0xff, 0x40, 0x00, 0x00, 0x11, 0, 0, 0, 0, // BTH: CNP, BECN
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // reserved
+    ];
+    assert_eq!(datagram.emit(&mut buffer), expected);
 }
 
 #[test]

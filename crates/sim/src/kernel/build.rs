@@ -17,6 +17,7 @@ use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::marking::Red;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
@@ -262,20 +263,22 @@ fn fabric(
             mtu: config.nic.mtu.get() as u16,
             header: config.nic.data_header(&config.transport).get() as u16,
             ack_frame: config.nic.ack_frame.get() as u16,
+            cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
             data_class: classes.data,
             ack_class: classes.ack,
-            ecn_capable: config.switch.ecn.enabled,
+            cnp_class: classes.cnp,
+            ecn_capable: config.switch.ecn.enabled.resolve(|| false),
             sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
+            feedback: config.transport.feedback(),
         },
         buffer: config.switch.buffer,
         lossless: if pfc.enabled { classes.bits(&pfc.classes) } else { 0 },
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
-        ecn: config.switch.ecn,
         classes: classes.count,
         attachment: hosts
             .map(|host| Attachment {
@@ -286,6 +289,7 @@ fn fabric(
         home: home.collect(),
         lookahead,
         unacknowledged: !config.transport.recovery.acknowledges(),
+        reports_freely: config.transport.feedback().reports_freely(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -297,17 +301,24 @@ fn fabric(
 struct Classes {
     data: u8,
     ack: u8,
+    cnp: u8,
     count: u32,
     priorities: Vec<u8>,
 }
 
 impl Classes {
     fn of(nic: &NicConfig) -> Self {
-        let mut priorities = vec![nic.data_class, nic.ack_class];
+        let mut priorities = vec![nic.data_class, nic.ack_class, nic.cnp_class];
         priorities.sort_unstable();
         priorities.dedup();
         let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
-        Self { data: index(nic.data_class), ack: index(nic.ack_class), count: priorities.len() as u32, priorities }
+        Self {
+            data: index(nic.data_class),
+            ack: index(nic.ack_class),
+            cnp: index(nic.cnp_class),
+            count: priorities.len() as u32,
+            priorities,
+        }
     }
 
     /// Bit per class whose priority is listed.
@@ -343,8 +354,9 @@ fn populate<const RECORDED: bool>(
         places[id.index()] = (partition.index, at);
         partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
         partition.ingress.push(Ingress::new(is_host, owner));
-        let marking = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
-        partition.extras.push(PortExtra::new(id, link.rate, marking));
+        let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
+        let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
+        partition.extras.push(PortExtra::new(id, link.rate, red));
         let classes = partition.fabric.classes as usize;
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         at

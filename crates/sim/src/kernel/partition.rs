@@ -21,7 +21,7 @@ use selvedge_wire::{Packet, Repr};
 use super::log::Log;
 use super::schedule::{Event, Schedule};
 use super::table::Table;
-use crate::config::{BufferConfig, EcnConfig};
+use crate::config::BufferConfig;
 use crate::fault::PacketKind;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
@@ -58,7 +58,6 @@ pub(crate) struct Fabric {
     pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
-    pub(crate) ecn: EcnConfig,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
@@ -69,6 +68,8 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
+    /// Receivers report round-trip times outside the fabric.
+    pub(crate) reports_freely: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
@@ -98,11 +99,11 @@ pub(crate) struct Outbox {
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
-/// Packets by kind, as `[data, acknowledgement, pause]`.
+/// Packets by kind, as `[data, acknowledgement, pause, congestion notification]`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
-    pub(crate) drops: [Drops; 3],
-    pub(crate) delivered: [u64; 3],
+    pub(crate) drops: [Drops; 4],
+    pub(crate) delivered: [u64; 4],
     pub(crate) ecn_marks: u64,
 }
 
@@ -113,6 +114,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Data(_) => 0,
         Repr::Ack(_) => 1,
         Repr::Pause(_) => 2,
+        Repr::Cnp => 3,
     }
 }
 
@@ -254,7 +256,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let extra = &mut self.extras[at];
         let kind = match self.pool.get(slot).packet.repr {
             Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) => PacketKind::Ack,
+            Repr::Ack(_) | Repr::Cnp => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
         };
         let mut reason = extra.down.then_some(DropReason::LinkDown);
@@ -492,12 +494,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             record.timeouts += stats.timeouts;
             record.nacks_sent += stats.nacks_sent;
             record.acks_sent += stats.acks_sent;
+            record.cnps_sent += stats.cnps_sent;
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];
         record.pauses_delivered += self.tally.delivered[2];
+        record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
-        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops];
+        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
             total.add(mine);
         }

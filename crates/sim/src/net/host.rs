@@ -6,7 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use selvedge_nic::{Completion, Handled, Nic, Outgoing};
+use selvedge_nic::{Completion, Handled, Nic, Outgoing, Report};
 use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
@@ -48,6 +48,8 @@ enum News {
     Close { qp: QpNumber },
     /// Without acknowledgements: everything has arrived.
     Finished { qp: QpNumber, slot: u32 },
+    /// Without acknowledgements: a round-trip time for congestion control.
+    Report(Report),
 }
 
 impl Ord for Notice {
@@ -110,7 +112,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.extras[at].drops += 1;
             }
         }
+        if self.fabric.reports_freely {
+            self.send_reports(host);
+        }
         self.after_nic(host);
+    }
+
+    /// Reports travel outside the fabric: as long as the way back is, but without waiting anywhere.
+    fn send_reports(&mut self, host: u32) {
+        while let Some(report) = self.hosts[host].nic.poll_report() {
+            let from = self.hosts[host].id;
+            let way = self.fabric.paths.between(from, report.to);
+            let after = way.map_or(Duration::ZERO, |way| way.propagation).max(self.fabric.lookahead);
+            self.tell_after(after, host, report.to, News::Report(report));
+        }
     }
 
     /// Lets the port and the clock know what the NIC wants now.
@@ -238,8 +253,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends `news` from a host of this partition to any host.
     fn tell(&mut self, from: u32, to: HostId, news: News) {
+        self.tell_after(self.fabric.lookahead, from, to, news);
+    }
+
+    /// Sends `news` that take at least the lookahead.
+    fn tell_after(&mut self, after: Duration, from: u32, to: HostId, news: News) {
         let state = &mut self.hosts[from];
-        let notice = Notice { at: self.now + self.fabric.lookahead, from: state.id, number: state.notices_sent, news };
+        let notice = Notice { at: self.now + after, from: state.id, number: state.notices_sent, news };
         state.notices_sent += 1;
         let (partition, local) = self.fabric.home[to.index()];
         if partition == self.index {
@@ -274,6 +294,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if let Some(context) = state.nic.close_sender(slot, qp) {
                     self.on_sent(host, qp, context);
                 }
+            }
+            News::Report(report) => {
+                state.nic.handle_report(&mut Cx::at(self.now), &report);
+                self.after_nic(host);
             }
         }
     }

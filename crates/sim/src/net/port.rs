@@ -1,7 +1,8 @@
 //! One end of a link: what leaves through it, and what has entered through it.
 
-use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Rng};
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate};
 
+use super::marking::Red;
 use crate::fault::LaneLoss;
 use crate::kernel::schedule::Line;
 
@@ -89,7 +90,7 @@ pub(crate) struct PortExtra {
     pub(crate) loss: Option<LaneLoss>,
     pub(crate) down: bool,
     /// ECN marking at this output.
-    pub(crate) marking: Rng,
+    pub(crate) red: Red,
     /// When a pause that is not refreshed runs out.
     pub(crate) pause_expires: Instant,
     /// Since when it is paused; meaningless unless it is.
@@ -170,13 +171,13 @@ impl Egress {
 }
 
 impl PortExtra {
-    pub(crate) fn new(id: PortId, rate: Rate, marking: Rng) -> Self {
+    pub(crate) fn new(id: PortId, rate: Rate, red: Red) -> Self {
         Self {
             id,
             rate,
             loss: None,
             down: false,
-            marking,
+            red,
             pause_expires: Instant::ZERO,
             paused_since: Instant::ZERO,
             paused_total: Duration::ZERO,

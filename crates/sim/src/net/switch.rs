@@ -4,7 +4,6 @@ use selvedge_telemetry::DropReason;
 use selvedge_units::{HostId, SwitchId};
 use selvedge_wire::{Ecn, Repr};
 
-use super::marking::marks;
 use super::pool::{NONE, Slot};
 use super::port::Egress;
 use crate::kernel::partition::Partition;
@@ -114,12 +113,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
-        if self.fabric.ecn.enabled && capable {
-            let waiting = line.bytes;
-            if marks(&self.fabric.ecn, waiting, &mut self.extras[out].marking) {
-                self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
-                self.tally.ecn_marks += 1;
-            }
+        // Hosts send ECN-capable packets only where switches mark.
+        if capable && self.extras[out].red.marks(line.bytes) {
+            self.pool.get_mut(slot).packet.ecn = Ecn::Marked;
+            self.tally.ecn_marks += 1;
         }
         self.pool.get_mut(slot).ingress = at;
         line.push(&mut self.queues, queue, &mut self.pool, slot, frame);

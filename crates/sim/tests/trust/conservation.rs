@@ -6,7 +6,7 @@ use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
-use selvedge_units::{Bytes, Chance, Duration};
+use selvedge_units::{Bytes, Chance, Duration, Toggle};
 
 use crate::support::{Scene, Series, link};
 
@@ -65,7 +65,7 @@ fn packets_and_bytes_are_conserved_in_every_configuration() {
                         let mut scene = Scene::new(FatTree { k: 4, link: link(40, 1_000) }.build().unwrap(), series);
                         scene = scene.with(busy).with(|config| {
                             config.switch.buffer = buffer;
-                            config.switch.ecn.enabled = true;
+                            config.switch.ecn.enabled = Toggle::On;
                             config.nic.ack_class = ack_class;
                             config.stop.time = stop;
                         });

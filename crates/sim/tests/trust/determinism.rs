@@ -11,7 +11,7 @@ use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Pairs, Permutation, Poisson, Senders, Sizes,
 };
-use selvedge_units::{Bytes, Chance, Duration};
+use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
 
 use crate::support::{Outcome, Scene, Series, link};
 
@@ -102,8 +102,8 @@ fn failures(config: &mut SimConfig) {
 }
 
 fn ecn(config: &mut SimConfig) {
-    config.switch.ecn.enabled = true;
-    config.switch.ecn.p_max = Chance::ratio(1, 2);
+    config.switch.ecn.enabled = Toggle::On;
+    config.switch.ecn.p_max = Setting::Value(Chance::ratio(1, 2));
 }
 
 fn shared(config: &mut SimConfig) {

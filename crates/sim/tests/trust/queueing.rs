@@ -3,7 +3,7 @@
 use selvedge_sim::config::{BufferConfig, EcnConfig, SharedBuffer};
 use selvedge_sim::workload::Start;
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Rate, Rng, Setting};
+use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Rate, Rng, Setting, Toggle};
 
 use crate::support::{Scene, Series, drops, link, star};
 
@@ -56,8 +56,13 @@ fn random_arrivals_wait_as_in_m_d_1() {
 
 #[test]
 fn marks_follow_the_red_curve() {
-    let ecn =
-        EcnConfig { enabled: true, k_min: Bytes::from_kb(100), k_max: Bytes::from_kb(600), p_max: Chance::ratio(1, 5) };
+    let ecn = EcnConfig {
+        enabled: Toggle::On,
+        k_min: Setting::Value(Bytes::from_kb(100)),
+        k_max: Setting::Value(Bytes::from_kb(600)),
+        p_max: Setting::Value(Chance::ratio(1, 5)),
+        at_rate: Setting::Off,
+    };
     let frame = 1_024 + 62;
     let packets = 700;
     let scene = Scene::new(star(&[link(40, 1_000); 3]), Series::RocePfc)
@@ -81,8 +86,8 @@ fn marks_follow_the_red_curve() {
     assert!((marks - expected).abs() < 3.0 * deviation, "{marks}, not {expected} +- {deviation}");
     assert!(deviation < 0.1 * expected);
 
-    let unmarked = scene.clone().with(|config| config.switch.ecn.k_min = Bytes::from_kb(900));
-    let unmarked = unmarked.with(|config| config.switch.ecn.k_max = Bytes::from_kb(900)).finish();
+    let unmarked = scene.clone().with(|config| config.switch.ecn.k_min = Setting::Value(Bytes::from_kb(900)));
+    let unmarked = unmarked.with(|config| config.switch.ecn.k_max = Setting::Value(Bytes::from_kb(900))).finish();
     assert_eq!(unmarked.record.ecn_marks, 0);
     let always = scene.with(|config| config.switch.ecn.k_max = config.switch.ecn.k_min).finish();
     assert_eq!(always.record.ecn_marks, chances.iter().filter(|&&p| p > 0.0).count() as u64);

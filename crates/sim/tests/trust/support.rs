@@ -10,7 +10,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_inf
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 use selvedge_wire::Header;
 
@@ -154,13 +154,20 @@ impl Scene {
         }
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
-        config.transport.recovery.resolve(&Fabric {
+        let mut fabric = Fabric {
             pfc: pfc.enabled,
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
+            base_rtt: propagation * 2,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
-        });
+            acks: false,
+        };
+        let transport = &mut config.transport;
+        transport.congestion.resolve(&fabric);
+        transport.congestion.check().expect("settings that can work");
+        fabric.acks = transport.congestion.needs().acks;
+        transport.recovery.resolve(&fabric);
         config.transport.recovery.check().expect("settings that can work");
         config
     }
@@ -248,6 +255,7 @@ impl Outcome {
             record.pauses_delivered + gone(&record.pause_drops, 2),
             "pause frames are conserved"
         );
+        assert_eq!(record.cnps_sent, record.cnps_delivered + gone(&record.cnp_drops, 3), "CNPs are conserved");
         assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
         self.check_flows();
         self.check_ports(config);
@@ -286,7 +294,7 @@ impl Outcome {
         assert_eq!(record.ports.len(), infos.len());
         assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
-        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops].map(Drops::total);
+        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
         let gap = config.nic.gap.get();
         for (port, info) in record.ports.iter().zip(&infos) {

@@ -3,14 +3,16 @@
 //! An algorithm is a folder with its settings (`Config`) and its state (`Control`, a
 //! [`Congestion`]), and one line in the registry at the end of this file.
 
-use selvedge_units::{Bytes, Duration, Instant, Rate};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Seq};
 
 use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
 use crate::role::Cx;
 
+pub mod dcqcn;
 pub mod fixed;
 pub mod none;
+pub mod timely;
 
 /// A congestion control: hears signals, keeps a window and a rate.
 ///
@@ -33,19 +35,96 @@ pub trait Congestion {
 /// What a congestion control may hear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// An acknowledgement, positive or negative.
+    /// An acknowledgement, positive or negative, or a report in its place (see [`Needs::reports`]).
     Acked {
         /// Bytes on the wire (full-sized packets assumed) that it newly reports as arrived.
         bytes: Bytes,
         /// From the data packet's departure to this acknowledgement's arrival.
         rtt: Duration,
+        /// Whether the data packet behind it was ECN-marked.
+        marked: bool,
+        /// The first packet not yet acknowledged.
+        acked: Seq,
+        /// The first packet never sent.
+        sent: Seq,
     },
-    /// The data packet behind an acknowledgement was ECN-marked. Follows its [`Signal::Acked`].
-    EcnEcho,
+    /// A congestion notification packet: marked packets arrive.
+    Cnp,
+    /// A packet was sent. Heard only while [`Congestion::rate`] is a limit.
+    Sent {
+        /// Its size on the wire.
+        bytes: Bytes,
+    },
     /// Loss recovery begins, because of a NACK. Once per episode.
     Lost,
     /// Loss recovery begins, because of a retransmission timeout.
     TimedOut,
+}
+
+/// What a congestion control needs from receivers and switches.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Needs {
+    /// ECN marks, by this curve unless the scenario has its own.
+    pub marking: Option<Marking>,
+    /// Congestion notification packets: at most one per queue pair in this time.
+    pub cnp_interval: Option<Duration>,
+    /// Acknowledgements, on PFC too.
+    pub acks: bool,
+    /// RTT samples where the loss recovery acknowledges nothing.
+    pub reports: Option<Reports>,
+}
+
+/// A RED marking curve for links of one rate; others scale both thresholds in proportion.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Marking {
+    /// No mark up to this queue length.
+    pub k_min: Bytes,
+    /// Every packet marked above this queue length.
+    pub k_max: Bytes,
+    /// Probability of a mark just below `k_max`.
+    pub p_max: Chance,
+    /// The links' rate.
+    pub rate: Rate,
+}
+
+impl Marking {
+    /// The DCQCN paper's (section 5), for 40 Gb/s.
+    pub const DCQCN: Self = Self {
+        k_min: Bytes::from_kb(5),
+        k_max: Bytes::from_kb(200),
+        p_max: Chance::ratio(1, 100),
+        rate: Rate::from_gbps(40),
+    };
+
+    /// The same for links of another rate.
+    pub fn on(self, rate: Rate) -> Self {
+        let scale = |k: Bytes| {
+            let scaled = u128::from(k.get()) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps().max(1));
+            Bytes::new(u64::try_from(scaled).unwrap_or(u64::MAX))
+        };
+        Self { k_min: scale(self.k_min), k_max: scale(self.k_max), p_max: self.p_max, rate }
+    }
+}
+
+/// How receivers report round-trip times where the loss recovery acknowledges nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reports {
+    /// One report each time this much has arrived, and for the last packet.
+    pub every: Bytes,
+    /// How it travels.
+    pub by: ReportBy,
+}
+
+/// How a report travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum ReportBy {
+    /// Outside the fabric: it takes the way's propagation delay and nothing of any link.
+    #[default]
+    Free,
+    /// As an acknowledgement packet per segment.
+    SegmentAcks,
 }
 
 /// What an algorithm's settings can say about themselves.
@@ -54,6 +133,8 @@ pub trait Tuning {
     fn resolve(&mut self, fabric: &Fabric);
     /// What is wrong with the resolved settings, if anything is.
     fn check(&self) -> Result<(), SettingError>;
+    /// What the algorithm needs from receivers and switches, with resolved settings.
+    fn needs(&self) -> Needs;
 }
 
 registry! {
@@ -61,6 +142,7 @@ registry! {
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
+        fn needs(&self) -> Needs;
     }
     /// Any congestion control.
     run AnyCongestion: Congestion = Control {
@@ -75,5 +157,9 @@ registry! {
         "none" => None(none),
         /// A window and a rate that never change.
         "fixed" => Fixed(fixed),
+        /// DCQCN: marked packets make CNPs, CNPs lower rates (SIGCOMM'15).
+        "dcqcn" => Dcqcn(dcqcn),
+        /// TIMELY: the gradient of the round-trip time (SIGCOMM'15).
+        "timely" => Timely(timely),
     }
 }

@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Rate, Setting};
 
-use crate::congestion::Tuning;
+use crate::congestion::{Needs, Tuning};
 use crate::fabric::{Fabric, SettingError, resolve};
 
 /// A window and a rate that never change.
@@ -34,5 +34,9 @@ impl Tuning for FixedConfig {
             return Err(SettingError::new("rate", "a rate of zero never sends anything; give one above, or \"off\""));
         }
         Ok(())
+    }
+    fn needs(&self) -> Needs {
+        // A window that nobody opens again stays closed.
+        Needs { acks: self.window != Setting::Off, ..Needs::default() }
     }
 }

@@ -22,7 +22,7 @@ pub struct GoBackNConfig {
     /// N: rto-low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
     /// Whether data packets are acknowledged. Default: "auto", which is none with PFC (the paper's
-    /// baseline, section 5.2) and per-packet without.
+    /// baseline, section 5.2) unless congestion control needs them, and per-packet without.
     pub acks: Acks,
     /// How often a gap is reported. Default: once-per-gap.
     pub nack: Nacks,
@@ -49,7 +49,8 @@ impl Default for GoBackNConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Acks {
-    /// As the scheme's paper has it: none with PFC, per packet without.
+    /// As the scheme's paper has it: none with PFC, per packet without; per packet, too, for congestion
+    /// control that lives by acknowledgements.
     #[default]
     Auto,
     /// Each one.
@@ -81,7 +82,7 @@ impl Scheme for GoBackNConfig {
         resolve(&mut self.rto_low, || None);
         resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(fabric.frame).clamp(1, WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
-            self.acks = if fabric.pfc { Acks::None } else { Acks::PerPacket };
+            self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };
         }
     }
     fn check(&self) -> Result<(), SettingError> {

@@ -1,0 +1,233 @@
+//! Settings of DCQCN.
+
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+
+use crate::congestion::{Marking, Needs, Tuning};
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// DCQCN. Settings at "auto" have the values of `defaults`.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct DcqcnConfig {
+    /// Whose values "auto" means. Default: paper.
+    pub defaults: Defaults,
+    /// The rate at which flows start, unpaced, and which they never exceed. Default: "auto", the hosts'
+    /// line rate.
+    pub line_rate: Setting<Rate>,
+    /// A receiver sends at most one CNP per queue pair in this time. "auto": 50us (paper), 4us
+    /// (ConnectX, MIN_TIME_BETWEEN_CNPS).
+    pub cnp_interval: Setting<Duration>,
+    /// When alpha moves. "auto": with each CNP (paper), once per interval (ConnectX).
+    pub alpha_update: AlphaUpdate,
+    /// Without a CNP for this long alpha decreases. "auto": 55us (paper), 1us (ConnectX, DCE_TCP_RTT).
+    pub alpha_interval: Setting<Duration>,
+    /// g: how fast alpha moves, above 0, at most 1. "auto": 1/256 (paper), 5/1024 (ConnectX, DCE_TCP_G).
+    pub g: Setting<f64>,
+    /// Alpha at the first CNP, 0 to 1. "auto": 1 (paper), 1023/1024 (ConnectX, INITIAL_ALPHA_VALUE).
+    pub initial_alpha: Setting<f64>,
+    /// Least time between two decreases. "auto": off, every CNP decreases (paper), 4us (ConnectX,
+    /// RATE_REDUCE_MONITOR_PERIOD).
+    pub decrease_interval: Setting<Duration>,
+    /// One decrease keeps at least this part of the rate, 0 to 1. "auto": 0.5 (paper: alpha is at most 1;
+    /// ConnectX, RPG_MIN_DEC_FAC).
+    pub min_decrease_factor: Setting<f64>,
+    /// When a decrease makes the current rate the target. "auto": always (paper), after-increase (ConnectX).
+    pub clamp_target: ClampTarget,
+    /// The rate after the first CNP. Default: "auto", which is off: decrease as ever (paper; ConnectX,
+    /// RATE_TO_SET_ON_FIRST_CNP).
+    pub rate_on_first_cnp: Setting<Rate>,
+    /// Time between two increases. "auto": 55us (paper), 300us (ConnectX, RPG_TIME_RESET).
+    pub increase_timer: Setting<Duration>,
+    /// Bytes on the wire between two increases. "auto": 10MB (paper), 32767B (ConnectX,
+    /// RPG_BYTE_RESET). "off": the timer alone.
+    pub byte_counter: Setting<Bytes>,
+    /// F: fast recovery takes this many increases. "auto": 5 (paper), 1 (ConnectX, RPG_THRESHOLD).
+    pub fast_recovery_steps: Setting<u32>,
+    /// R_AI, the step of additive increase. "auto": 40Mbps (paper), 5Mbps (ConnectX, RPG_AI_RATE).
+    pub additive_increase: Setting<Rate>,
+    /// R_HAI, the step of hyper increase. "auto": 200Mbps (the paper does not say; its authors'
+    /// simulator), 50Mbps (ConnectX, RPG_HAI_RATE).
+    pub hyper_increase: Setting<Rate>,
+    /// No rate is below this. "auto": 100Mbps (the paper does not say; its authors' simulator), 1Mbps
+    /// (ConnectX, RPG_MIN_RATE).
+    pub min_rate: Setting<Rate>,
+}
+
+/// Whose values "auto" means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Defaults {
+    /// The DCQCN paper's (SIGCOMM'15, sections 3 and 5).
+    #[default]
+    Paper,
+    /// The firmware's of Mellanox ConnectX-4 and later, as its manual and `mlxconfig` list them.
+    ConnectX,
+}
+
+/// When alpha moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum AlphaUpdate {
+    /// As `defaults` say.
+    #[default]
+    Auto,
+    /// Up with each CNP, down after each interval without one (paper, equations 1 and 2).
+    PerCnp,
+    /// Once per interval: up if a CNP came in it, else down.
+    PerInterval,
+}
+
+/// When a decrease makes the current rate the target of the recovery that follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum ClampTarget {
+    /// As `defaults` say.
+    #[default]
+    Auto,
+    /// Each does (paper, equation 1; ConnectX with CLAMP_TGT_RATE).
+    Always,
+    /// The first one after an increase (ConnectX with CLAMP_TGT_RATE_AFTER_TIME_INC).
+    AfterIncrease,
+}
+
+/// What "auto" means.
+struct Values {
+    cnp_interval: Duration,
+    alpha_update: AlphaUpdate,
+    alpha_interval: Duration,
+    g: f64,
+    initial_alpha: f64,
+    decrease_interval: Option<Duration>,
+    min_decrease_factor: f64,
+    clamp_target: ClampTarget,
+    increase_timer: Duration,
+    byte_counter: Bytes,
+    fast_recovery_steps: u32,
+    additive_increase: Rate,
+    hyper_increase: Rate,
+    min_rate: Rate,
+}
+
+const PAPER: Values = Values {
+    cnp_interval: Duration::from_us(50),
+    alpha_update: AlphaUpdate::PerCnp,
+    alpha_interval: Duration::from_us(55),
+    g: 1.0 / 256.0,
+    initial_alpha: 1.0,
+    decrease_interval: None,
+    min_decrease_factor: 0.5,
+    clamp_target: ClampTarget::Always,
+    increase_timer: Duration::from_us(55),
+    byte_counter: Bytes::from_kb(10_000),
+    fast_recovery_steps: 5,
+    additive_increase: Rate::from_bps(40_000_000),
+    hyper_increase: Rate::from_bps(200_000_000),
+    min_rate: Rate::from_bps(100_000_000),
+};
+
+const CONNECT_X: Values = Values {
+    cnp_interval: Duration::from_us(4),
+    alpha_update: AlphaUpdate::PerInterval,
+    alpha_interval: Duration::from_us(1),
+    g: 5.0 / 1024.0,
+    initial_alpha: 1023.0 / 1024.0,
+    decrease_interval: Some(Duration::from_us(4)),
+    min_decrease_factor: 0.5,
+    clamp_target: ClampTarget::AfterIncrease,
+    increase_timer: Duration::from_us(300),
+    byte_counter: Bytes::new(32_767),
+    fast_recovery_steps: 1,
+    additive_increase: Rate::from_bps(5_000_000),
+    hyper_increase: Rate::from_bps(50_000_000),
+    min_rate: Rate::from_bps(1_000_000),
+};
+
+/// What HPCC (SIGCOMM'19, section 5.1) uses with DCQCN by vendors' advice: 100 and 400 KB for 25 Gb/s.
+const VENDOR_MARKING: Marking = Marking {
+    k_min: Bytes::from_kb(100),
+    k_max: Bytes::from_kb(400),
+    p_max: Chance::ratio(1, 5),
+    rate: Rate::from_gbps(25),
+};
+
+impl Tuning for DcqcnConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        let values = match self.defaults {
+            Defaults::Paper => PAPER,
+            Defaults::ConnectX => CONNECT_X,
+        };
+        resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        resolve(&mut self.cnp_interval, || Some(values.cnp_interval));
+        if self.alpha_update == AlphaUpdate::Auto {
+            self.alpha_update = values.alpha_update;
+        }
+        resolve(&mut self.alpha_interval, || Some(values.alpha_interval));
+        resolve(&mut self.g, || Some(values.g));
+        resolve(&mut self.initial_alpha, || Some(values.initial_alpha));
+        resolve(&mut self.decrease_interval, || values.decrease_interval);
+        resolve(&mut self.min_decrease_factor, || Some(values.min_decrease_factor));
+        if self.clamp_target == ClampTarget::Auto {
+            self.clamp_target = values.clamp_target;
+        }
+        resolve(&mut self.rate_on_first_cnp, || None);
+        resolve(&mut self.increase_timer, || Some(values.increase_timer));
+        resolve(&mut self.byte_counter, || Some(values.byte_counter));
+        resolve(&mut self.fast_recovery_steps, || Some(values.fast_recovery_steps));
+        resolve(&mut self.additive_increase, || Some(values.additive_increase));
+        resolve(&mut self.hyper_increase, || Some(values.hyper_increase));
+        resolve(&mut self.min_rate, || Some(values.min_rate));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let line_rate = needed(self.line_rate, "line-rate")?;
+        let min_rate = needed(self.min_rate, "min-rate")?;
+        if min_rate.is_zero() || min_rate > line_rate {
+            let message = alloc::format!("{min_rate} is out of range: above 0, at most the line rate, {line_rate}");
+            return Err(SettingError::new("min-rate", message));
+        }
+        for (key, interval) in [
+            ("cnp-interval", self.cnp_interval),
+            ("alpha-interval", self.alpha_interval),
+            ("increase-timer", self.increase_timer),
+        ] {
+            let interval = needed(interval, key)?;
+            if interval.is_zero() && key != "cnp-interval" {
+                return Err(SettingError::new(key, "a timer of zero never stops; give a time above zero"));
+            }
+        }
+        if self.byte_counter == Setting::Value(Bytes::ZERO) {
+            return Err(SettingError::new("byte-counter", "give some bytes, or \"off\" for the timer alone"));
+        }
+        for (key, value) in
+            [("g", self.g), ("initial-alpha", self.initial_alpha), ("min-decrease-factor", self.min_decrease_factor)]
+        {
+            let value = needed(value, key)?;
+            if !(0.0..=1.0).contains(&value) || (key == "g" && value == 0.0) {
+                let message = alloc::format!("{value} is out of range: 0 to 1, and g above 0");
+                return Err(SettingError::new(key, message));
+            }
+        }
+        needed(self.additive_increase, "additive-increase")?;
+        needed(self.hyper_increase, "hyper-increase")?;
+        needed(self.fast_recovery_steps, "fast-recovery-steps")?;
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        let marking = match self.defaults {
+            Defaults::Paper => Marking::DCQCN,
+            Defaults::ConnectX => VENDOR_MARKING,
+        };
+        Needs { marking: Some(marking), cnp_interval: resolved(self.cnp_interval, "cnp-interval"), ..Needs::default() }
+    }
+}
+
+/// The value of a setting that cannot be off.
+fn needed<T: Copy>(setting: Setting<T>, key: &'static str) -> Result<T, SettingError> {
+    resolved(setting, key)
+        .ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))
+}

@@ -1,0 +1,244 @@
+//! DCQCN's reaction point.
+//!
+//! Design notes.
+//! 1. *Released at line rate.* A flow at line rate has no limiter: it is not paced, counts no bytes
+//!    and has no timer. The first CNP attaches one; when the rate is back, it is released.
+//! 2. *Alpha is moved when it is needed*, by as many intervals as have passed: the same numbers as
+//!    with a timer, without one.
+
+use selvedge_units::{Bytes, Duration, Instant, Rate};
+
+use super::{Congestion, Signal};
+use crate::fabric::resolved;
+use crate::role::Cx;
+
+mod config;
+
+pub use config::DcqcnConfig as Config;
+pub use config::{AlphaUpdate, ClampTarget, DcqcnConfig, Defaults};
+
+/// The reaction point of one flow. Rates are in bits per second.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// R_C.
+    rate: f64,
+    /// R_T.
+    target: f64,
+    alpha: f64,
+    /// When the alpha interval began that has not been accounted for.
+    alpha_since: Instant,
+    /// A CNP came in that interval.
+    alpha_grows: bool,
+    /// A CNP has come.
+    notified: bool,
+    /// The last decrease.
+    decreased_at: Instant,
+    /// When a decrease is due that came too soon; [`Instant::NEVER`] without.
+    decrease_at: Instant,
+    /// When the timer increases next; [`Instant::NEVER`] at line rate.
+    increase_at: Instant,
+    /// Bytes since the last increase by the byte counter.
+    bytes: u64,
+    /// T and BC: increases by timer and byte counter since the last decrease.
+    timer_stage: u32,
+    byte_stage: u32,
+    settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    line_rate: f64,
+    min_rate: f64,
+    additive_increase: f32,
+    hyper_increase: f32,
+    g: f64,
+    min_decrease_factor: f64,
+    alpha_interval: Duration,
+    decrease_interval: Duration,
+    increase_timer: Duration,
+    /// [`u64::MAX`] when off.
+    byte_counter: u64,
+    rate_on_first_cnp: Rate,
+    fast_recovery_steps: u32,
+    per_interval: bool,
+    clamp_always: bool,
+}
+
+impl Control {
+    /// A flow at line rate.
+    ///
+    /// # Panics
+    /// When a setting still says "auto", or is off that cannot be.
+    pub fn new(config: &DcqcnConfig) -> Self {
+        assert!(config.alpha_update != AlphaUpdate::Auto && config.clamp_target != ClampTarget::Auto);
+        let bps = |rate, key| resolved(rate, key).map_or(0.0, |rate: Rate| rate.as_bps() as f64);
+        let settings = Settings {
+            line_rate: bps(config.line_rate, "line-rate"),
+            min_rate: bps(config.min_rate, "min-rate"),
+            additive_increase: bps(config.additive_increase, "additive-increase") as f32,
+            hyper_increase: bps(config.hyper_increase, "hyper-increase") as f32,
+            g: resolved(config.g, "g").unwrap_or(0.0),
+            min_decrease_factor: resolved(config.min_decrease_factor, "min-decrease-factor").unwrap_or(0.0),
+            alpha_interval: resolved(config.alpha_interval, "alpha-interval").unwrap_or(Duration::MAX),
+            decrease_interval: resolved(config.decrease_interval, "decrease-interval").unwrap_or(Duration::ZERO),
+            increase_timer: resolved(config.increase_timer, "increase-timer").unwrap_or(Duration::MAX),
+            byte_counter: resolved(config.byte_counter, "byte-counter").map_or(u64::MAX, Bytes::get),
+            rate_on_first_cnp: resolved(config.rate_on_first_cnp, "rate-on-first-cnp").unwrap_or(Rate::MAX),
+            fast_recovery_steps: resolved(config.fast_recovery_steps, "fast-recovery-steps").unwrap_or(0),
+            per_interval: config.alpha_update == AlphaUpdate::PerInterval,
+            clamp_always: config.clamp_target == ClampTarget::Always,
+        };
+        Self {
+            rate: settings.line_rate,
+            target: settings.line_rate,
+            alpha: resolved(config.initial_alpha, "initial-alpha").unwrap_or(1.0),
+            alpha_since: Instant::ZERO,
+            alpha_grows: false,
+            notified: false,
+            decreased_at: Instant::ZERO,
+            decrease_at: Instant::NEVER,
+            increase_at: Instant::NEVER,
+            bytes: 0,
+            timer_stage: 0,
+            byte_stage: 0,
+            settings,
+        }
+    }
+
+    fn on_cnp(&mut self, now: Instant) {
+        let first = !self.notified;
+        if first {
+            self.notified = true;
+            self.alpha_since = now;
+        }
+        self.move_alpha(now);
+        // Most decreases are in time; one that comes too soon waits (ConnectX).
+        let due = self.decreased_at.saturating_add(self.settings.decrease_interval);
+        if first || now >= due {
+            self.decrease(now);
+        } else {
+            self.decrease_at = due;
+        }
+        if first && self.settings.rate_on_first_cnp != Rate::MAX {
+            self.rate = (self.settings.rate_on_first_cnp.as_bps() as f64).clamp(self.settings.min_rate, self.rate);
+            self.target = self.rate;
+        }
+        if self.settings.per_interval {
+            self.alpha_grows = true;
+        } else {
+            // Equation 1, behind the decrease that uses the alpha from before.
+            self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
+            self.alpha_since = now;
+        }
+    }
+
+    /// Equation 1: cut the rate; recovery starts over.
+    fn decrease(&mut self, now: Instant) {
+        let increased = self.timer_stage > 0 || self.byte_stage > 0;
+        if self.settings.clamp_always || increased {
+            self.target = self.rate;
+        }
+        let factor = (1.0 - self.alpha / 2.0).max(self.settings.min_decrease_factor);
+        self.rate = (self.rate * factor).max(self.settings.min_rate);
+        (self.timer_stage, self.byte_stage, self.bytes) = (0, 0, 0);
+        self.decreased_at = now;
+        self.decrease_at = Instant::NEVER;
+        self.increase_at = now.saturating_add(self.settings.increase_timer);
+    }
+
+    /// Equation 2 for each interval that has passed; the first of them may have had a CNP.
+    fn move_alpha(&mut self, now: Instant) {
+        let interval = self.settings.alpha_interval.as_ps();
+        let passed = now.since(self.alpha_since).as_ps() / interval;
+        if passed == 0 {
+            return;
+        }
+        self.alpha_since += Duration::from_ps(passed * interval);
+        let mut decays = passed;
+        if core::mem::take(&mut self.alpha_grows) {
+            self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
+            decays -= 1;
+        }
+        self.alpha *= power(1.0 - self.settings.g, decays);
+    }
+
+    /// Section 3.1, "rate increase": fast recovery halves the distance to the target, F times; then the
+    /// target moves, too, and faster once both counters have passed F.
+    fn increase(&mut self) {
+        let steps = self.settings.fast_recovery_steps;
+        if self.timer_stage.max(self.byte_stage) >= steps {
+            let hyper = self.timer_stage.min(self.byte_stage) > steps;
+            let step = if hyper { self.settings.hyper_increase } else { self.settings.additive_increase };
+            self.target = (self.target + f64::from(step)).min(self.settings.line_rate);
+        }
+        self.rate = (self.target + self.rate) / 2.0;
+        if self.rate >= self.settings.line_rate - 1.0 {
+            self.rate = self.settings.line_rate;
+            self.increase_at = Instant::NEVER;
+        }
+    }
+
+    fn on_sent(&mut self, bytes: Bytes) {
+        self.bytes += bytes.get();
+        if self.bytes >= self.settings.byte_counter {
+            self.bytes -= self.settings.byte_counter;
+            self.increase();
+            self.byte_stage += 1;
+        }
+    }
+
+    fn is_released(&self) -> bool {
+        self.increase_at == Instant::NEVER
+    }
+}
+
+impl Congestion for Control {
+    #[inline]
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        match signal {
+            Signal::Cnp => self.on_cnp(cx.now),
+            Signal::Sent { bytes } => self.on_sent(bytes),
+            // Losses are the recovery's business alone.
+            Signal::Acked { .. } | Signal::Lost | Signal::TimedOut => {}
+        }
+    }
+    #[inline]
+    fn window(&self) -> Bytes {
+        Bytes::MAX
+    }
+    #[inline]
+    fn rate(&self) -> Rate {
+        if self.is_released() { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
+    }
+    #[inline]
+    fn deadline(&self) -> Instant {
+        self.increase_at.min(self.decrease_at)
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+        if self.decrease_at <= cx.now {
+            self.move_alpha(cx.now);
+            self.decrease(cx.now);
+        }
+        if self.increase_at <= cx.now {
+            self.increase_at = cx.now.saturating_add(self.settings.increase_timer);
+            self.increase();
+            self.timer_stage += 1;
+        }
+    }
+}
+
+/// `base` to the power of `exponent`, by squaring: multiplications alone give the same bits everywhere.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut product = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests;

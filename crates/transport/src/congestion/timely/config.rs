@@ -1,0 +1,110 @@
+//! Settings of TIMELY.
+
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+use crate::congestion::{Needs, ReportBy, Reports, Tuning};
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// TIMELY. The defaults are the paper's (SIGCOMM'15), but for the start at line rate, which is the IRN
+/// paper's (section 4.1).
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct TimelyConfig {
+    /// The rate that no flow exceeds. Default: "auto", the hosts' line rate.
+    pub line_rate: Setting<Rate>,
+    /// The rate at which a flow starts. Default: "auto", the line rate. The paper has a part of it that
+    /// depends on the host's other flows.
+    pub initial_rate: Setting<Rate>,
+    /// No rate is below this. Default: "auto", a hundredth of the line rate.
+    pub min_rate: Setting<Rate>,
+    /// T_low: below this RTT the rate only increases. Default: 50us.
+    pub t_low: Duration,
+    /// T_high: above this RTT the rate only decreases. Default: 500us.
+    pub t_high: Duration,
+    /// D_minRTT: what the RTT's gradient is measured in. Default: 20us.
+    pub min_rtt: Duration,
+    /// Delta: the step of additive increase. Default: 10Mbps.
+    pub additive_increase: Rate,
+    /// Beta: how strongly the rate decreases, above 0, at most 1. Default: 0.8.
+    pub beta: f64,
+    /// Alpha: the weight of the newest RTT difference, above 0, at most 1. Default: 0.875.
+    pub alpha: f64,
+    /// N: hyperactive increase begins after this many steps without a positive gradient. Default: 5.
+    pub hyper_after: u32,
+    /// Hyperactive increase takes steps of this many deltas. Default: 5.
+    pub hyper_factor: u32,
+    /// The RTT is sampled each time this much has arrived. Default: 16KB.
+    pub segment: Bytes,
+    /// Least time between two steps. Default: "auto", which is D_minRTT; "off" takes a step with each
+    /// segment.
+    pub update_interval: Setting<Duration>,
+    /// How RTT samples reach a sender whose loss recovery acknowledges nothing (RoCE with PFC).
+    /// Default: free.
+    pub feedback: ReportBy,
+}
+
+impl Default for TimelyConfig {
+    fn default() -> Self {
+        Self {
+            line_rate: Setting::Auto,
+            initial_rate: Setting::Auto,
+            min_rate: Setting::Auto,
+            t_low: Duration::from_us(50),
+            t_high: Duration::from_us(500),
+            min_rtt: Duration::from_us(20),
+            additive_increase: Rate::from_bps(10_000_000),
+            beta: 0.8,
+            alpha: 0.875,
+            hyper_after: 5,
+            hyper_factor: 5,
+            segment: Bytes::from_kb(16),
+            update_interval: Setting::Auto,
+            feedback: ReportBy::Free,
+        }
+    }
+}
+
+impl Tuning for TimelyConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        let line_rate = resolved(self.line_rate, "line-rate");
+        resolve(&mut self.initial_rate, || line_rate);
+        resolve(&mut self.min_rate, || line_rate.map(|rate| Rate::from_bps((rate.as_bps() / 100).max(1))));
+        let min_rtt = self.min_rtt;
+        resolve(&mut self.update_interval, || Some(min_rtt));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let rate =
+            |setting, key| resolved(setting, key).ok_or_else(|| SettingError::new(key, "give a rate, or \"auto\""));
+        let line_rate = rate(self.line_rate, "line-rate")?;
+        for (key, setting) in [("min-rate", self.min_rate), ("initial-rate", self.initial_rate)] {
+            let value = rate(setting, key)?;
+            if value.is_zero() || value > line_rate {
+                let message = alloc::format!("{value} is out of range: above 0, at most the line rate, {line_rate}");
+                return Err(SettingError::new(key, message));
+            }
+        }
+        if self.t_low > self.t_high {
+            let message = alloc::format!("{} is more than t-high, {}; T_low is the lower one", self.t_low, self.t_high);
+            return Err(SettingError::new("t-low", message));
+        }
+        if self.min_rtt.is_zero() {
+            return Err(SettingError::new("min-rtt", "gradients are divided by it; give a time above zero"));
+        }
+        if self.segment.is_zero() {
+            return Err(SettingError::new("segment", "give some bytes, as in \"16KB\""));
+        }
+        for (key, value) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(SettingError::new(key, alloc::format!("{value} is out of range: above 0, at most 1")));
+            }
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { reports: Some(Reports { every: self.segment, by: self.feedback }), ..Needs::default() }
+    }
+}

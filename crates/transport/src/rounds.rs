@@ -1,0 +1,98 @@
+//! Round by round: what a congestion control makes of a script of signals, as a table that is committed.
+//!
+//! `SELVEDGE_BLESS=1 cargo test -p selvedge-transport --lib` writes the tables anew.
+
+extern crate std;
+
+use alloc::format;
+use alloc::string::String;
+use std::path::Path;
+
+use selvedge_units::{Bytes, Duration, Instant, Rate, Seq};
+
+use crate::congestion::{Congestion, Signal, Tuning};
+use crate::fabric::Fabric;
+use crate::role::Cx;
+
+/// The IRN paper's default fabric (section 4.1).
+pub(crate) const FABRIC: Fabric = Fabric {
+    pfc: false,
+    line_rate: Rate::from_gbps(40),
+    bdp: Bytes::new(120_000),
+    frame: Bytes::new(1_086),
+    base_rtt: Duration::from_us(24),
+    congested_rtt: Duration::from_us(312),
+    acks: false,
+};
+
+/// Settings with every "auto" resolved, and sound.
+pub(crate) fn resolved<T: Tuning>(mut config: T) -> T {
+    config.resolve(&FABRIC);
+    config.check().expect("sound settings");
+    config
+}
+
+pub(crate) fn at(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(us)
+}
+
+/// An acknowledgement of `bytes` after a round trip of this many microseconds.
+pub(crate) fn acked(bytes: u64, rtt_us: u64) -> Signal {
+    Signal::Acked {
+        bytes: Bytes::new(bytes),
+        rtt: Duration::from_us(rtt_us),
+        marked: false,
+        acked: Seq::ZERO,
+        sent: Seq::ZERO,
+    }
+}
+
+/// A table of rounds: each signal or timeout at its time, and what is known afterwards.
+pub(crate) struct Rounds<'a, C> {
+    pub(crate) control: C,
+    /// What is shown of the state.
+    show: &'a dyn Fn(&C) -> String,
+    text: String,
+}
+
+impl<'a, C: Congestion> Rounds<'a, C> {
+    pub(crate) fn new(control: C, header: &str, show: &'a dyn Fn(&C) -> String) -> Self {
+        let text =
+            format!("{:>10}  {:<22}  {header}\n{:>10}  {:<22}  {}\n", "us", "event", "", "start", show(&control));
+        Self { control, show, text }
+    }
+    /// Lets timers fire up to `us`, each in a line.
+    pub(crate) fn until(&mut self, us: u64) {
+        while self.control.deadline() <= at(us) {
+            let now = self.control.deadline();
+            self.control.on_timeout(&mut Cx::at(now));
+            self.line(now, "timer");
+            assert!(self.control.deadline() > now, "a timer that is due stays due");
+        }
+    }
+    /// Lets timers fire, then gives a signal.
+    pub(crate) fn signal(&mut self, us: u64, event: &str, signal: Signal) {
+        self.until(us);
+        self.control.on_signal(&mut Cx::at(at(us)), signal);
+        self.line(at(us), event);
+    }
+    fn line(&mut self, now: Instant, event: &str) {
+        self.text += &format!("{:>10}  {event:<22}  {}\n", now.as_us_f64(), (self.show)(&self.control));
+    }
+    /// Compares the table with the committed one.
+    pub(crate) fn expect(self, algorithm: &str, name: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/congestion").join(algorithm).join("snapshots");
+        let path = folder.join(format!("{name}.txt"));
+        if std::env::var_os("SELVEDGE_BLESS").is_some() {
+            std::fs::create_dir_all(&folder).expect("snapshots are writable");
+            std::fs::write(&path, &self.text).expect("snapshots are writable");
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(self.text, committed, "if this is meant, run again with SELVEDGE_BLESS=1 and say why in the commit");
+    }
+}
+
+/// Bits per second as Gb/s, in full.
+pub(crate) fn gbps(bps: f64) -> String {
+    format!("{:>13.9}", bps / 1e9)
+}
