@@ -20,13 +20,20 @@ use crate::role::Cx;
 pub struct Send {
     machine: Machine,
     timer: Timer,
-    /// Where timeouts follow round-trip times. Boxed: few flows have one.
-    estimator: Option<Box<RtoEstimator>>,
     /// BDP-FC, in packets.
     cap: u64,
+    /// Boxed: few flows have it.
+    rare: Option<Box<Rare>>,
+}
+
+/// What only some variants of IRN need.
+#[derive(Clone, Debug)]
+struct Rare {
     /// When the lost packet that is sent next has been fetched from the host (section 6.3).
     fetched: Instant,
     fetch_delay: Duration,
+    /// Where timeouts follow round-trip times (section 4.3).
+    estimator: Option<RtoEstimator>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,16 +50,16 @@ impl Send {
     pub fn new(config: &IrnConfig) -> Self {
         let cap = config.window();
         let (timer, estimator) = timing(config);
+        let is_rare = estimator.is_some() || !config.retransmit_delay.is_zero();
         Self {
             machine: match config.mode {
                 Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold, config.sack)),
                 Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
             },
             timer,
-            estimator,
             cap,
-            fetched: Instant::ZERO,
-            fetch_delay: config.retransmit_delay,
+            rare: is_rare
+                .then(|| Box::new(Rare { fetched: Instant::ZERO, fetch_delay: config.retransmit_delay, estimator })),
         }
     }
     #[inline]
@@ -66,14 +73,25 @@ impl Send {
     /// that follows the retransmission before it.
     #[inline]
     fn note_lost(&mut self, now: Instant, before: Option<Seq>) {
-        if !self.fetch_delay.is_zero() && self.lost() != before {
-            self.fetched = now.saturating_add(self.fetch_delay);
+        let lost = self.lost();
+        if let Some(rare) = &mut self.rare
+            && lost != before
+        {
+            rare.fetched = now.saturating_add(rare.fetch_delay);
         }
     }
     /// A lost packet, once it has been fetched.
     #[inline]
     fn resend(&self, now: Instant, seq: Seq) -> Interest {
-        if now >= self.fetched { Interest::Lost(seq) } else { Interest::Wait(self.fetched) }
+        let fetched = self.fetched();
+        if now >= fetched { Interest::Lost(seq) } else { Interest::Wait(fetched) }
+    }
+    #[inline]
+    fn fetched(&self) -> Instant {
+        self.rare.as_ref().map_or(Instant::ZERO, |rare| rare.fetched)
+    }
+    fn estimator(&mut self) -> Option<&mut RtoEstimator> {
+        self.rare.as_mut()?.estimator.as_mut()
     }
     #[inline]
     fn outstanding(&self) -> u64 {
@@ -82,7 +100,7 @@ impl Send {
 }
 
 /// The timer, and what computes its time where that is not static.
-fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
+fn timing(config: &IrnConfig) -> (Timer, Option<RtoEstimator>) {
     match (config.timeouts, config.rto) {
         (Timeouts::Auto, _) => panic!("timeouts still says \"auto\": resolve the configuration first"),
         (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
@@ -92,7 +110,7 @@ fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
         }
         (Timeouts::On, Rto::Dynamic(dynamic)) => {
             let initial = resolved(dynamic.initial, "rto.dynamic.initial").unwrap_or(dynamic.max);
-            (Timer::single(initial), Some(Box::new(RtoEstimator::new(initial, dynamic.min, dynamic.max))))
+            (Timer::single(initial), Some(RtoEstimator::new(initial, dynamic.min, dynamic.max)))
         }
     }
 }
@@ -134,7 +152,7 @@ impl Recovery for Send {
                 match paper.lost() {
                     None => new.unwrap_or(Interest::None),
                     // The link need not idle while a lost packet is fetched.
-                    Some(seq) if now < self.fetched => new.unwrap_or(self.resend(now, seq)),
+                    Some(seq) if now < self.fetched() => new.unwrap_or(self.resend(now, seq)),
                     Some(seq) => Interest::Lost(seq),
                 }
             }
@@ -190,9 +208,10 @@ impl Recovery for Send {
             }
         };
         self.note_lost(cx.now, before);
-        if let Some(estimator) = &mut self.estimator {
+        if let Some(estimator) = self.estimator() {
             estimator.on_sample(heard.rtt);
-            self.timer.set(estimator.rto());
+            let rto = estimator.rto();
+            self.timer.set(rto);
         }
         if advanced {
             if self.outstanding() == 0 {
@@ -232,9 +251,10 @@ impl Recovery for Send {
                 hls.timeout(false);
             }
         }
-        if let Some(estimator) = &mut self.estimator {
+        if let Some(estimator) = self.estimator() {
             estimator.back_off();
-            self.timer.set(estimator.rto());
+            let rto = estimator.rto();
+            self.timer.set(rto);
         }
         self.timer.restart(cx.now);
         self.note_lost(cx.now, before);
