@@ -125,7 +125,7 @@ fn keep(prepared: &[Prepared], place: &Path, args: &CheckArgs) -> Result<Vec<Che
         let plan = &prepared.plan;
         let target = place.join(name_of(&prepared.figure));
         let marker = Marker::new(plan, VERSION, &command_line());
-        let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), true)?;
+        let folder = ResultsFolder::create(&target, plan, &marker, true)?;
         let summary = conduct(plan, &folder, &args.manner)?;
         if !args.manner.quiet {
             say(&format!("report: {}", target.join("report.html").display()));

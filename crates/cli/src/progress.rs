@@ -1,10 +1,11 @@
 //! How a study goes, on standard error; and Ctrl-C.
 
-use std::sync::OnceLock;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Plan, Point};
 use selvedge_study::Watch;
@@ -15,6 +16,8 @@ use crate::output::say;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    /// Whether something was reported.
+    begun: Once,
 }
 
 impl Progress {
@@ -23,10 +26,10 @@ impl Progress {
         catch_interrupts();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left  {msg}");
-        bar.set_style(style.expect("a valid template").progress_chars("=> "));
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}{msg}");
+        bar.set_style(style.expect("a valid template").progress_chars("=> ").with_key("left", time_left));
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, quiet }
+        Self { bar, quiet, begun: Once::new() }
     }
     /// Does something to the terminal while the bar is out of the way.
     pub(crate) fn suspend(&self, what: impl FnOnce()) {
@@ -41,6 +44,11 @@ impl Progress {
 impl Watch for Progress {
     fn on_progress(&self, part: f64) {
         let position = (part * STEPS as f64) as u64;
+        // What was complete before took no time now.
+        self.begun.call_once(|| {
+            self.bar.set_position(position);
+            self.bar.reset_eta();
+        });
         // Threads report out of turn; the bar only moves forward.
         if position > self.bar.position() {
             self.bar.set_position(position);
@@ -57,6 +65,19 @@ impl Watch for Progress {
     }
     fn interrupted(&self) -> bool {
         INTERRUPTED.load(Ordering::Relaxed)
+    }
+}
+
+/// "1 min 12 s left", and nothing until that can be told.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
+    if state.per_sec() > 0.0 && state.elapsed() > SOON && state.pos() < STEPS {
+        let seconds = state.eta().as_secs();
+        // Nowhere to report that a line could not be made up.
+        let _ = match seconds / 60 {
+            0 => write!(out, "{seconds} s left  "),
+            minutes @ 1..60 => write!(out, "{minutes} min {} s left  ", seconds % 60),
+            minutes => write!(out, "{} h {} min left  ", minutes / 60, minutes % 60),
+        };
     }
 }
 
@@ -77,3 +98,5 @@ fn catch_interrupts() {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 const STEPS: u64 = 10_000;
+/// Sooner there is nothing to extrapolate from.
+const SOON: Duration = Duration::from_secs(1);

@@ -80,8 +80,11 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
         (Some(file), topology, flows) => {
             // A file of the command line takes the place of what the scenario says.
             let with = |key: &str, path: &Path| -> Result<String, Failure> {
-                let path = fs::canonicalize(path).map_err(|error| Failure::unreadable(path, &error))?;
-                Ok(format!("{key}={:?}", path.display().to_string()))
+                let unreadable = |error| Failure::unreadable(path, &error);
+                fs::metadata(path).map_err(unreadable)?;
+                // What comes through a pipe has no canonical path.
+                let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
+                Ok(format!("{key}={:?}", place.display().to_string()))
             };
             if let Some(flows) = flows {
                 changes.sets.insert(0, with("workload.flows.path", flows)?);
@@ -107,14 +110,14 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let plan = plan_of(&args.input)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
     let marker = Marker::new(&plan, VERSION, &command_line());
-    let folder = ResultsFolder::create(&target, &marker, &plan.to_toml(), args.force)?;
+    let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
     Ok((plan, folder))
 }
 
 fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
-    let (folder, marker) = ResultsFolder::open(path)?;
-    let plan = Plan::from_file(&folder.scenario(), &Changes::default())?;
-    folder.check(&marker, &plan, VERSION)?;
+    let folder = ResultsFolder::open(path)?;
+    let plan = Plan::from_results(&folder.scenario())?;
+    folder.check(&plan, VERSION)?;
     Ok((plan, folder))
 }
 

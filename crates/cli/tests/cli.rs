@@ -212,6 +212,24 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
 }
 
 #[test]
+fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
+    let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 2400Gbps 0.000025ms 0\n0 6 100Gbps 0.0005ms 0\n\
+        1 4 2400Gbps 0.000025ms 0\n1 6 100Gbps 0.0005ms 0\n2 5 2400Gbps 0.000025ms 0\n2 6 100Gbps 0.0005ms 0\n\
+        3 5 2400Gbps 0.000025ms 0\n3 6 100Gbps 0.0005ms 0\n";
+    let flows = "2\n0 1 3 100 1000 0\n1 2 3 100 1000 0\n";
+    let scratch = Scratch::new("simai").with("topology", topology).with("flow.txt", flows);
+    let (out, error) = scratch.expect(0, &["topology", "--topology", "topology", "--json"]);
+    assert_eq!((parsed(&out)["hosts"].as_u64(), error), (Some(4), String::new()));
+    let study = ["run", "--topology", "topology", "--flows", "flow.txt", "--series", "irn", "--seeds", "1"];
+    scratch.expect(0, &[&study[..], &["--out", "out"]].concat());
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    // 1,082 bytes over two links of 2.4 Tb/s and 25 ns, and of 100 Gb/s and 500 ns.
+    let lines: Vec<&str> = fct.lines().collect();
+    assert!(lines[0].starts_with("0b000001 0b000101 10000 100 1000 0 57 "), "{fct}");
+    assert!(lines[1].starts_with("0b000101 0b000201 10001 100 1000 0 1173 "), "{fct}");
+}
+
+#[test]
 fn looking_before_running() {
     let scratch = Scratch::new("look").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
     let (out, _) = scratch.expect(0, &["topology"]);
@@ -369,6 +387,40 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
     let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
     assert!(error.contains("these results are complete"), "{error}");
+}
+
+/// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
+#[cfg(unix)]
+#[test]
+fn files_may_come_through_pipes() {
+    let scratch = Scratch::new("pipes").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    for (pipe, content) in [("t", TOPOLOGY), ("f", FLOWS)] {
+        let path = scratch.join(pipe);
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo exists").success());
+        std::thread::spawn(move || fs::write(path, content));
+    }
+    let study = ["--series", "irn,roce+pfc", "--seeds", "500", "--threads", "1"];
+    let child = scratch
+        .command(&["run", "--topology", "t", "--flows", "f", "--out", "out"])
+        .args(study)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    wait_for(&child, || fs::read_dir(scratch.join("out.partial/parts")).is_ok_and(|parts| parts.count() > 3));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+    child.wait_with_output().expect("it ends");
+
+    // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
+    let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
+    let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
+    let (read, _) = scratch.expect(0, &[&files[..], &study].concat());
+    assert_eq!(parsed(&piped)["series"], parsed(&read)["series"]);
+    let kept = fs::read_dir(scratch.join("out/inputs")).expect("a folder").count();
+    assert_eq!(kept, 2);
+    let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
+    assert_eq!(parsed(&again)["series"], parsed(&read)["series"]);
 }
 
 /// Waits until `ready`; panics after half a minute.

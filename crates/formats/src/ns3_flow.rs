@@ -14,8 +14,9 @@
 //! list.
 //!
 //! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
-//! HPCC's sample says 2 above 256 flows. The lines are what counts here, with a warning; ns-3 would
-//! stop after that number, hence [`FlowList::drop_surplus`].
+//! HPCC's sample says 2 above 256 flows. ns-3 stops after that number. Here the lines count, unless
+//! those beyond it name nodes that the topology does not have, and so are left over from another one:
+//! [`FlowList::settle_surplus`].
 
 use std::io::BufRead;
 
@@ -69,30 +70,37 @@ pub struct FlowList {
     pub flows: Vec<Flow>,
     /// What the first line says their number is; `None` if the file begins with a flow.
     pub declared: Option<u64>,
-    /// The line of the first flow after that many, if there are more.
-    pub surplus_from: Option<u64>,
+    /// The flows after that many, if there are more; they may not be meant.
+    surplus: Option<Surplus>,
+}
+
+/// Flows beyond the declared number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Surplus {
+    /// The line of the first of them.
+    from: u64,
+    /// What is wrong with the count: "the first line says 2 flows, the file has 256".
+    said: String,
 }
 
 impl FlowList {
-    /// Removes the flows beyond the declared number, which ns-3 would not read, if one of them
-    /// begins or ends at something that is no host; says so. What remains may still name unknown
-    /// hosts: those flows the caller reports, with [`Flow::line`].
-    pub fn drop_surplus(&mut self, is_host: impl Fn(u32) -> bool) -> Option<Warning> {
-        let from = self.surplus_from?;
+    /// Takes or leaves the flows beyond the declared number, and says which: ns-3 would not read them.
+    /// They are taken if all of them begin and end at hosts. What remains may still name unknown hosts:
+    /// those flows the caller reports, with [`Flow::line`].
+    pub fn settle_surplus(&mut self, is_host: impl Fn(u32) -> bool) -> Option<Warning> {
+        let Surplus { from, said } = self.surplus.take()?;
         let mut surplus = self.flows.iter().filter(|flow| flow.line >= from);
-        let stranger = surplus.find(|flow| !is_host(flow.src) || !is_host(flow.dst))?;
+        let Some(stranger) = surplus.find(|flow| !is_host(flow.src) || !is_host(flow.dst)) else {
+            return Some(Warning::new(1, format!("{said}: all are taken")));
+        };
         let node = if is_host(stranger.src) { stranger.dst } else { stranger.src };
-        let before = self.flows.len();
-        let warning_line = stranger.line;
+        let (declared, line) = (self.declared.unwrap_or_default(), stranger.line);
         self.flows.retain(|flow| flow.line < from);
-        self.surplus_from = None;
-        let dropped = plural((before - self.flows.len()) as u64, "flow");
         Some(Warning::new(
-            warning_line,
+            1,
             format!(
-                "node {node} is no host of the topology: {dropped} beyond the {} that the first line declares \
-                 are ignored, as ns-3 does",
-                self.declared.unwrap_or_default()
+                "{said}: only the first {declared} are taken, as ns-3 does, because others are between nodes that \
+                 are no hosts of this topology (node {node} in line {line})"
             ),
         ))
     }
@@ -111,7 +119,7 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
     if reader.unsorted_at().is_some() {
         flows.sort_by_key(|flow| flow.start);
     }
-    let value = FlowList { flows, declared: reader.declared, surplus_from: reader.surplus_from };
+    let value = FlowList { flows, declared: reader.declared, surplus: reader.surplus };
     Ok(Parsed { value, warnings: reader.warnings, dialect })
 }
 
@@ -135,7 +143,7 @@ pub struct Flows<R> {
     options: Options,
     state: State,
     declared: Option<u64>,
-    surplus_from: Option<u64>,
+    surplus: Option<Surplus>,
     columns: Option<usize>,
     count: u64,
     latest: Instant,
@@ -158,7 +166,7 @@ impl<R: BufRead> Flows<R> {
             options,
             state: State::Header,
             declared: None,
-            surplus_from: None,
+            surplus: None,
             columns: None,
             count: 0,
             latest: Instant::ZERO,
@@ -182,7 +190,8 @@ impl<R: BufRead> Flows<R> {
     pub fn unsorted_at(&self) -> Option<u64> {
         self.unsorted_at
     }
-    /// The warnings so far; complete when the iterator has ended.
+    /// The warnings so far; complete when the iterator has ended. Flows beyond the declared number are
+    /// none: see [`FlowList::settle_surplus`].
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -241,7 +250,7 @@ impl<R: BufRead> Flows<R> {
         let flow = Flow::parse(line, columns, self.options)?;
         self.columns = Some(columns);
         if self.declared == Some(self.count) {
-            self.surplus_from = Some(flow.line);
+            self.surplus = Some(Surplus { from: flow.line, said: String::new() });
         }
         self.count += 1;
         if flow.start < self.latest && self.unsorted_at.is_none() {
@@ -255,11 +264,12 @@ impl<R: BufRead> Flows<R> {
 
     /// Compares the count at the end of the flows: the file's, or the line where `notes` begin.
     fn check_count(&mut self, notes: Option<u64>) {
-        if let Some(declared) = self.declared.filter(|&declared| declared != self.count) {
-            let (says, has) = (plural(declared, "flow"), self.count);
-            let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
-            let message = format!("the first line says {says}, the file has {has}{until}: all are taken");
-            self.warnings.push(Warning::new(1, message));
+        let Some(declared) = self.declared.filter(|&declared| declared != self.count) else { return };
+        let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
+        let said = format!("the first line says {}, the file has {}{until}", plural(declared, "flow"), self.count);
+        match &mut self.surplus {
+            Some(surplus) => surplus.said = said,
+            None => self.warnings.push(Warning::new(1, format!("{said}: all are taken"))),
         }
     }
 }

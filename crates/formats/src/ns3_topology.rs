@@ -240,8 +240,8 @@ fn read_links(
         warnings.push(Warning::new(
             line,
             format!(
-                "the header says {declared}, more lines follow, and this one does not fit ({}): \
-                 the lines after the first {} are ignored",
+                "the header says {declared}, and more lines follow, of which this one does not fit ({}): \
+                 only the first {} are taken, as ns-3 does",
                 error.message, header.links
             ),
         ));
@@ -279,7 +279,10 @@ fn unlinked(topology: &Topology) -> Option<Warning> {
     let missing = u64::from(topology.node_count) - linked.len() as u64;
     // Ids are dense, so the first gap comes at once.
     let first = (0..topology.node_count).find(|id| !linked.contains(id))?;
-    Some(Warning::new(1, format!("{} without a link; the first is node {first}", plural(missing, "node"))))
+    Some(Warning::new(
+        1,
+        format!("{} without a link, the first of them node {first}: left out", plural(missing, "node")),
+    ))
 }
 
 /// ns-3's units of rate (`DataRate`) in bit/s.

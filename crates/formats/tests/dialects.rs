@@ -59,7 +59,7 @@ fn stale_counts_of_a_topology_are_warned_about() {
         [
             "1: the header says 1 switch id, the list has 2: all of them are taken",
             "1: the header says 9 links, the file has 2: all of them are taken",
-            "1: 1 node without a link; the first is node 4",
+            "1: 1 node without a link, the first of them node 4: left out",
         ]
     );
     let parsed = ns3_topology::read(&b"3 1 1\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"[..], "f").unwrap();

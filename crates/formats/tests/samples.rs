@@ -45,8 +45,8 @@ fn ns3_topology_of_hpcc_has_a_switch_0_and_left_over_links() {
     assert_eq!(topology.links[0].delay, Duration::from_us(1));
     assert_eq!(
         messages(&parsed.warnings),
-        ["68: the header says 65 links, more lines follow, and this one does not fit \
-          (found \"66\", expected a node id from 0 to 65): the lines after the first 65 are ignored"]
+        ["68: the header says 65 links, and more lines follow, of which this one does not fit \
+          (found \"66\", expected a node id from 0 to 65): only the first 65 are taken, as ns-3 does"]
     );
 }
 
@@ -56,22 +56,24 @@ fn ns3_flows_of_hpcc_declare_2_and_list_256() {
     assert_eq!(detect(&bytes, "flow.txt"), Ok(Dialect::Ns3Flows6));
     let parsed = ns3_flow::read(&*bytes, "flow.txt", ns3_flow::Options::default()).unwrap();
     assert_eq!(parsed.dialect, Dialect::Ns3Flows6);
-    assert_eq!(
-        messages(&parsed.warnings),
-        ["1: the first line says 2 flows, the file has 256 above the notes from line 259 on: all are taken"]
-    );
+    assert_eq!(parsed.warnings, []);
     let mut list = parsed.value;
     let first = list.flows[0];
     assert_eq!((first.src, first.dst, first.priority, first.dst_port), (2, 1, 3, Some(100)));
     assert_eq!((first.size, first.start), (Bytes::new(200_000_000), Instant::from_ps(2_000_000_000_000)));
 
-    // Together with HPCC's topology, whose hosts end at 65, only the declared flows make sense.
-    let warning = list.drop_surplus(|node| (1..=65).contains(&node)).unwrap();
-    assert_eq!(list.flows.len(), 2);
-    assert_eq!(
-        warning.message,
-        "node 66 is no host of the topology: 254 flows beyond the 2 that the first line declares are ignored, as ns-3 does"
-    );
+    // Together with HPCC's topology, whose hosts end at 65, only the declared flows make sense; with a
+    // larger one all do.
+    let mut all = list.clone();
+    let says = "the first line says 2 flows, the file has 256 above the notes from line 259 on";
+    let warning = all.settle_surplus(|_| true).unwrap();
+    assert_eq!((all.flows.len(), warning.message), (256, format!("{says}: all are taken")));
+    assert_eq!(all.settle_surplus(|_| true), None, "said once");
+
+    let warning = list.settle_surplus(|node| (1..=65).contains(&node)).unwrap();
+    assert_eq!((list.flows.len(), warning.line), (2, 1));
+    let why = "only the first 2 are taken, as ns-3 does, because others are between nodes that are no hosts of this topology (node 66 in line 66)";
+    assert_eq!(warning.message, format!("{says}: {why}"));
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::Cnp => self.on_cnp(cx, packet),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
         }
     }
 
@@ -286,7 +286,7 @@ impl Nic {
                     self.stats.acks_sent += 1;
                     self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
                 }
-                Repr::Data(_) | Repr::Pause(_) => {}
+                Repr::Data(_) | Repr::Pause(_) | Repr::Tcp(_) => {}
             }
             return Some(packet);
         }

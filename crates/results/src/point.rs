@@ -181,6 +181,7 @@ pub struct DropCounts {
     pub link_down: u64,
     pub no_route: u64,
     pub unknown_qp: u64,
+    pub corrupt: u64,
 }
 
 impl DropCounts {
@@ -191,8 +192,15 @@ impl DropCounts {
 
     /// Each reason's name and count, in the order of [`DropReason::ALL`].
     pub fn by_reason(&self) -> [(&'static str, u64); DropReason::ALL.len()] {
-        let counts =
-            [self.buffer_full, self.headroom_full, self.link_loss, self.link_down, self.no_route, self.unknown_qp];
+        let counts = [
+            self.buffer_full,
+            self.headroom_full,
+            self.link_loss,
+            self.link_down,
+            self.no_route,
+            self.unknown_qp,
+            self.corrupt,
+        ];
         std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
     }
 
@@ -204,6 +212,7 @@ impl DropCounts {
         self.link_down += other.link_down;
         self.no_route += other.no_route;
         self.unknown_qp += other.unknown_qp;
+        self.corrupt += other.corrupt;
     }
 }
 
@@ -217,6 +226,7 @@ impl From<&Drops> for DropCounts {
             link_down: of(DropReason::LinkDown),
             no_route: of(DropReason::NoRoute),
             unknown_qp: of(DropReason::UnknownQp),
+            corrupt: of(DropReason::Corrupt),
         }
     }
 }

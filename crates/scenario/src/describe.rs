@@ -11,7 +11,7 @@ impl Plan {
     /// load".
     pub fn in_one_line(&self) -> String {
         let series = &self.series[0];
-        let mut parts = vec![format!("{} hosts", series.network.graph().hosts.len())];
+        let mut parts = vec![format!("{} hosts", series.network.graph().host_count())];
         parts.push(topology(series));
         parts.push(in_gbps(series.network.line_rate()));
         parts.extend(series.workloads.iter().take(3).map(workload));

@@ -71,7 +71,7 @@ impl TopologyFacts {
         graph.switches.iter().for_each(|switch| switches_by_tier[usize::from(switch.tier)] += 1);
         let worst = uniform_link_loads(graph, network.routes(), 1.0).worst();
         Self {
-            hosts: graph.hosts.len(),
+            hosts: graph.host_count() as usize,
             switches_by_tier,
             links: link_facts(graph),
             longest_path: PathFacts {

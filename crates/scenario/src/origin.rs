@@ -25,7 +25,7 @@ impl Plan {
     /// # Errors
     /// What is wrong with `changes`.
     pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
-        Self::from_unseen("the built-in study", BUILT_IN, Path::new(""), changes)
+        Self::from_unseen("the built-in study", BUILT_IN, FileLibrary::new(""), changes)
     }
 
     /// The plan of a topology and a flow list of another simulator: irn, irn+pfc, roce+pfc and roce,
@@ -64,7 +64,7 @@ impl Plan {
             )
         };
         let text = toml::to_string(&scenario).expect("a scenario can be written");
-        Self::from_unseen(&name, &text, Path::new(""), changes)
+        Self::from_unseen(&name, &text, library, changes)
     }
 }
 

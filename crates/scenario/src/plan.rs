@@ -1,6 +1,6 @@
 //! A scenario once it is checked: what runs, and what came of every "auto".
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
@@ -85,8 +85,7 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, with its place and what would be right.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+        let (name, text) = read(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::from_text(&name, &text, folder, changes)
     }
@@ -97,21 +96,37 @@ impl Plan {
     /// # Errors
     /// As [`Plan::from_file`].
     pub fn from_text(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
-        Self::from_document(Document::parse(name, text)?, folder, changes)
+        Self::from_document(Document::parse(name, text)?, FileLibrary::new(folder), changes)
     }
 
-    /// As [`Plan::from_text`], of a text that the user has not seen.
-    pub(crate) fn from_unseen(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
-        Self::from_document(Document::parse(name, text)?.unseen(), folder, changes)
+    /// The plan of the resolved scenario at `path`, in the folder of its results.
+    ///
+    /// # Errors
+    /// As [`Plan::from_file`].
+    pub fn from_results(path: &Path) -> Result<Self, ScenarioError> {
+        let (name, text) = read(path)?;
+        let library = FileLibrary::of_results(path.parent().unwrap_or(Path::new("")));
+        Self::from_document(Document::parse(&name, &text)?, library, &Changes::default())
     }
 
-    fn from_document(document: Document, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
+    /// As [`Plan::from_text`], of a text that the user has not seen; `library` may have read some files
+    /// already.
+    pub(crate) fn from_unseen(
+        name: &str,
+        text: &str,
+        library: FileLibrary,
+        changes: &Changes,
+    ) -> Result<Self, ScenarioError> {
+        Self::from_document(Document::parse(name, text)?.unseen(), library, changes)
+    }
+
+    fn from_document(document: Document, library: FileLibrary, changes: &Changes) -> Result<Self, ScenarioError> {
         let mut draft = Draft::read(document, &changes.sets, changes.smoke)?;
         if let Some(seeds) = &changes.seeds {
             draft.set_seeds(seeds);
         }
         let seeds = checked_seeds(&draft)?;
-        let mut builder = Builder { draft: &draft, library: FileLibrary::new(folder), networks: Vec::new() };
+        let mut builder = Builder { draft: &draft, library, networks: Vec::new() };
         let mut warnings = Vec::new();
         let mut series = Vec::new();
         for variant in draft.variants(changes.series.as_deref())? {
@@ -156,6 +171,12 @@ impl Plan {
     /// The resolved scenario as a file that runs to the same results, wherever it lies.
     pub fn to_toml(&self) -> String {
         written(self)
+    }
+
+    /// Files that the resolved scenario names by relative paths, because they came through pipes: where
+    /// the scenario is, these belong beside it.
+    pub fn kept_inputs(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
+        self.library.kept()
     }
 
     /// A hash of everything that results depend on: the resolved scenario and the content of the
@@ -275,6 +296,13 @@ impl Builder<'_> {
     }
 }
 
+/// The file's name in messages, and its text.
+fn read(path: &Path) -> Result<(String, String), ScenarioError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    Ok((name, text))
+}
+
 fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     let wrong = |message: String| ScenarioError::new(draft.place("seeds"), "seeds", message);
     if let Seeds::Count(count) = draft.written().seeds
@@ -300,7 +328,7 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
 /// More would be a mistake.
 const MOST_SEEDS: u32 = 10_000;
 
-/// Lets the scenario run from any folder.
+/// Lets the scenario run from any folder; what came through pipes keeps a relative path.
 fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
     let absolute = |path: &mut String| *path = library.resolve(path).display().to_string();
     if let Topology::File(file) = &mut scenario.topology {

@@ -51,7 +51,8 @@ struct Nodes {
 impl Nodes {
     /// The ids of the topology file where hosts have such, else their positions.
     fn new(series: &PlannedSeries) -> Self {
-        let hosts = &series.network.graph().hosts;
+        let graph = series.network.graph();
+        let hosts = &graph.hosts[..graph.host_count() as usize];
         let named: Option<Vec<u32>> = hosts.iter().map(|host| host.name.parse().ok()).collect();
         let ids: Vec<u32> = named.unwrap_or_else(|| (0..hosts.len() as u32).collect());
         // HPCC's addresses end there; ConWeave's form has plain ids.

@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use crate::StudyError;
 
 /// A results folder in the making.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ResultsFolder {
     target: PathBuf,
     partial: PathBuf,
-    replace: bool,
+    marker: Marker,
 }
 
 /// What `unfinished.json` says: enough to know whether a study can be continued.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marker {
     /// What this file is for, in a sentence.
@@ -35,6 +35,9 @@ pub struct Marker {
     pub command: String,
     /// Whether an existing results folder is to be replaced at the end.
     pub replace: bool,
+    /// Seconds that were spent on it so far, as of the last complete point.
+    #[serde(default)]
+    pub wall_s: f64,
 }
 
 impl Marker {
@@ -46,19 +49,20 @@ impl Marker {
             fingerprint: format!("{:016x}", plan.fingerprint()),
             command: command.to_owned(),
             replace: false,
+            wall_s: 0.0,
         }
     }
 }
 
 impl ResultsFolder {
-    /// Makes `<target>.partial` for a new study, with its marker and `scenario`, the resolved
-    /// scenario as TOML. With `force`, unfinished results there are removed, and at the end those
+    /// Makes `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and what
+    /// that needs beside it. With `force`, unfinished results there are removed, and at the end those
     /// in `target` are replaced.
     ///
     /// # Errors
     /// Results exist and `force` was not given; `target` is something else than results; the
     /// folder cannot be written.
-    pub fn create(target: &Path, marker: &Marker, scenario: &str, force: bool) -> Result<Self, StudyError> {
+    pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
         let target = without_trailing_slash(target);
         let partial = partial_of(&target);
         check_target(&target, force)?;
@@ -81,12 +85,15 @@ impl ResultsFolder {
         }
         // Fails if another process was faster, so that no two write to one folder.
         fs::create_dir(&partial).map_err(|error| StudyError::io(&partial, "make this folder", &error))?;
-        let folder = Self { target, partial, replace: force };
+        let marker = Marker { replace: force, ..marker.clone() };
+        let folder = Self { target, partial, marker };
         let parts = folder.parts();
         fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
-        folder.write(SCENARIO, scenario)?;
-        let marker = Marker { replace: force, ..marker.clone() };
-        folder.write(MARKER, &(serde_json::to_string_pretty(&marker).expect("a marker is text") + "\n"))?;
+        folder.write(SCENARIO, &plan.to_toml())?;
+        for (name, content) in plan.kept_inputs() {
+            folder.keep(&name, &content)?;
+        }
+        folder.mark(0.0)?;
         Ok(folder)
     }
 
@@ -94,7 +101,7 @@ impl ResultsFolder {
     ///
     /// # Errors
     /// There are none, or their marker cannot be read.
-    pub fn open(path: &Path) -> Result<(Self, Marker), StudyError> {
+    pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = without_trailing_slash(path);
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
         let target = PathBuf::from(partial.to_string_lossy().strip_suffix(SUFFIX).unwrap_or_default());
@@ -115,15 +122,15 @@ impl ResultsFolder {
             let message = format!("not a marker of unfinished results ({error}); begin anew with --force");
             StudyError::input(format!("{}: {message}", marker.display()))
         })?;
-        Ok((Self { target, partial, replace: marker.replace }, marker))
+        Ok(Self { target, partial, marker })
     }
 
-    /// Whether these unfinished results, marked by `marker`, are those of `plan` and this `version`.
+    /// Whether these unfinished results are those of `plan` and this `version`.
     ///
     /// # Errors
     /// They are not; the message says what differs.
-    pub fn check(&self, marker: &Marker, plan: &Plan, version: &str) -> Result<(), StudyError> {
-        let here = self.partial.display();
+    pub fn check(&self, plan: &Plan, version: &str) -> Result<(), StudyError> {
+        let (here, marker) = (self.partial.display(), &self.marker);
         if marker.version != version {
             return Err(StudyError::input(format!(
                 "{here}: begun by version {}, this is {version}; results of both must not be mixed: begin anew",
@@ -153,6 +160,21 @@ impl ResultsFolder {
         self.partial.join(SCENARIO)
     }
 
+    /// Seconds that earlier sessions have spent on the study.
+    pub(crate) fn earlier_s(&self) -> f64 {
+        self.marker.wall_s
+    }
+
+    /// Writes the marker, when this session has lasted for `wall_s` seconds.
+    pub(crate) fn mark(&self, wall_s: f64) -> Result<(), StudyError> {
+        let marker = Marker { wall_s: self.marker.wall_s + wall_s, ..self.marker.clone() };
+        let text = serde_json::to_string_pretty(&marker).expect("a marker is text") + "\n";
+        // By rename: whatever happens meanwhile, the folder can be told from others.
+        let (path, new) = (self.partial.join(MARKER), self.partial.join(format!("{MARKER}.new")));
+        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
+        written.map_err(|error| StudyError::io(&path, "write it", &error))
+    }
+
     /// The files of one point.
     pub(crate) fn point(&self, point: Point) -> PointFiles {
         PointFiles::new(&self.parts(), point.series, point.seed)
@@ -180,9 +202,17 @@ impl ResultsFolder {
         fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
     }
 
+    /// Keeps a file that the scenario names.
+    fn keep(&self, name: &Path, content: &[u8]) -> Result<(), StudyError> {
+        let path = self.partial.join(name);
+        let parent = path.parent().unwrap_or(&self.partial);
+        fs::create_dir_all(parent).map_err(|error| StudyError::io(parent, "make this folder", &error))?;
+        fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
+    }
+
     /// Removes what only unfinished results need, and gives the folder its name.
     pub(crate) fn complete(&self) -> Result<(), StudyError> {
-        check_target(&self.target, self.replace)?;
+        check_target(&self.target, self.marker.replace)?;
         let parts = self.parts();
         fs::remove_dir_all(&parts).map_err(|error| StudyError::io(&parts, "remove it", &error))?;
         let old = PathBuf::from(format!("{}.old", self.target.display()));

@@ -81,6 +81,7 @@ impl Study<'_> {
         let of = self.plan.points().count();
         complete.extend(self.simulated(&todo, complete.len() as f64 / of as f64)?);
         if complete.len() < of {
+            self.folder.mark((self.elapsed)())?;
             return Ok(Outcome::Interrupted { done: complete.len(), of });
         }
         // In the plan's order, however the threads ran.
@@ -96,8 +97,10 @@ impl Study<'_> {
         let queue = Queue::new(todo.iter().map(|point| (0, point.series)));
         let done = Mutex::new(Vec::new());
         let keep = |number: usize, summary| {
-            lock(&done).push((todo[number], summary));
-            Ok(())
+            // One at a time, for the folder's sake.
+            let mut done = lock(&done);
+            done.push((todo[number], summary));
+            self.folder.mark((self.elapsed)())
         };
         let pool = Pool { simulate: self.simulate, watch: self.watch };
         pool.run(&jobs, queue, self.threads, before, &keep)?;
@@ -113,7 +116,8 @@ impl Study<'_> {
         merge(files.iter().map(|files| &files.ports), &place("ports.parquet"), Table::Ports)?;
         fct::write_all(plan, self.folder)?;
 
-        let summary = summary_of(plan, points, self.threads, self.version, (self.elapsed)());
+        let wall_s = self.folder.earlier_s() + (self.elapsed)();
+        let summary = summary_of(plan, points, self.threads, self.version, wall_s);
         let scenario_toml = plan.to_toml();
         let report = ReportInput { summary: &summary, points, scenario_toml: &scenario_toml, command: self.command };
         self.folder.write("report.html", &render_report(&report))?;

@@ -115,7 +115,7 @@ impl Watch for Spectator {
 }
 
 fn begin(plan: &Plan, target: &Path, force: bool) -> Result<ResultsFolder, StudyError> {
-    ResultsFolder::create(target, &Marker::new(plan, VERSION, "selvedge run"), &plan.to_toml(), force)
+    ResultsFolder::create(target, plan, &Marker::new(plan, VERSION, "selvedge run"), force)
 }
 
 fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -> Result<Outcome, StudyError> {
@@ -190,9 +190,9 @@ fn what_was_interrupted_continues() {
 
     // By either name, from the resolved scenario alone.
     for name in ["out", "out.partial", "out.partial/"] {
-        let (folder, marker) = ResultsFolder::open(&scratch.join(name)).expect("unfinished results");
+        let folder = ResultsFolder::open(&scratch.join(name)).expect("unfinished results");
         let again = Plan::from_file(&folder.scenario(), &Changes::default()).expect("the resolved scenario");
-        folder.check(&marker, &again, VERSION).expect("the same study");
+        folder.check(&again, VERSION).expect("the same study");
         assert_eq!(folder.target(), target);
     }
 
@@ -201,13 +201,15 @@ fn what_was_interrupted_continues() {
     let summary = files(&parts).into_iter().find(|name| name.ends_with("summary.json")).expect("a complete point");
     fs::write(parts.join(&summary), "{ \"series\": ").expect("writable");
     let watch = Spectator::until(usize::MAX);
-    let Outcome::Complete(resumed) = run(&plan, &folder, &watch, 1).expect("a study") else { panic!("complete") };
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
+    let Outcome::Complete(mut resumed) = run(&plan, &folder, &watch, 1).expect("a study") else { panic!("complete") };
     let notices = watch.notices.lock().expect("no panic");
     assert_eq!(notices.len(), 1);
     assert!(notices[0].contains(&summary), "{}", notices[0]);
     assert_eq!(watch.complete.load(Ordering::Relaxed), 5, "one point was kept");
 
-    // As if it had never been interrupted.
+    // As if it had never been interrupted, but for the time of both sessions.
+    assert_eq!(std::mem::replace(&mut resumed.run.wall_s, 1.5), 3.0);
     let other = begin(&plan, &scratch.join("straight"), false).expect("a folder");
     let Outcome::Complete(straight) = run(&plan, &other, &Spectator::until(usize::MAX), 1).expect("a study") else {
         panic!("complete")
@@ -222,12 +224,12 @@ fn another_version_or_scenario_is_refused() {
     let scratch = Scratch::new("refused");
     let (plan, target) = (plan(), scratch.join("out"));
     begin(&plan, &target, false).expect("a folder");
-    let (folder, marker) = ResultsFolder::open(&target).expect("unfinished results");
-    let error = folder.check(&marker, &plan, "9.9.9").expect_err("another version");
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
+    let error = folder.check(&plan, "9.9.9").expect_err("another version");
     assert!(error.is_input() && error.to_string().contains("1.2.3"), "{error}");
     let changes = Changes { sets: vec!["workload.poisson.load=0.4".to_owned()], ..Changes::default() };
     let other = Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &changes).expect("a plan");
-    let error = folder.check(&marker, &other, VERSION).expect_err("another scenario");
+    let error = folder.check(&other, VERSION).expect_err("another scenario");
     assert!(error.to_string().contains("has changed"), "{error}");
 }
 

@@ -133,12 +133,21 @@ pub enum DropReason {
     NoRoute,
     /// The host knew no such queue pair (any more).
     UnknownQp,
+    /// Damaged on a link: its FCS or ICRC was wrong where it arrived.
+    Corrupt,
 }
 
 impl DropReason {
     /// All reasons, in the order of [`Drops::by_reason`].
-    pub const ALL: [Self; 6] =
-        [Self::BufferFull, Self::HeadroomFull, Self::LinkLoss, Self::LinkDown, Self::NoRoute, Self::UnknownQp];
+    pub const ALL: [Self; 7] = [
+        Self::BufferFull,
+        Self::HeadroomFull,
+        Self::LinkLoss,
+        Self::LinkDown,
+        Self::NoRoute,
+        Self::UnknownQp,
+        Self::Corrupt,
+    ];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
@@ -146,6 +155,7 @@ impl DropReason {
             Self::BufferFull => "buffer-full",
             Self::HeadroomFull => "headroom-full",
             Self::LinkLoss => "link-loss",
+            Self::Corrupt => "corrupt",
             Self::LinkDown => "link-down",
             Self::NoRoute => "no-route",
             Self::UnknownQp => "unknown-qp",

@@ -62,17 +62,23 @@ impl Impairment {
         self
     }
 
-    /// Decides about the next packet of this direction.
-    pub fn fate(&mut self, body: &Body) -> Fate {
+    /// Decides about the next packet of this direction, whatever it is.
+    pub fn next_fate(&mut self) -> Fate {
         let index = self.passed;
         self.passed += 1;
         let random = self.random.as_mut().map(|(rng, odds)| odds.draw(rng));
-        if let Some(fate) = self.by_index.get(&index) {
-            return *fate;
-        }
+        self.by_index.get(&index).copied().or(random).unwrap_or(Fate::Deliver)
+    }
+
+    /// Decides about the next packet of this direction.
+    pub fn fate(&mut self, body: &Body) -> Fate {
+        let is_scripted = self.by_index.contains_key(&self.passed);
+        let fate = self.next_fate();
         match body {
-            Body::Data(data) if !data.retransmission && self.lost_at_first.contains(&data.psn) => Fate::Drop,
-            Body::Data(_) | Body::Ack(_) | Body::Cnp => random.unwrap_or(Fate::Deliver),
+            Body::Data(data) if !is_scripted && !data.retransmission && self.lost_at_first.contains(&data.psn) => {
+                Fate::Drop
+            }
+            Body::Data(_) | Body::Ack(_) | Body::Cnp => fate,
         }
     }
 }

@@ -7,8 +7,10 @@
 mod impair;
 pub mod model;
 mod pair;
+mod tcp_pair;
 mod world;
 
 pub use impair::{Fate, Impairment, Odds};
 pub use pair::{Link, Pair};
+pub use tcp_pair::{TcpOutcome, TcpPair, TcpTransfer};
 pub use world::{Outcome, Placed, Transfer, World};

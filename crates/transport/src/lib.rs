@@ -37,6 +37,7 @@ mod sender;
 pub mod congestion;
 pub mod recovery;
 pub mod replay;
+pub mod tcp;
 
 pub use bitmap::WIDEST_WINDOW;
 pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs, Signal, Tuning};

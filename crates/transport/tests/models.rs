@@ -1,5 +1,6 @@
 //! Engines against naive models and hostile peers, under arbitrary operations.
 
+#[allow(dead_code, reason = "TCP has its own tests")]
 mod support;
 
 use proptest::prelude::*;

@@ -28,6 +28,24 @@ impl Chance {
         }
         Self((((numerator as u128) << 64) / denominator as u128) as u64)
     }
+    /// The chance that at least one of `n` independent events of this chance happens: 1 - (1 - p)^n.
+    pub const fn of_any(self, mut n: u64) -> Self {
+        // Of two, p + q - pq, exact to one step each time; n of them by doubling.
+        const fn either(p: u64, q: u64) -> u64 {
+            let (p, q) = (p as u128, q as u128);
+            let sum = p + q - ((p * q) >> 64);
+            if sum > u64::MAX as u128 { u64::MAX } else { sum as u64 }
+        }
+        let (mut any, mut power) = (0, self.0);
+        while n > 0 {
+            if n & 1 == 1 {
+                any = either(any, power);
+            }
+            power = either(power, power);
+            n >>= 1;
+        }
+        Self(any)
+    }
     /// As a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 18_446_744_073_709_551_616.0
@@ -52,5 +70,21 @@ impl fmt::Debug for Chance {
 impl fmt::Display for Chance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.as_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chance;
+
+    #[test]
+    fn any_of_several() {
+        for (p, n) in [(0.5_f64, 3), (0.25, 1), (1e-3, 1_000), (1e-12, 8_688), (1e-15, 72_000), (0.3, 100), (0.9, 0)] {
+            let expected = -(n as f64 * (-p).ln_1p()).exp_m1();
+            let found = Chance::from_f64(p).unwrap().of_any(n).as_f64();
+            assert!((found - expected).abs() <= 1e-4 * expected, "{p}, {n}: {found}, not {expected}");
+        }
+        assert_eq!(Chance::ALWAYS.of_any(7), Chance::ALWAYS);
+        assert_eq!(Chance::NEVER.of_any(u64::MAX), Chance::NEVER);
     }
 }

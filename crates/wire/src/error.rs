@@ -41,6 +41,10 @@ pub enum ParseError {
     Oversized(usize),
     /// A bit is set that must be zero.
     Reserved,
+    /// A TCP data offset that lies inside the fixed header, in words of 4 bytes.
+    DataOffset(u8),
+    /// A TCP option of this kind whose length is illegal.
+    TcpOption(u8),
 }
 
 impl fmt::Display for ParseError {
@@ -59,6 +63,8 @@ impl fmt::Display for ParseError {
             Self::Syndrome(syndrome) => write!(f, "reserved AETH syndrome {syndrome:#04x}"),
             Self::Oversized(payload) => write!(f, "{payload} bytes of payload, more than {}", u16::MAX),
             Self::Reserved => f.write_str("a reserved bit is set"),
+            Self::DataOffset(words) => write!(f, "data offset of {words} words, less than 5"),
+            Self::TcpOption(kind) => write!(f, "TCP option {kind} has an illegal length"),
         }
     }
 }

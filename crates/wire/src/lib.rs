@@ -21,6 +21,7 @@ mod packet;
 pub mod pfc;
 pub mod reth;
 pub mod roce;
+pub mod tcp;
 pub mod udp;
 
 pub use aeth::{Aeth, Syndrome};
@@ -36,4 +37,5 @@ pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Repr};
 pub use pfc::Pfc;
 pub use reth::Reth;
 pub use roce::{Extended, Roce};
+pub use tcp::Tcp;
 pub use udp::Udp;

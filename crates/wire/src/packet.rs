@@ -2,6 +2,8 @@
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use crate::tcp::Tcp;
+
 /// One packet in flight: a plain value that is copied from queue to queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
@@ -40,6 +42,8 @@ pub enum Repr {
     Cnp,
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
+    /// A TCP segment, either way.
+    Tcp(Tcp),
 }
 
 /// Fields of a data packet.

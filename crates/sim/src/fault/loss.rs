@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use selvedge_telemetry::DropReason;
 use selvedge_units::{Chance, Domain, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, Lane, LinkSelector, LossProcess};
+use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
 use crate::topology::Graph;
 use crate::{ConfigError, Library};
 
@@ -65,6 +66,9 @@ pub enum LossModel {
     Bursty(Bursty),
     /// In two states with a loss rate each.
     GilbertElliott(GilbertElliott),
+    /// Bit errors, which damage long packets more often than short ones. Damaged packets are discarded
+    /// when they arrive, with the reason "corrupt".
+    Corrupt(BitErrors),
     /// The packets with given numbers.
     Trace(DropList),
 }
@@ -176,10 +180,10 @@ impl LossPlan {
 }
 
 impl LaneLoss {
-    /// Whether the next packet of this kind is lost. To be asked once per packet.
-    pub fn lost(&mut self, kind: PacketKind) -> bool {
+    /// Why the next packet of this kind is lost, if it is; it is `bytes` long. To be asked once per packet.
+    pub fn lost(&mut self, kind: PacketKind, bytes: u64) -> Option<DropReason> {
         // All rules count every packet, whatever the others say.
-        self.processes[kind as usize].iter_mut().fold(false, |lost, process| process.lost() | lost)
+        self.processes[kind as usize].iter_mut().fold(None, |reason, process| reason.or(process.lost(bytes)))
     }
 }
 
@@ -205,6 +209,7 @@ impl LossModel {
                 bursty.channel().map(GilbertElliott::process).map_err(|error| error.within("bursty"))
             }
             Self::GilbertElliott(channel) => Ok(channel.process()),
+            &Self::Corrupt(errors) => Ok(Box::new(move |rng| LossProcess::bit_errors(errors, rng))),
             Self::Trace(list) => {
                 let drops = list.drops(library).map_err(|error| error.within("trace"))?;
                 Ok(Box::new(move |_| LossProcess::listed(drops.clone())))

@@ -2,13 +2,15 @@
 //!
 //! Configurations ([`LossConfig`], [`LinkFailure`]) name links by a [`LinkSelector`]; [`LossPlan`] and
 //! [`link_events`] apply them to a network. What is lost is decided by pure state machines
-//! ([`LaneLoss`], [`LossProcess`]), which the kernel asks packet by packet.
+//! ([`LaneLoss`], [`LossProcess`], [`BitErrorProcess`]), which the kernel asks packet by packet.
 
+mod corrupt;
 mod failure;
 mod loss;
 mod process;
 mod selector;
 
+pub use corrupt::{BitErrorProcess, BitErrors};
 pub use failure::{LinkEvent, LinkFailure, link_events};
 pub use loss::{
     Affected, Bursty, DropList, GilbertElliott, LaneLoss, LossConfig, LossModel, LossPlan, PacketKind, RandomLoss,

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use selvedge_telemetry::DropReason;
 use selvedge_units::{Chance, Rng};
+
+use super::{BitErrorProcess, BitErrors};
 
 /// Decides packet by packet. The n-th packet of a sequence has the same fate in every run with the
 /// same seed.
@@ -30,6 +33,8 @@ pub enum LossProcess {
         /// Draws, two per packet.
         rng: Rng,
     },
+    /// Each bit alike, independently.
+    BitErrors(BitErrorProcess),
     /// Those with these numbers.
     Listed {
         /// Numbers of the lost packets, ascending, from 0.
@@ -54,13 +59,27 @@ impl LossProcess {
         let bad = Chance::from_f64(stationary).is_some_and(|chance| chance.hits(rng.next_u64()));
         Self::GilbertElliott { bad, to_bad, to_good, in_good, in_bad, rng }
     }
+    /// Bit errors.
+    pub const fn bit_errors(errors: BitErrors, rng: Rng) -> Self {
+        Self::BitErrors(BitErrorProcess::new(errors, rng))
+    }
     /// The packets with these numbers (ascending, from 0) lost.
     pub fn listed(drops: Arc<[u64]>) -> Self {
         Self::Listed { drops, passed: 0, packet: 0 }
     }
-    /// Whether the next packet is lost. To be asked once per packet.
-    pub fn lost(&mut self) -> bool {
+    /// Why the next packet, `bytes` long, is lost, if it is. To be asked once per packet.
+    pub fn lost(&mut self, bytes: u64) -> Option<DropReason> {
+        let (lost, reason) = match self {
+            Self::BitErrors(process) => (process.damages(bytes), DropReason::Corrupt),
+            other => (other.loses(), DropReason::LinkLoss),
+        };
+        lost.then_some(reason)
+    }
+
+    /// Whether the next packet is lost by a process that does not care how long it is.
+    fn loses(&mut self) -> bool {
         match self {
+            Self::BitErrors(_) => false,
             Self::Random { rate, rng } => rate.hits(rng.next_u64()),
             Self::GilbertElliott { bad, to_bad, to_good, in_good, in_bad, rng } => {
                 let (loss, change) = if *bad { (in_bad, to_good) } else { (in_good, to_bad) };
@@ -91,7 +110,7 @@ mod tests {
         Chance::from_f64(p).unwrap()
     }
     fn share(process: &mut LossProcess, packets: u32) -> f64 {
-        f64::from((0..packets).filter(|_| process.lost()).count() as u32) / f64::from(packets)
+        f64::from((0..packets).filter(|_| process.loses()).count() as u32) / f64::from(packets)
     }
 
     #[test]
@@ -106,7 +125,7 @@ mod tests {
     fn a_two_state_channel_loses_its_long_run_share_in_bursts() {
         let mut channel =
             LossProcess::gilbert_elliott(chance(0.002), chance(0.2), Chance::NEVER, Chance::ALWAYS, rng(1));
-        let fates: Vec<bool> = (0..2_000_000).map(|_| channel.lost()).collect();
+        let fates: Vec<bool> = (0..2_000_000).map(|_| channel.loses()).collect();
         let lost = fates.iter().filter(|lost| **lost).count() as f64;
         let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
         // p / (p + r), and bursts of 1/r packets.
@@ -123,7 +142,7 @@ mod tests {
     #[test]
     fn the_first_packet_fares_like_all_others() {
         let first = |entity| {
-            LossProcess::gilbert_elliott(chance(0.1), chance(0.3), Chance::NEVER, Chance::ALWAYS, rng(entity)).lost()
+            LossProcess::gilbert_elliott(chance(0.1), chance(0.3), Chance::NEVER, Chance::ALWAYS, rng(entity)).loses()
         };
         let lost = (0..10_000).filter(|&entity| first(entity)).count();
         assert!((2300..2700).contains(&lost), "{lost} of 10,000, not a quarter");
@@ -132,7 +151,7 @@ mod tests {
     #[test]
     fn listed_packets_are_lost_and_no_others() {
         let mut process = LossProcess::listed([0, 3, 4].into());
-        let fates: Vec<bool> = (0..7).map(|_| process.lost()).collect();
+        let fates: Vec<bool> = (0..7).map(|_| process.loses()).collect();
         assert_eq!(fates, [true, false, false, true, true, false, false]);
     }
 }

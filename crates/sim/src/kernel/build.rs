@@ -22,7 +22,7 @@ use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch};
-use crate::topology::{Graph, Link, Node, Paths, Ports, Routes};
+use crate::topology::{Graph, InnerNics, Link, Node, Paths, Ports, Routes};
 use crate::workload::BuildEnv;
 
 /// A fabric ready to run.
@@ -293,6 +293,7 @@ fn fabric(
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
+        inner: InnerNics::new(graph, routes.ports()),
         framing: config.nic.framing(&config.transport),
     })
 }

@@ -29,7 +29,7 @@ use crate::net::pool::{NONE, Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra, Size};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::topology::{Framing, Graph, Paths};
+use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
 /// Kinds of events, in the order in which simultaneous ones are handled.
@@ -73,6 +73,7 @@ pub(crate) struct Fabric {
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
+    pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
 }
 
@@ -115,6 +116,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Ack(_) => 1,
         Repr::Pause(_) => 2,
         Repr::Cnp => 3,
+        Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
     }
 }
 
@@ -254,17 +256,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
-        let kind = match self.pool.get(slot).packet.repr {
+        let packet = &self.pool.get(slot).packet;
+        let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
             Repr::Ack(_) | Repr::Cnp => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
+            Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
+            Repr::Tcp(_) => PacketKind::Ack,
         };
-        let mut reason = extra.down.then_some(DropReason::LinkDown);
-        if let Some(loss) = &mut extra.loss
-            && loss.lost(kind)
-        {
-            reason = reason.or(Some(DropReason::LinkLoss));
-        }
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
+        let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
         }

@@ -223,10 +223,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn start_flow(&mut self, host: u32, spec: FlowSpec) {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
-        let ideal = self.fabric.paths.ideal_fct(spec.src, spec.dst, spec.size, self.fabric.framing);
+        let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
+        let host = if src == spec.src { host } else { self.fabric.home[src.index()].1 };
+        let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, self.fabric.framing);
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
-        let message = Outgoing { dst: spec.dst, size: spec.size, entropy, context };
+        let message = Outgoing { dst, size: spec.size, entropy, context };
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
         let row = FlowRow {
             id: spec.id,
@@ -247,7 +249,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_flow_started(host, row, qp, slot);
         }
-        self.tell(host, spec.dst, News::Open { qp, row, on_received: spec.on_received });
+        self.tell(host, dst, News::Open { qp, row, on_received: spec.on_received });
         self.after_nic(host);
     }
 
@@ -328,7 +330,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
         let spec = self.hosts[host].sending.take(context);
         self.flows_closed += 1;
-        self.tell(host, spec.dst, News::Close { qp });
+        let (_, dst) = self.fabric.inner.between(spec.src, spec.dst);
+        self.tell(host, dst, News::Close { qp });
         self.activate(spec.on_sent);
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)

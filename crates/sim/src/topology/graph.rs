@@ -10,8 +10,12 @@ use crate::ConfigError;
 /// Hosts, switches and links.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Graph {
-    /// The hosts; each has exactly one link.
+    /// The hosts; each has exactly one link. Behind them stand the second NICs that some have.
     pub hosts: Vec<Host>,
+    /// Who owns the last entries of `hosts`, which are second NICs: one entry each. They are on networks
+    /// inside servers (NVLink), which need not hang together with the others; flows between two hosts
+    /// whose second NICs are on one switch take these ([`InnerNics`](super::InnerNics)).
+    pub inner: Vec<HostId>,
     /// The switches.
     pub switches: Vec<Switch>,
     /// The links, each of which carries both directions.
@@ -75,6 +79,11 @@ impl Graph {
         self.hosts.push(Host { name, unit });
         HostId(self.hosts.len() as u32 - 1)
     }
+    /// Adds a second NIC of `host`, without a link. All hosts must be there already.
+    pub fn add_inner_nic(&mut self, name: String, host: HostId) -> HostId {
+        self.inner.push(host);
+        self.add_host(name, self.hosts[host.index()].unit)
+    }
     /// Adds a switch and returns its number.
     pub fn add_switch(&mut self, name: String, tier: u8, unit: u32) -> SwitchId {
         self.switches.push(Switch { name, tier, unit });
@@ -88,6 +97,19 @@ impl Graph {
     pub(super) fn add_host_on(&mut self, switch: SwitchId, unit: u32, link: LinkConfig) {
         let host = self.add_host(format!("h{}", self.hosts.len()), unit);
         self.connect(host.into(), switch.into(), link);
+    }
+
+    /// How many hosts there are, whatever NICs they have.
+    pub fn host_count(&self) -> u32 {
+        (self.hosts.len() - self.inner.len()) as u32
+    }
+    /// The hosts, in ascending order.
+    pub fn host_ids(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.host_count()).map(HostId)
+    }
+    /// The second NICs, and whose they are.
+    pub fn inner_nics(&self) -> impl Iterator<Item = (HostId, HostId)> {
+        (self.host_count()..).map(HostId).zip(self.inner.iter().copied())
     }
 
     /// The name of `node`.
@@ -124,14 +146,14 @@ impl Graph {
     }
 
     /// Whether this can be simulated: at least two hosts, each with exactly one link; every link
-    /// between two different nodes, with a rate and a delay above zero; everything connected; no
-    /// more than [`MAX_HOSTS`], [`MAX_LINKS`] and what routing tables can hold.
+    /// between two different nodes, with a rate and a delay above zero; everything connected, but for
+    /// second NICs; no more than [`MAX_HOSTS`], [`MAX_LINKS`] and what routing tables can hold.
     ///
     /// # Errors
     /// The first thing that is otherwise, with the names of the nodes. Keys are "hosts", "switches"
     /// or "links\[3\]".
     pub fn check(&self) -> Result<(), ConfigError> {
-        check_size("hosts", self.hosts.len() as u64, self.links.len() as u64)?;
+        check_size("hosts", u64::from(self.host_count()), self.links.len() as u64)?;
         for (n, link) in self.links.iter().enumerate() {
             self.check_link(link).map_err(|error| error.within(&format!("links[{n}]")))?;
         }
@@ -205,21 +227,28 @@ impl Graph {
     }
     fn check_connected(&self, ports: &Ports) -> Result<(), ConfigError> {
         let mut reached = (vec![false; self.hosts.len()], vec![false; self.switches.len()]);
-        let mut waiting = vec![Node::Host(HostId(0))];
-        while let Some(node) = waiting.pop() {
-            let seen = match node {
-                Node::Host(host) => &mut reached.0[host.index()],
-                Node::Switch(switch) => &mut reached.1[switch.index()],
-            };
-            if std::mem::replace(seen, true) {
-                continue;
+        let mut reach = |from: Node| {
+            let mut waiting = vec![from];
+            while let Some(node) = waiting.pop() {
+                let seen = match node {
+                    Node::Host(host) => &mut reached.0[host.index()],
+                    Node::Switch(switch) => &mut reached.1[switch.index()],
+                };
+                if std::mem::replace(seen, true) {
+                    continue;
+                }
+                match node {
+                    Node::Host(host) => waiting.push(ports.of_host(host).peer),
+                    Node::Switch(switch) => waiting.extend(ports.of(switch).iter().map(|port| port.peer)),
+                }
             }
-            match node {
-                Node::Host(host) => waiting.push(ports.of_host(host).peer),
-                Node::Switch(switch) => waiting.extend(ports.of(switch).iter().map(|port| port.peer)),
-            }
+            reached.0.iter().position(|&seen| !seen)
+        };
+        let host = reach(Node::Host(HostId(0))).filter(|&host| host < self.host_count() as usize);
+        for (nic, _) in self.inner_nics() {
+            reach(nic.into());
         }
-        let host = reached.0.iter().position(|&seen| !seen).map(|n| &self.hosts[n].name);
+        let host = host.map(|n| &self.hosts[n].name);
         let switch = || reached.1.iter().position(|&seen| !seen).map(|n| &self.switches[n].name);
         match host.or_else(switch) {
             None => Ok(()),
@@ -266,6 +295,10 @@ impl Graph {
                 self.switches[switch.index()].unit = unit;
                 waiting.push_back(switch);
             }
+        }
+        // A host's NICs are never cut apart.
+        for (nic, host) in (self.host_count() as usize..).zip(&self.inner) {
+            self.hosts[nic].unit = self.hosts[host.index()].unit;
         }
         if self.switches.is_empty() {
             (0..).zip(&mut self.hosts).for_each(|(unit, host)| host.unit = unit);

@@ -64,7 +64,7 @@ impl LinkLoads {
 
 /// The loads when every host offers `load` of its link's rate, evenly to all others.
 pub fn uniform_link_loads(graph: &Graph, routes: &Routes, load: f64) -> LinkLoads {
-    let all: Vec<HostId> = (0..graph.hosts.len() as u32).map(HostId).collect();
+    let all: Vec<HostId> = graph.host_ids().collect();
     LinkLoads::new(graph, routes, &[Demand { from: all.clone(), to: all, load }])
 }
 

@@ -123,7 +123,7 @@ impl FlowList {
 
 impl ListedFlow {
     fn check(&self, graph: &Graph, triggers: usize) -> Result<(), String> {
-        let hosts = graph.hosts.len();
+        let hosts = graph.host_count() as usize;
         for (end, host) in [("source", self.src), ("destination", self.dst)] {
             if host.index() >= hosts {
                 return Err(format!("{end} {} does not exist: hosts are numbered from 0 to {}", host.0, hosts - 1));

@@ -44,7 +44,7 @@ impl Hosts {
     /// none at all; the key is empty.
     pub fn resolve(hosts: Option<&Self>, graph: &Graph) -> Result<Vec<HostId>, ConfigError> {
         let Some(Self(written)) = hosts else {
-            return Ok((0..graph.hosts.len() as u32).map(HostId).collect());
+            return Ok(graph.host_ids().collect());
         };
         let index = Index::new(graph);
         let mut found = Vec::new();
@@ -83,14 +83,15 @@ struct Index<'a> {
 
 impl<'a> Index<'a> {
     fn new(graph: &'a Graph) -> Self {
-        Self { graph, names: (0..).zip(&graph.hosts).map(|(n, host)| (host.name.as_str(), n)).collect() }
+        let name = |host: HostId| graph.hosts[host.index()].name.as_str();
+        Self { graph, names: graph.host_ids().map(|host| (name(host), host.0)).collect() }
     }
     fn find(&self, host: &HostRef) -> Result<HostId, ConfigError> {
         match host {
             HostRef::Number(n) => match u32::try_from(*n) {
-                Ok(small) if self.graph.hosts.len() > small as usize => Ok(HostId(small)),
+                Ok(small) if small < self.graph.host_count() => Ok(HostId(small)),
                 _ => {
-                    let last = self.graph.hosts.len().saturating_sub(1);
+                    let last = self.graph.host_count().saturating_sub(1);
                     Err(ConfigError::new("", format!("there is no host {n}: hosts are numbered from 0 to {last}")))
                 }
             },

@@ -66,7 +66,7 @@ impl Kind for Incast {
         let waves = self.waves(workload, env)?;
         let (count, repeat) = (waves.count, self.repeat);
         let flows = u64::from(repeat) * count as u64;
-        let all: Vec<HostId> = (0..env.graph.hosts.len() as u32).map(HostId).collect();
+        let all: Vec<HostId> = env.graph.host_ids().collect();
         let senders = waves.fixed_senders.clone().unwrap_or_else(|| all.clone());
         let receivers = waves.fixed_receiver.map_or(all, |receiver| vec![receiver]);
         let summary = Summary {
@@ -103,7 +103,7 @@ impl Kind for Incast {
 
 impl Incast {
     fn waves(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Waves, ConfigError> {
-        let hosts = env.graph.hosts.len() as u32;
+        let hosts = env.graph.host_count();
         let receiver = self.receiver.as_ref().map(|receiver| receiver.resolve(env.graph)).transpose();
         let receiver = receiver.map_err(|error| error.within("receiver"))?;
         let (count, senders) = match &self.senders {

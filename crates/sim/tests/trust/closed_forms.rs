@@ -2,9 +2,9 @@
 
 use selvedge_sim::topology::{Chain, Dumbbell, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::Start;
-use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 
-use crate::support::{Scene, Series, link, pair, star};
+use crate::support::{Scene, Series, link, pair, servers, star};
 
 /// Networks with paths of many kinds, rates that are no whole picoseconds per byte among them.
 fn networks() -> Vec<(&'static str, Graph)> {
@@ -28,6 +28,23 @@ fn networks() -> Vec<(&'static str, Graph)> {
         ("fat-tree", FatTree { k: 4, link: link(40, 2_000) }.build().unwrap()),
         ("leaf-spine", spine.build().unwrap()),
     ]
+}
+
+#[test]
+fn hosts_of_one_server_have_a_way_of_their_own() {
+    for series in Series::ALL {
+        let scene = Scene::new(servers(), series).flow(0, 1, 1_024, Duration::ZERO).flow(0, 2, 1_024, Duration::ZERO);
+        let scene = scene.flow(0, 3, 1_024, Duration::from_us(50));
+        let outcome = scene.finish();
+        // Two NICs send at once; then two, two and four links store and forward.
+        let inner = (scene.data_time(1_024, Rate::from_gbps(400)) + Duration::from_ns(25)) * 2;
+        let outer = scene.data_time(1_024, Rate::from_gbps(100)) + Duration::from_ns(500);
+        for (id, expected) in [(0, inner), (1, outer * 2), (2, outer * 4)] {
+            assert_eq!(outcome.flow(id).fct(), Some(expected), "{series:?}, flow {id}");
+            assert_eq!(outcome.delay(id), Duration::ZERO, "{series:?}, flow {id}");
+        }
+        assert_eq!(outcome.flow(0).dst, HostId(1), "rows name hosts, not NICs");
+    }
 }
 
 #[test]

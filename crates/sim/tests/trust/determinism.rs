@@ -13,7 +13,7 @@ use selvedge_sim::workload::{
 };
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
 
-use crate::support::{Outcome, Scene, Series, link};
+use crate::support::{Outcome, Scene, Series, link, servers};
 
 fn fat_tree(k: u32) -> Graph {
     FatTree { k, link: link(40, 2_000) }.build().unwrap()
@@ -149,6 +149,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("roce-pfc-shared-loss", leaf_spine(), Series::RocePfc, &[permutation, shared, loss]),
         ("irn-all-to-all", leaf_spine(), Series::Irn, &[all_to_all, classes]),
         ("roce-pfc-odd-rates", chain(), Series::RocePfc, &[all_to_all, classes, samples]),
+        ("irn-inner-nics", servers(), Series::Irn, &[all_to_all, closed_loop, loss]),
         ("irn-odd-rates", chain(), Series::Irn, &[permutation, loss, stopped_by_flows]),
         ("roce-pfc-stopped", fat_tree(4), Series::RocePfc, &[poisson, permutation, stopped]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),

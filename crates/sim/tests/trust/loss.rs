@@ -1,7 +1,7 @@
 //! Loss and failure: who is hit, and that transports get over it.
 
 use selvedge_sim::fault::{
-    Affected, Bursty, Direction, DropList, LinkFailure, LinkSelector, LossConfig, LossModel, RandomLoss,
+    Affected, BitErrors, Bursty, Direction, DropList, LinkFailure, LinkSelector, LossConfig, LossModel, RandomLoss,
 };
 use selvedge_sim::topology::{Dumbbell, FatTree, LeafSpine};
 use selvedge_sim::workload::{Many, Permutation};
@@ -69,6 +69,27 @@ fn a_trace_drops_those_packets_and_no_others() {
     let model = LossModel::Trace(DropList::Drops(vec![17, 0, 3, 99]));
     for series in Series::ALL {
         assert_eq!(lost_packets(series, 120, &model, Affected::All), [0, 3, 17, 99], "{series:?}");
+    }
+}
+
+#[test]
+fn damaged_packets_are_discarded_where_they_arrive_long_ones_first() {
+    // A frame of 1,086 bytes is damaged with probability 8.3 %, one of 66 bytes with 0.5 %.
+    let bit_error_rate = Chance::ratio(1, 100_000);
+    for series in [Series::Irn, Series::Roce] {
+        let scene = Scene::new(star(&[link(100, 500); 2]), series).flow(0, 1, 20_000_000, Duration::ZERO);
+        let outcome = scene.with(lose(Affected::All, LossModel::Corrupt(BitErrors { bit_error_rate }))).finish();
+        let record = &outcome.record;
+        for (dropped, sent, bits) in
+            [(&record.data_drops, record.data_sent, 1_086 * 8), (&record.ack_drops, record.acks_sent, 66 * 8)]
+        {
+            assert_eq!(dropped.total(), drops(dropped, DropReason::Corrupt) + drops(dropped, DropReason::UnknownQp));
+            // Two links.
+            let expected = 1.0 - (1.0 - bit_error_rate.as_f64()).powi(2 * bits);
+            let share = drops(dropped, DropReason::Corrupt) as f64 / sent as f64;
+            let deviation = (expected / sent as f64).sqrt();
+            assert!((share - expected).abs() < 4.0 * deviation, "{series:?}: {share}, not {expected}");
+        }
     }
 }
 

@@ -363,6 +363,24 @@ pub(crate) fn star(links: &[LinkConfig]) -> Graph {
     graph
 }
 
+/// Two servers of two hosts each, "h0" and "h1", "h2" and "h3". Inside, they talk over a switch of their own at
+/// 400 Gb/s; the first and the second hosts hang on one switch each, as in rail-optimised networks.
+pub(crate) fn servers() -> Graph {
+    let mut graph = Graph::default();
+    let hosts = [0, 1, 2, 3].map(|n| graph.add_host(format!("h{n}"), 0));
+    let nics = hosts.map(|host| graph.add_inner_nic(format!("h{}-inner", host.0), host));
+    let [rails, inner] = ["rail", "inner"].map(|name| [0, 1].map(|n| graph.add_switch(format!("{name}{n}"), 0, 0)));
+    let spine = graph.add_switch("spine".into(), 0, 0);
+    for n in 0..4 {
+        graph.connect(hosts[n].into(), rails[n % 2].into(), link(100, 500));
+        graph.connect(nics[n].into(), inner[n / 2].into(), link(400, 25));
+    }
+    rails.iter().for_each(|&rail| graph.connect(rail.into(), spine.into(), link(100, 500)));
+    graph.check().expect("a network");
+    graph.place_switches();
+    graph
+}
+
 /// Two hosts back to back.
 pub(crate) fn pair(link: LinkConfig) -> Graph {
     let mut graph = Graph::default();

@@ -2,6 +2,8 @@
 
 mod irn_sender;
 mod receiver;
+mod tcp_receiver;
 
 pub use irn_sender::IrnSender;
 pub use receiver::Receiver;
+pub use tcp_receiver::TcpReceiver;

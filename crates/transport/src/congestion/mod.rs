@@ -134,7 +134,9 @@ pub trait Tuning {
     /// What is wrong with the resolved settings, if anything is.
     fn check(&self) -> Result<(), SettingError>;
     /// What the algorithm needs from receivers and switches, with resolved settings.
-    fn needs(&self) -> Needs;
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
 }
 
 registry! {

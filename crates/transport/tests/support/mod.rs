@@ -4,8 +4,11 @@
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig, Verdict};
-use selvedge_units::{Bytes, Duration, Instant, Psn, Rate, Seq, Setting};
+use selvedge_transport::tcp::congestion::CongestionConfig;
+use selvedge_transport::tcp::{Connection, TcpConfig};
+use selvedge_transport::{Cx, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig, Verdict};
+use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
+use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
 use selvedge_wire::{Ack, AckKind, Data};
 
 const FRAME: Bytes = Bytes::new(1_106);
@@ -57,6 +60,67 @@ impl Script<'_> {
             7 => IrnConfig { rto: Rto::Dynamic(dynamic), ..irn }.into(),
             8 => GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..go_back_n }.into(),
             _ => GoBackNConfig { rto: Setting::Off, acks: Acks::None, bdp_cap: Setting::Off, ..go_back_n }.into(),
+        }
+    }
+    fn tcp(&mut self) -> TcpConfig {
+        let flags = self.byte();
+        let is = |bit: u8| flags >> bit & 1 != 0;
+        let congestion = CongestionConfig::all().nth(self.byte() as usize % 3).expect("there are three");
+        let mut config = TcpConfig {
+            congestion,
+            mss: Setting::Value(Bytes::new(500)),
+            sack: is(0),
+            timestamps: is(1),
+            limited_transmit: is(2),
+            nagle: is(3),
+            window_scaling: is(4),
+            delayed_ack: if is(5) { Setting::Off } else { Setting::Value(Duration::from_us(100)) },
+            receive_buffer: Setting::Value(Bytes::new(500 + u64::from(self.byte()) * 200)),
+            ..TcpConfig::default()
+        };
+        let fabric = Fabric {
+            acks: false,
+            base_rtt: Duration::from_us(24),
+            pfc: false,
+            line_rate: Rate::from_gbps(40),
+            bdp: Bytes::new(120_000),
+            frame: FRAME,
+            congested_rtt: Duration::from_us(320),
+        };
+        config.resolve(&fabric, Bytes::new(500));
+        config.check().expect("settings that work");
+        config
+    }
+    /// Near what both ends think, or anywhere.
+    fn segment(&mut self, ours: TcpSeq, theirs: TcpSeq, acknowledged: u64, received: u64) -> Segment {
+        let mut place = |base: u64, first: TcpSeq| {
+            let distance = u64::from(self.distance()) * 50;
+            ((Octet::FIRST + base + distance).to_seq(first), self.byte())
+        };
+        let (seq, payload) = place(received, theirs);
+        let (ack, flags) = place(acknowledged, ours);
+        let blocks = [place(acknowledged, ours).0, place(acknowledged, ours).0, place(acknowledged, ours).0];
+        let is_syn = flags == 77;
+        Segment {
+            seq: if payload > 250 { Octet::SYN.to_seq(theirs) } else { seq },
+            ack: if flags > 250 { Octet::FIRST.to_seq(ours) } else { ack },
+            flags: match flags {
+                77 => Flags::SYN,
+                78 => Flags::SYN | Flags::ACK,
+                79 => Flags::FIN | Flags::ACK,
+                80 => Flags::RST,
+                81..=90 => Flags::ACK | Flags::ECE | Flags::CWR,
+                _ => Flags::ACK,
+            },
+            window: u16::from(self.byte()) * 60,
+            payload: if payload < 100 { 0 } else { u16::from(payload) * 4 },
+            syn: if is_syn {
+                SynOptions { mss: Some(600), window_scale: Some(self.byte()), sack_permitted: true }
+            } else {
+                SynOptions::default()
+            },
+            timestamps: (flags % 8 != 0).then(|| Timestamps { value: u32::from(payload), echo: 0 }),
+            sacks: [(blocks[0], blocks[1]), (blocks[1], blocks[2])].into_iter().collect(),
         }
     }
     fn congestion(&mut self) -> FixedConfig {
@@ -165,4 +229,94 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             assert_eq!(ack.expected, receiver.expected().to_psn(first));
         }
     }
+}
+
+/// Feeds arbitrary segments and times to both halves of a TCP connection.
+pub(crate) fn torment_connection(bytes: &[u8]) {
+    let mut script = Script(bytes);
+    let config = script.tcp();
+    let (ours, theirs) = (TcpSeq::new(u32::MAX - 3_000), TcpSeq::new(u32::MAX - 5_000));
+    let mut end = match script.byte() % 3 {
+        0 => Connection::connect(&config, ours),
+        1 => Connection::listen(&config, ours),
+        _ => Connection::established(&config, ours, theirs),
+    };
+    let mut now = Instant::ZERO;
+    let mut is_closed = false;
+    while !script.is_over() {
+        let (acknowledged, received) = (end.acknowledged(), end.received());
+        match script.byte() % 8 {
+            0 if !is_closed => end.supply(u64::from(script.byte()) * 100),
+            1 if script.byte() > 240 => {
+                end.close();
+                is_closed = true;
+            }
+            2 | 3 => {
+                if let Some(sent) = end.poll_transmit(&mut Cx::at(now)) {
+                    assert!(u64::from(sent.segment.payload) <= config.mss());
+                }
+            }
+            4..=6 => {
+                let segment = script.segment(ours, theirs, acknowledged, received);
+                let arrival = end.handle_segment(&mut Cx::at(now), &segment, script.byte() > 200);
+                assert!(arrival.fresh <= u64::from(segment.payload), "{arrival:?} of {segment:?}");
+                end.read(arrival.in_order);
+            }
+            _ => {
+                now += Duration::from_us(u64::from(script.byte()) * 10);
+                end.handle_timeout(&mut Cx::at(now));
+            }
+        }
+        assert!(end.acknowledged() >= acknowledged && end.received() >= received, "nothing is taken back");
+        check_quiet_until_timeout(&end, now);
+    }
+}
+
+/// As `check_idle_until_timeout`, for a connection.
+fn check_quiet_until_timeout(end: &Connection, now: Instant) {
+    let mut end = end.clone();
+    let mut sent = 0;
+    while end.poll_transmit(&mut Cx::at(now)).is_some() {
+        sent += 1;
+        assert!(sent < 10_000, "it never stops sending");
+    }
+    let wake = end.poll_timeout();
+    assert!(wake.is_none_or(|at| at > now), "to be woken at {wake:?}, which is past");
+    let before = wake.map_or(now + Duration::from_ms(1), |at| at - Duration::from_ps(1));
+    for idle in [now, before] {
+        let mut cx = Cx::at(idle);
+        end.handle_timeout(&mut cx);
+        assert_eq!(end.poll_transmit(&mut cx), None, "before {wake:?}");
+        assert_eq!(end.poll_timeout(), wake, "an early call changes nothing");
+    }
+    if let Some(at) = wake {
+        let mut cx = Cx::at(at);
+        end.handle_timeout(&mut cx);
+        assert!(end.is_ready() || end.poll_timeout() != wake, "woken at {at:?} for nothing");
+    }
+}
+
+/// Moves `octets` over a path without loss, a window at a time.
+pub(crate) fn stream(config: &TcpConfig, octets: u64) {
+    let (ours, theirs) = (TcpSeq::new(77), TcpSeq::new(99));
+    let mut one = Connection::established(config, ours, theirs);
+    let mut other = Connection::established(config, theirs, ours);
+    one.supply(octets);
+    let mut received = 0;
+    let mut now = Instant::ZERO;
+    while received < octets {
+        now += Duration::from_us(10);
+        let mut cx = Cx::at(now);
+        while let Some(sent) = one.poll_transmit(&mut cx) {
+            assert!(!sent.is_again);
+            let arrival = other.handle_segment(&mut cx, &sent.segment, false);
+            assert_eq!((arrival.in_order, arrival.fresh), (sent.segment.payload.into(), sent.segment.payload.into()));
+            other.read(arrival.in_order);
+            received += arrival.in_order;
+        }
+        while let Some(ack) = other.poll_transmit(&mut cx) {
+            one.handle_segment(&mut cx, &ack.segment, false);
+        }
+    }
+    assert!(one.is_acknowledged() && one.acknowledged() == octets && other.received() == octets);
 }

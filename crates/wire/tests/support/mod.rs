@@ -1,6 +1,6 @@
 //! What the fuzz targets call, so that `cargo test` can replay their corpora.
 
-use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp};
+use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp, tcp};
 
 /// Parses `bytes` as every header. What parses must survive a round trip.
 pub(crate) fn check_headers(bytes: &[u8]) {
@@ -37,5 +37,10 @@ pub(crate) fn check_headers(bytes: &[u8]) {
         let mut buffer = [0; Datagram::LONGEST_HEADERS];
         let again = [datagram.emit(&mut buffer), payload].concat();
         assert_eq!(Datagram::parse(&again), Ok((datagram, payload)));
+    }
+    if let Ok((header, payload)) = tcp::Header::parse(bytes) {
+        let mut buffer = [0; tcp::Header::LONGEST];
+        let again = [header.emit(&mut buffer), payload].concat();
+        assert_eq!(tcp::Header::parse(&again), Ok((header, payload)));
     }
 }

@@ -1,0 +1,83 @@
+//! htsim's files as graphs and flows.
+
+use std::collections::BTreeMap;
+
+use selvedge_formats::Warning;
+use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
+use selvedge_formats::htsim_topo::{self, FatTreeFile};
+use selvedge_sim::ConfigError;
+use selvedge_sim::topology::{Graph, LinkConfig, Node};
+use selvedge_sim::workload::{FlowList, ListedFlow, Start, TriggerKind};
+use selvedge_units::{Duration, HostId, SwitchId};
+
+use super::FileLibrary;
+
+impl FileLibrary {
+    pub(super) fn htsim_flows(&self, path: &str, matrix: &ConnectionMatrix) -> Result<FlowList, ConfigError> {
+        let index: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
+        let trigger = |id: &u32| index.get(id).copied();
+        let flows = (0..).zip(&matrix.flows).map(|(position, flow)| {
+            Ok(ListedFlow {
+                id: flow.id.map_or(position, u64::from),
+                src: self.host(path, flow.line, flow.src)?,
+                dst: self.host(path, flow.line, flow.dst)?,
+                size: flow.size,
+                start: match flow.start {
+                    htsim_cm::Start::At(start) => Start::At(start),
+                    htsim_cm::Start::Trigger(id) => Start::Triggered(index[&id]),
+                },
+                on_sent: flow.on_sent.as_ref().and_then(trigger),
+                on_received: flow.on_received.as_ref().and_then(trigger),
+            })
+        });
+        let kind = |trigger: &htsim_cm::Trigger| match trigger.kind {
+            htsim_cm::TriggerKind::OneShot => TriggerKind::OneShot,
+            htsim_cm::TriggerKind::MultiShot => TriggerKind::MultiShot,
+            htsim_cm::TriggerKind::Barrier(count) => TriggerKind::Barrier(count),
+        };
+        Ok(FlowList {
+            flows: flows.collect::<Result<_, ConfigError>>()?,
+            triggers: matrix.triggers.values().map(kind).collect(),
+        })
+    }
+
+    pub(super) fn htsim_graph(&self, path: &str, file: &FatTreeFile) -> Graph {
+        if file.tiers.iter().any(|tier| tier.queue_up.is_some() || tier.queue_down.is_some()) {
+            let message = "Queue_Up and Queue_Down are not used: buffers are set by switch.buffer";
+            self.note(path, [Warning { line: 1, message: message.to_owned() }]);
+        }
+        let mut graph = Graph::default();
+        for host in 0..file.hosts {
+            graph.add_host(htsim_topo::Node::Host(host).to_string(), 0);
+        }
+        // Switches tier by tier; `first` is the number of a tier's first.
+        let (tors, aggs) = (file.tors(), file.aggs());
+        let all = (0..tors)
+            .map(htsim_topo::Node::Tor)
+            .chain((0..aggs).map(htsim_topo::Node::Agg))
+            .chain((0..file.cores).map(htsim_topo::Node::Core));
+        for node in all {
+            graph.add_switch(node.to_string(), 0, 0);
+        }
+        let place = |node| match node {
+            htsim_topo::Node::Host(n) => Node::Host(HostId(n)),
+            htsim_topo::Node::Tor(n) => Node::Switch(SwitchId(n)),
+            htsim_topo::Node::Agg(n) => Node::Switch(SwitchId(tors + n)),
+            htsim_topo::Node::Core(n) => Node::Switch(SwitchId(tors + aggs + n)),
+        };
+        // Half of a switch's delay on the link that enters it, half on the one that leaves it.
+        let switch_delay = |node| match node {
+            htsim_topo::Node::Host(_) => Duration::ZERO,
+            htsim_topo::Node::Tor(_) => file.tiers[0].switch_delay,
+            htsim_topo::Node::Agg(_) => file.tiers[1].switch_delay,
+            htsim_topo::Node::Core(_) => file.tiers[2].switch_delay,
+        };
+        for link in file.links() {
+            let through = (switch_delay(link.lower) + switch_delay(link.upper)) / 2;
+            let config = LinkConfig { rate: link.rate, delay: link.delay + through };
+            graph.connect(place(link.lower), place(link.upper), config);
+        }
+        graph.place_switches();
+        graph
+    }
+}

@@ -1,0 +1,188 @@
+//! Files of other simulators, and distributions by name, as the simulator wants them.
+
+mod files;
+mod htsim;
+mod ns3;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
+use selvedge_formats::{Dialect, FormatError, Parsed, Warning, cdf, detect, htsim_topo, ns3_flow, ns3_topology};
+use selvedge_sim::topology::Graph;
+use selvedge_sim::workload::{Cdf, FlowList};
+use selvedge_sim::{ConfigError, Library};
+use selvedge_units::{Bytes, HostId};
+
+use crate::suggest::{nearest, one_of};
+use files::Files;
+
+/// The files that scenarios name, each read once; relative paths begin at one folder.
+///
+/// Nodes keep the ids of their file as names. In flow lists, a node id is the host of that name, or,
+/// where no host has a number for a name, the host of that number.
+#[derive(Clone, Debug)]
+pub struct FileLibrary {
+    files: Files,
+    /// Hosts by the number that flow lists call them.
+    hosts: Arc<BTreeMap<u32, HostId>>,
+}
+
+impl FileLibrary {
+    /// A library whose relative paths begin at `folder`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { files: Files::new(folder.into(), false), hosts: Arc::default() }
+    }
+
+    /// The library of a scenario in the results folder `folder`: its relative paths are those of files
+    /// that the folder keeps ([`Plan::kept_inputs`](crate::Plan::kept_inputs)), and stay relative.
+    pub(crate) fn of_results(folder: &Path) -> Self {
+        Self { files: Files::new(folder.to_owned(), true), hosts: Arc::default() }
+    }
+
+    /// The same library, with flow lists between the hosts of `graph`.
+    #[must_use]
+    pub fn among(&self, graph: &Graph) -> Self {
+        let hosts = || graph.hosts.iter().zip(graph.host_ids());
+        let named: BTreeMap<u32, HostId> =
+            hosts().filter_map(|(host, id)| Some((host.name.parse().ok()?, id))).collect();
+        let numbered = || graph.host_ids().map(|id| (id.0, id)).collect();
+        let hosts = if named.is_empty() { numbered() } else { named };
+        Self { hosts: Arc::new(hosts), ..self.clone() }
+    }
+
+    /// What the resolved scenario calls the file at `path`: its absolute path, if it exists.
+    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
+        self.files.resolve(path)
+    }
+
+    /// What was questionable in the files read so far: "flow.txt:1: ...".
+    pub fn warnings(&self) -> Vec<String> {
+        self.files.warnings()
+    }
+
+    /// What came through pipes, by its names in the resolved scenario.
+    pub(crate) fn kept(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
+        self.files.kept()
+    }
+
+    /// A hash of the content of every file read so far.
+    pub(crate) fn digest(&self) -> u64 {
+        let contents = self.files.contents();
+        contents.iter().fold(0, |hash, (_, content)| hash.rotate_left(1) ^ crate::digest::of(content))
+    }
+
+    /// The connection matrix at `path`, if that is what it is.
+    pub(crate) fn connection_matrix(&self, path: &str) -> Result<Option<ConnectionMatrix>, ConfigError> {
+        let content = self.files.content(path)?;
+        match detect(&content, path).map_err(said)? {
+            Dialect::HtsimMatrix => self.matrix(path, &content).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What a topology or flow list is written in.
+    pub(crate) fn dialect(&self, path: &str) -> Result<Dialect, ConfigError> {
+        detect(&self.files.content(path)?, path).map_err(said)
+    }
+
+    fn matrix(&self, path: &str, content: &[u8]) -> Result<ConnectionMatrix, ConfigError> {
+        htsim_cm::read(content, path, htsim_cm::StartUnit::Auto).map(|parsed| self.noted(path, parsed)).map_err(said)
+    }
+
+    /// The value, its warnings kept.
+    fn noted<T>(&self, path: &str, parsed: Parsed<T>) -> T {
+        self.note(path, parsed.warnings);
+        parsed.value
+    }
+
+    fn note(&self, path: &str, warnings: impl IntoIterator<Item = Warning>) {
+        self.files.note(path, warnings);
+    }
+
+    fn host(&self, path: &str, line: u64, node: u32) -> Result<HostId, ConfigError> {
+        self.hosts.get(&node).copied().ok_or_else(|| {
+            let (first, last) = (self.hosts.keys().next(), self.hosts.keys().next_back());
+            let known = match first.zip(last) {
+                Some((first, last)) => format!("the topology's hosts have numbers from {first} to {last}"),
+                None => "the topology has no hosts".to_owned(),
+            };
+            ConfigError::new("", format!("{path}:{line}: node {node} is not a host: {known}"))
+        })
+    }
+}
+
+impl Library for FileLibrary {
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        let points = match reference.split_once(':') {
+            Some(("cdf", name)) => cdf::known(name).ok_or_else(|| unknown_distribution(name))?,
+            Some(("file", path)) => {
+                let content = self.files.content(path)?;
+                let parsed = cdf::read(&**content, path, cdf::SizeUnit::Auto).map_err(said)?;
+                self.noted(path, parsed)
+            }
+            _ => {
+                let message = format!("\"{reference}\" is neither \"cdf:<name>\" nor \"file:<path>\"");
+                return Err(ConfigError::new("", message));
+            }
+        };
+        let fraction = |share: u64| share as f64 / 18_446_744_073_709_551_616.0;
+        let points: Vec<(Bytes, f64)> = points.points.iter().map(|&(size, share)| (size, fraction(share))).collect();
+        Cdf::new(&points)
+    }
+
+    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+        let content = self.files.content(path)?;
+        match detect(&content, path).map_err(said)? {
+            Dialect::HtsimMatrix => self.htsim_flows(path, &self.matrix(path, &content)?),
+            dialect if dialect.is_flow_list() => {
+                let parsed = ns3_flow::read(&**content, path, ns3_flow::Options::default()).map_err(said)?;
+                self.ns3_flows(path, self.noted(path, parsed))
+            }
+            other => Err(ConfigError::new("", format!("{path} is a {other}; expected a list of flows"))),
+        }
+    }
+
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        let content = self.files.content(path)?;
+        let mut drops = Vec::new();
+        for (line, text) in (1..).zip(String::from_utf8_lossy(&content).lines()) {
+            for word in text.split('#').next().unwrap_or_default().split_whitespace() {
+                let number = word.parse().map_err(|_| {
+                    let message = format!("{path}:{line}: found \"{word}\", expected the number of a packet, from 0");
+                    ConfigError::new("", message)
+                })?;
+                drops.push(number);
+            }
+        }
+        Ok(drops)
+    }
+
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        let content = self.files.content(path)?;
+        match detect(&content, path).map_err(said)? {
+            Dialect::HtsimTopology => {
+                let parsed = htsim_topo::read(&**content, path).map_err(said)?;
+                Ok(self.htsim_graph(path, &self.noted(path, parsed)))
+            }
+            dialect if dialect.is_topology() => {
+                let parsed = ns3_topology::read(&**content, path).map_err(said)?;
+                Ok(self.ns3_graph(path, &self.noted(path, parsed)))
+            }
+            other => Err(ConfigError::new("", format!("{path} is a {other}; expected a topology"))),
+        }
+    }
+}
+
+fn said(error: FormatError) -> ConfigError {
+    ConfigError::new("", error.to_string())
+}
+
+fn unknown_distribution(name: &str) -> ConfigError {
+    let hint = match nearest(name, cdf::NAMES.iter().copied()) {
+        Some(meant) => format!("did you mean \"cdf:{meant}\"?"),
+        None => format!("known are {}; a file is written as \"file:<path>\"", one_of(cdf::NAMES)),
+    };
+    ConfigError::new("", format!("there is no distribution \"{name}\"; {hint}"))
+}

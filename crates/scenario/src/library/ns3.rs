@@ -1,0 +1,97 @@
+//! Files of the ns-3 RDMA family as graphs and flows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_formats::Warning;
+use selvedge_formats::ns3_flow::FlowList as Ns3Flows;
+use selvedge_formats::ns3_topology::{self, SwitchKind, Topology as Ns3Topology};
+use selvedge_sim::ConfigError;
+use selvedge_sim::topology::{Graph, Link, Node};
+use selvedge_sim::workload::{FlowList, ListedFlow, Start};
+
+use super::FileLibrary;
+
+impl FileLibrary {
+    pub(super) fn ns3_flows(&self, path: &str, mut list: Ns3Flows) -> Result<FlowList, ConfigError> {
+        self.note(path, list.settle_surplus(|id| self.hosts.contains_key(&id)));
+        let flows = (0..).zip(&list.flows).map(|(position, flow)| {
+            Ok(ListedFlow {
+                id: flow.id.unwrap_or(position),
+                src: self.host(path, flow.line, flow.src)?,
+                dst: self.host(path, flow.line, flow.dst)?,
+                size: flow.size,
+                start: Start::At(flow.start),
+                on_sent: None,
+                on_received: None,
+            })
+        });
+        Ok(FlowList { flows: flows.collect::<Result<_, ConfigError>>()?, triggers: Vec::new() })
+    }
+
+    /// The network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at
+    /// each ([`Graph::inner`]): what it sends to GPUs on the same NVSwitch goes that way, as in SimAI.
+    pub(super) fn ns3_graph(&self, path: &str, file: &Ns3Topology) -> Graph {
+        let linked: BTreeSet<u32> = file.links.iter().flat_map(|link| [link.a, link.b]).collect();
+        let mut graph = Graph::default();
+        let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
+        for id in file.hosts().filter(|id| linked.contains(id)) {
+            nodes.insert(id, graph.add_host(id.to_string(), 0).into());
+        }
+        let inner = self.inner_nics(path, file, &mut graph, &nodes);
+        for &id in file.switches.keys().filter(|id| linked.contains(id)) {
+            nodes.insert(id, graph.add_switch(id.to_string(), 0, 0).into());
+        }
+        for (n, link) in file.links.iter().enumerate() {
+            let [a, b] = match inner.get(&n) {
+                Some(Some(End { nic, switch })) => [*nic, nodes[switch]],
+                Some(None) => continue,
+                None => [nodes[&link.a], nodes[&link.b]],
+            };
+            graph.links.push(Link { a, b, rate: link.rate, delay: link.delay, loss: link.loss });
+        }
+        graph.place_switches();
+        graph
+    }
+
+    /// Adds second NICs to `graph`; returns, by position in the file, the links that end at one, and
+    /// `None` for those that a GPU has too many.
+    fn inner_nics(
+        &self,
+        path: &str,
+        file: &Ns3Topology,
+        graph: &mut Graph,
+        nodes: &BTreeMap<u32, Node>,
+    ) -> BTreeMap<usize, Option<End>> {
+        let is_nv = |id: u32| file.switches.get(&id) == Some(&SwitchKind::NvSwitch);
+        let ends = |link: &ns3_topology::Link| [(link.a, link.b), (link.b, link.a)];
+        let outside = file.links.iter().flat_map(ends).filter(|&(_, other)| !is_nv(other));
+        let has_ethernet: BTreeSet<u32> = outside.map(|(id, _)| id).collect();
+        // GPU, NVSwitch and link, by GPU.
+        let mut second: Vec<(u32, u32, usize)> = Vec::new();
+        for (n, link) in file.links.iter().enumerate() {
+            let of_gpu = |&(id, other): &(u32, u32)| is_nv(other) && file.is_host(id) && has_ethernet.contains(&id);
+            second.extend(ends(link).into_iter().find(of_gpu).map(|(gpu, switch)| (gpu, switch, n)));
+        }
+        second.sort();
+        let mut inner = BTreeMap::new();
+        for links in second.chunk_by(|a, b| a.0 == b.0) {
+            let (gpu, switch, first) = links[0];
+            if let Some(owner) = nodes[&gpu].host() {
+                let nic = graph.add_inner_nic(format!("{gpu}-nvlink"), owner).into();
+                inner.insert(first, Some(End { nic, switch }));
+            }
+            for &(.., n) in &links[1..] {
+                let message = format!("node {gpu} has a link to an NVSwitch already: this one is left out");
+                self.note(path, [Warning { line: file.links[n].line, message }]);
+                inner.insert(n, None);
+            }
+        }
+        inner
+    }
+}
+
+/// What a GPU's link to an NVSwitch joins.
+struct End {
+    nic: Node,
+    switch: u32,
+}

@@ -1,0 +1,39 @@
+//! Second NICs, on networks inside servers.
+
+use selvedge_units::HostId;
+
+use super::{Graph, Node, Ports};
+
+/// Which NICs two hosts use towards each other, where some have a second one ([`Graph::inner`]).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InnerNics {
+    /// Per host: its second NIC and the switch that this is attached to. Empty: nobody has one.
+    nics: Vec<Option<(HostId, Node)>>,
+}
+
+impl InnerNics {
+    /// The second NICs of `graph`, whose ports are `ports`.
+    pub fn new(graph: &Graph, ports: &Ports) -> Self {
+        if graph.inner.is_empty() {
+            return Self { nics: Vec::new() };
+        }
+        let mut nics = vec![None; graph.hosts.len()];
+        for (nic, host) in graph.inner_nics() {
+            nics[host.index()] = Some((nic, ports.of_host(nic).peer));
+        }
+        Self { nics }
+    }
+
+    /// The NICs between which a flow from `src` to `dst` runs: the second ones of both where these are
+    /// on one switch, else the first.
+    #[inline]
+    pub fn between(&self, src: HostId, dst: HostId) -> (HostId, HostId) {
+        if self.nics.is_empty() {
+            return (src, dst);
+        }
+        match (self.nics[src.index()], self.nics[dst.index()]) {
+            (Some((from, switch)), Some((to, other))) if switch == other => (from, to),
+            _ => (src, dst),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Settings of TCP.
+
+use alloc::format;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use super::congestion::{CongestionConfig, new_reno};
+use crate::congestion::Tuning;
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// TCP, as iWARP has it or as a kernel does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct TcpConfig {
+    /// Congestion control. Default: NewReno.
+    pub congestion: CongestionConfig,
+    /// Payload of a full segment, 64 B to 9000 B; what the MSS option announces is this and the bytes
+    /// of the time stamps. Default: "auto", `nic.mtu`.
+    pub mss: Setting<Bytes>,
+    /// Segments that may be sent before the first acknowledgement. Default: "auto", 10 but not more
+    /// than 14600 bytes, and at least 2 (RFC 6928, section 2).
+    pub initial_window: Setting<u32>,
+    /// Slow start ends here before the first loss. Default: off, as high as it gets (RFC 5681,
+    /// section 3.1).
+    pub initial_ssthresh: Setting<Bytes>,
+    /// Segments by which one acknowledgement may enlarge the window in slow start: 1 in RFC 5681, 2 in
+    /// RFC 3465; "off", as many as it acknowledges, in Linux. Default: 1.
+    pub slow_start_limit: Setting<u32>,
+    /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one
+    /// congested link (IRN's RTO_high); RFC 6298 says 1 s, Linux 200 ms.
+    pub min_rto: Setting<Duration>,
+    /// Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
+    pub max_rto: Duration,
+    /// Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC
+    /// 6298, rule 2.1), else `min-rto`: the connection is taken for an old one.
+    pub initial_rto: Setting<Duration>,
+    /// Duplicate acknowledgements that begin fast retransmit. Default: 3 (RFC 5681, section 3.2).
+    pub dup_thresh: u32,
+    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC
+    /// 6582). Default: true.
+    pub sack: bool,
+    /// New segments on the first duplicate acknowledgements (RFC 3042). Default: true.
+    pub limited_transmit: bool,
+    /// Time stamps (RFC 7323): 12 bytes per segment, round-trip times from retransmissions, too,
+    /// protection against wrapped sequence numbers. Default: true.
+    pub timestamps: bool,
+    /// How long an acknowledgement may wait for a second segment, at most 500 ms (RFC 1122, section
+    /// 4.2.3.2). Default: "auto", a quarter of `min-rto` up to 40 ms. "off" acknowledges each segment.
+    pub delayed_ack: Setting<Duration>,
+    /// Full segments after which an acknowledgement waits no longer. Default: 2 (RFC 5681, section 4.2).
+    pub ack_every: u32,
+    /// Receive buffer, up to 1 GiB: the largest window. Default: "auto", eight bandwidth-delay
+    /// products, at least 64 KiB.
+    pub receive_buffer: Setting<Bytes>,
+    /// Window scaling (RFC 7323, section 2), without which windows end at 64 KiB. Default: true.
+    pub window_scaling: bool,
+    /// Nagle's algorithm (RFC 9293, section 3.7.4): a short segment waits while anything is in flight.
+    /// Default: false, as for messages.
+    pub nagle: bool,
+    /// ECN (RFC 3168; with DCTCP RFC 8257). Default: "auto", on with DCTCP.
+    pub ecn: Ecn,
+    /// Whether a flow begins with a three-way handshake. Default: false: connections exist already.
+    pub handshake: bool,
+    /// Whether a flow ends with FINs. Default: false.
+    pub fin: bool,
+    /// How long the end that closed first remembers the connection: twice the segment lifetime.
+    /// Default: 1ms; RFC 9293 says 4 minutes.
+    pub time_wait: Duration,
+}
+
+/// Explicit congestion notification.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Ecn {
+    /// On with DCTCP, else off.
+    #[default]
+    Auto,
+    /// Marks are asked for, echoed and heeded.
+    On,
+    /// Packets are not ECN-capable.
+    Off,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            congestion: new_reno::Config {}.into(),
+            mss: Setting::Auto,
+            initial_window: Setting::Auto,
+            initial_ssthresh: Setting::Off,
+            slow_start_limit: Setting::Value(1),
+            min_rto: Setting::Auto,
+            max_rto: Duration::from_ms(60_000),
+            initial_rto: Setting::Auto,
+            dup_thresh: 3,
+            sack: true,
+            limited_transmit: true,
+            timestamps: true,
+            delayed_ack: Setting::Auto,
+            ack_every: 2,
+            receive_buffer: Setting::Auto,
+            window_scaling: true,
+            nagle: false,
+            ecn: Ecn::Auto,
+            handshake: false,
+            fin: false,
+            time_wait: Duration::from_ms(1),
+        }
+    }
+}
+
+impl TcpConfig {
+    /// Bytes of the time stamps option and its padding.
+    pub(super) const STAMP: u64 = 12;
+    const LARGEST_BUFFER: Bytes = Bytes::new(1 << 30);
+    const LARGEST_UNSCALED: Bytes = Bytes::new(u16::MAX as u64);
+
+    /// Replaces every "auto"; `mtu` is the NIC's payload of a full packet.
+    pub fn resolve(&mut self, fabric: &Fabric, mtu: Bytes) {
+        self.congestion.resolve(fabric);
+        resolve(&mut self.mss, || Some(mtu));
+        let mss = self.mss();
+        resolve(&mut self.initial_window, || {
+            let octets = (10 * mss).min((2 * mss).max(14_600));
+            Some((octets / mss.max(1)) as u32)
+        });
+        resolve(&mut self.min_rto, || Some(fabric.congested_rtt));
+        let min_rto = self.min_rto();
+        let first = if self.handshake { Duration::from_ms(1_000) } else { min_rto };
+        resolve(&mut self.initial_rto, || Some(first.max(min_rto)));
+        resolve(&mut self.delayed_ack, || Some((min_rto / 4).min(Duration::from_ms(40))));
+        resolve(&mut self.receive_buffer, || {
+            let most = if self.window_scaling { Self::LARGEST_BUFFER } else { Self::LARGEST_UNSCALED };
+            Some((fabric.bdp * 8).max(Bytes::new(1 << 16)).min(most))
+        });
+        if self.ecn == Ecn::Auto {
+            self.ecn = if matches!(self.congestion, CongestionConfig::Dctcp(_)) { Ecn::On } else { Ecn::Off };
+        }
+    }
+
+    /// What is wrong with the resolved settings, if anything is.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
+        match self.mss {
+            Setting::Value(mss) if (Bytes::new(64)..=Bytes::new(9_000)).contains(&mss) => {}
+            Setting::Value(mss) => return wrong("mss", format!("{mss} is out of range: a segment carries 64B to 9KB")),
+            _ => return wrong("mss", "a segment carries something; give 64B to 9KB".into()),
+        }
+        if matches!(self.initial_window, Setting::Value(0) | Setting::Off) {
+            return wrong("initial-window", "nothing can begin with nothing; give 1 segment or more".into());
+        }
+        if self.slow_start_limit == Setting::Value(0) {
+            return wrong("slow-start-limit", "a window that never grows; give 1 segment or more, or \"off\"".into());
+        }
+        let min_rto = match self.min_rto {
+            Setting::Value(rto) if !rto.is_zero() => rto,
+            _ => return wrong("min-rto", "a timeout of zero never waits; give one above".into()),
+        };
+        if self.max_rto < min_rto {
+            return wrong("max-rto", format!("{} is less than min-rto, {min_rto}; give more", self.max_rto));
+        }
+        if matches!(self.initial_rto, Setting::Off | Setting::Value(Duration::ZERO)) {
+            return wrong("initial-rto", "a timeout of zero never waits; give one above".into());
+        }
+        if self.dup_thresh == 0 {
+            return wrong(
+                "dup-thresh",
+                "fast retransmit begins with a duplicate acknowledgement; give 1 or more".into(),
+            );
+        }
+        self.check_receiver()?;
+        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && self.ecn == Ecn::Off {
+            return wrong(
+                "ecn",
+                "DCTCP without marks hears nothing; give \"on\", or another congestion control".into(),
+            );
+        }
+        self.congestion.check()
+    }
+
+    fn check_receiver(&self) -> Result<(), SettingError> {
+        let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
+        if let Setting::Value(delay) = self.delayed_ack
+            && (delay.is_zero() || delay > Duration::from_ms(500))
+        {
+            return wrong("delayed-ack", format!("{delay} is out of range: give up to 500ms (RFC 1122), or \"off\""));
+        }
+        if self.ack_every == 0 {
+            return wrong("ack-every", "something must be received first; give 1 or more".into());
+        }
+        let most = if self.window_scaling { Self::LARGEST_BUFFER } else { Self::LARGEST_UNSCALED };
+        match self.receive_buffer {
+            Setting::Value(buffer) if buffer > most => {
+                let why = if self.window_scaling { "with window scaling" } else { "without window scaling" };
+                wrong("receive-buffer", format!("{buffer} cannot be announced: at most {most} {why}"))
+            }
+            Setting::Value(buffer) if buffer.get() >= self.mss() => Ok(()),
+            _ => wrong("receive-buffer", format!("less than one segment of {}B; give more", self.mss())),
+        }
+    }
+
+    /// Payload of a full segment.
+    ///
+    /// # Panics
+    /// When the settings still say "auto"; so do the others below.
+    pub fn mss(&self) -> u64 {
+        resolved(self.mss, "mss").map_or(0, Bytes::get)
+    }
+    /// Bytes of a data segment's TCP header.
+    pub fn header(&self) -> u64 {
+        20 + if self.timestamps { Self::STAMP } else { 0 }
+    }
+    /// What the MSS option announces: segments without options (RFC 6691).
+    pub(super) fn announced_mss(&self) -> u16 {
+        (self.mss() + self.stamp()) as u16
+    }
+    pub(super) fn stamp(&self) -> u64 {
+        if self.timestamps { Self::STAMP } else { 0 }
+    }
+    pub(super) fn min_rto(&self) -> Duration {
+        resolved(self.min_rto, "min-rto").unwrap_or_default()
+    }
+    pub(super) fn initial_rto(&self) -> Duration {
+        resolved(self.initial_rto, "initial-rto").unwrap_or_default()
+    }
+    pub(super) fn buffer(&self) -> u64 {
+        resolved(self.receive_buffer, "receive-buffer").map_or(0, Bytes::get)
+    }
+    /// The shift that lets the window field express the buffer (RFC 7323, section 2.3).
+    pub(super) fn scale(&self) -> u8 {
+        let needed = |shift: &u8| self.buffer() >> shift <= u64::from(u16::MAX);
+        if self.window_scaling { (0..14).find(needed).unwrap_or(14) } else { 0 }
+    }
+    pub(super) fn uses_ecn(&self) -> bool {
+        match self.ecn {
+            Ecn::On => true,
+            Ecn::Off => false,
+            Ecn::Auto => panic!("ecn still says \"auto\": resolve the configuration first"),
+        }
+    }
+}

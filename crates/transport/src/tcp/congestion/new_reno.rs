@@ -1,0 +1,52 @@
+//! Slow start and congestion avoidance (RFC 5681, section 3.1).
+
+use selvedge_units::Octet;
+
+use super::{Acked, Control, Window};
+use crate::congestion::Tuning;
+use crate::fabric::{Fabric, SettingError};
+
+/// Additive increase, halving. No settings of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(deny_unknown_fields, default))]
+pub struct Config {}
+
+impl Tuning for Config {
+    fn resolve(&mut self, _: &Fabric) {}
+    fn check(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+}
+
+/// Nothing to remember: the window is all there is.
+#[derive(Clone, Copy, Debug)]
+pub struct State;
+
+impl State {
+    /// The control.
+    pub fn new(_: &Config) -> Self {
+        Self
+    }
+}
+
+impl Control for State {
+    fn on_acked(&mut self, window: &mut Window, acked: Acked) {
+        if window.is_slow_start() {
+            window.slow_start(acked.octets);
+        } else {
+            window.avoid_congestion(acked.octets);
+        }
+    }
+    fn on_echo(&mut self, _: u64, _: bool, _: Octet, _: Octet) {}
+    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
+    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
+    // As for a loss (RFC 3168, section 6.1.2).
+    fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
+}

@@ -1,0 +1,308 @@
+//! The receiving half of a connection: what has arrived, and when to say so.
+
+use core::ops::Range;
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Duration, Instant, Octet, TcpSeq};
+use selvedge_wire::tcp::{Flags, Sacks};
+
+use super::TcpConfig;
+use super::ranges::Ranges;
+use super::sending::place;
+use crate::fabric::resolved;
+use crate::role::Cx;
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub(super) struct Receiving {
+    /// IRS.
+    pub(super) initial: TcpSeq,
+    /// RCV.NXT.
+    pub(super) next: Octet,
+    /// What has arrived behind a gap.
+    queue: Ranges,
+    /// An octet of each of the blocks that changed last, newest first (RFC 2018, section 4).
+    recent: [Octet; Sacks::MOST],
+    /// Where the other end's FIN stands.
+    fin: Option<Octet>,
+
+    // Flow control.
+    buffer: u64,
+    /// Octets in order that the application has not read.
+    unread: u64,
+    /// The right edge of the window as announced; never goes back.
+    edge: Octet,
+    pub(super) scale: u8,
+    mss: u64,
+
+    // Acknowledging.
+    /// The newest acknowledgement sent: Last.ACK.sent.
+    acknowledged: Octet,
+    /// Octets in order since.
+    pending: u64,
+    /// When they must be acknowledged.
+    timer: Instant,
+    /// An acknowledgement goes out now.
+    is_due: bool,
+    /// Before it goes one of what was there when marks began or ended (RFC 8257, section 3.2).
+    earlier: Option<(Octet, bool)>,
+    delay: Duration,
+    every: u64,
+    echo: Echo,
+
+    /// TS.Recent, once there is a time stamp.
+    stamp: Option<u32>,
+}
+
+/// How marks are echoed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Echo {
+    /// Not at all.
+    Off,
+    /// From a mark until CWR (RFC 3168, section 6.1.3).
+    UntilReduced(bool),
+    /// The state of the newest segment (RFC 8257, section 3.2).
+    Exact(bool),
+}
+
+/// A segment's text, its numbers expanded.
+pub(super) struct Text {
+    pub(super) start: Octet,
+    pub(super) data: u64,
+    pub(super) fin: bool,
+    pub(super) marked: bool,
+    pub(super) cwr: bool,
+}
+
+/// What became of a segment's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrival {
+    /// Octets that arrived for the first time, in order or not.
+    pub fresh: u64,
+    /// Octets that the application can read now and could not before.
+    pub in_order: u64,
+    /// It carried data that had arrived before, and nothing else.
+    pub is_duplicate: bool,
+}
+
+impl Receiving {
+    /// A half that has heard nothing.
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            initial: TcpSeq::new(0),
+            next: Octet::SYN,
+            queue: Ranges::default(),
+            recent: [Octet::SYN; Sacks::MOST],
+            fin: None,
+            buffer: config.buffer(),
+            unread: 0,
+            edge: Octet::SYN,
+            scale: 0,
+            mss: config.mss(),
+            acknowledged: Octet::SYN,
+            pending: 0,
+            timer: Instant::NEVER,
+            is_due: false,
+            earlier: None,
+            delay: resolved(config.delayed_ack, "delayed-ack").unwrap_or_default(),
+            every: u64::from(config.ack_every) * config.mss(),
+            echo: Echo::Off,
+            stamp: None,
+        }
+    }
+
+    /// The other end's SYN has arrived.
+    pub(super) fn begin(&mut self, initial: TcpSeq) {
+        self.initial = initial;
+        self.next = Octet::FIRST;
+        self.acknowledged = Octet::FIRST;
+        self.edge = Octet::FIRST + self.buffer.min(u64::from(u16::MAX) << self.scale);
+    }
+    /// Marks are echoed from now on.
+    pub(super) fn echo_marks(&mut self, echo: Echo) {
+        self.echo = echo;
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.timer
+    }
+    pub(super) fn is_due(&self) -> bool {
+        self.is_due
+    }
+    pub(super) fn has_earlier(&self) -> bool {
+        self.earlier.is_some()
+    }
+    /// Acknowledges at once.
+    pub(super) fn hurry(&mut self) {
+        self.is_due = true;
+    }
+    /// The deadline has passed.
+    pub(super) fn on_timeout(&mut self) {
+        self.timer = Instant::NEVER;
+        self.is_due = true;
+    }
+    /// Whether everything up to the other end's FIN has arrived.
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Whether a segment is old by its time stamp (PAWS; RFC 7323, section 5.3, rule R1); else notes
+    /// the stamp to echo (section 4.3, rule 2).
+    pub(super) fn is_outdated(&mut self, stamp: u32, start: Octet) -> bool {
+        if let Some(recent) = self.stamp
+            && (stamp.wrapping_sub(recent) as i32) < 0
+        {
+            return true;
+        }
+        if start <= self.acknowledged {
+            self.stamp = Some(stamp);
+        }
+        false
+    }
+    /// TS.Recent.
+    pub(super) fn stamp(&self) -> u32 {
+        self.stamp.unwrap_or_default()
+    }
+
+    /// Takes a segment's text.
+    pub(super) fn on_text(&mut self, cx: &mut Cx<'_>, text: &Text) -> Arrival {
+        let end = text.start + text.data;
+        if text.data == 0 && !text.fin {
+            // A keep-alive, or a probe.
+            self.is_due |= text.start < self.next;
+            return Arrival::default();
+        }
+        self.note_mark(text);
+        if text.fin && self.fin.is_none() && (self.next..=self.edge).contains(&end) {
+            self.fin = Some(end);
+        }
+        let from = text.start.max(self.next);
+        let to = end.min(self.edge).min(self.fin.unwrap_or(end));
+        let arrival = if from >= to {
+            self.is_due = true;
+            Arrival { is_duplicate: text.data > 0 && end <= self.next, ..Arrival::default() }
+        } else if from == self.next {
+            self.in_order(cx.now, to)
+        } else {
+            self.behind_a_gap(cx, from..to)
+        };
+        if self.fin == Some(self.next) {
+            self.next += 1;
+            self.is_due = true;
+        }
+        arrival
+    }
+
+    /// Octets up to `to` continue what is there.
+    fn in_order(&mut self, now: Instant, to: Octet) -> Arrival {
+        let from = self.next;
+        let fresh = (to - from) - self.queue.octets_before(to);
+        // A gap is filled, wholly or in part: at once (RFC 5681, section 4.2).
+        self.is_due |= !self.queue.is_empty();
+        self.next = self.queue.around(to).map_or(to, |block| block.end);
+        self.queue.forget_before(self.next);
+        let in_order = self.next - from;
+        self.unread += in_order;
+        self.pending += in_order;
+        if self.delay.is_zero() || self.pending >= self.every {
+            self.is_due = true;
+        } else if self.timer == Instant::NEVER {
+            self.timer = now.saturating_add(self.delay);
+        }
+        Arrival { fresh, in_order, is_duplicate: false }
+    }
+
+    /// Octets arrived too early; kept, but for what would make too many pieces.
+    fn behind_a_gap(&mut self, cx: &mut Cx<'_>, range: Range<Octet>) -> Arrival {
+        self.is_due = true;
+        cx.trace(|| Trace::OutOfOrder { expected: place(self.next), seq: place(range.start) });
+        if self.queue.len() >= self.most_pieces() && self.queue.is_apart(&range) {
+            return Arrival::default();
+        }
+        let first = range.start;
+        let fresh = self.queue.insert(range);
+        let is_in_block = |octet: &Octet| self.queue.around(first).is_some_and(|block| block.contains(octet));
+        let last = self.recent.iter().position(is_in_block).unwrap_or(Sacks::MOST - 1);
+        self.recent[..=last].rotate_right(1);
+        self.recent[0] = first;
+        Arrival { fresh, in_order: 0, is_duplicate: fresh == 0 }
+    }
+
+    /// As many as full segments can make.
+    fn most_pieces(&self) -> usize {
+        ((self.buffer / self.mss) as usize).max(Sacks::MOST)
+    }
+
+    fn note_mark(&mut self, text: &Text) {
+        match self.echo {
+            Echo::Off => {}
+            Echo::UntilReduced(echo) => {
+                self.echo = Echo::UntilReduced(text.marked || (echo && !text.cwr));
+            }
+            Echo::Exact(before) if before != text.marked => {
+                if self.pending > 0 {
+                    self.earlier = Some((self.next, before));
+                }
+                self.echo = Echo::Exact(text.marked);
+            }
+            Echo::Exact(_) => {}
+        }
+    }
+
+    /// The application has read `octets`. A window that was nearly closed is announced when it has
+    /// opened far enough (RFC 9293, section 3.8.6.2.2).
+    pub(super) fn read(&mut self, octets: u64) {
+        self.unread -= octets.min(self.unread);
+        let worth = (2 * self.mss).min(self.buffer / 2);
+        self.is_due |= self.edge.since(self.next) < worth && self.room().since(self.edge) >= worth;
+    }
+
+    /// Where the window could end.
+    fn room(&self) -> Octet {
+        self.next + self.buffer.saturating_sub(self.unread)
+    }
+
+    /// The acknowledgement that goes out now: number, window field, ECN flags.
+    pub(super) fn acknowledge(&mut self, with_syn: bool) -> (TcpSeq, u16, Flags) {
+        if let Some((next, echo)) = self.earlier.take() {
+            let window = self.window_field(next, with_syn);
+            return (next.to_seq(self.initial), window, Flags::ECE.when(echo));
+        }
+        // No silly windows (RFC 9293, section 3.8.6.2.2).
+        let room = self.room();
+        if room.since(self.edge) >= self.mss.min(self.buffer / 2) {
+            self.edge = room;
+        }
+        self.acknowledged = self.next;
+        (self.pending, self.timer, self.is_due) = (0, Instant::NEVER, false);
+        let echo = matches!(self.echo, Echo::UntilReduced(true) | Echo::Exact(true));
+        (self.next.to_seq(self.initial), self.window_field(self.next, with_syn), Flags::ECE.when(echo))
+    }
+
+    /// RFC 7323, section 2.3: scaled but on a SYN.
+    fn window_field(&self, from: Octet, with_syn: bool) -> u16 {
+        let shift = if with_syn { 0 } else { self.scale };
+        u16::try_from(self.edge.since(from) >> shift).unwrap_or(u16::MAX)
+    }
+
+    /// SACK blocks, newest first (RFC 2018, section 4).
+    pub(super) fn sacks(&self, room: usize) -> Sacks {
+        if self.queue.is_empty() {
+            return Sacks::default();
+        }
+        let mut blocks: [Option<&Range<Octet>>; Sacks::MOST] = [None; Sacks::MOST];
+        let mut count = 0;
+        let recent = self.recent.iter().filter_map(|&octet| self.queue.around(octet));
+        for block in recent.chain(self.queue.iter()) {
+            if count == room {
+                break;
+            }
+            if !blocks[..count].contains(&Some(block)) {
+                blocks[count] = Some(block);
+                count += 1;
+            }
+        }
+        let seq = |octet: Octet| octet.to_seq(self.initial);
+        blocks.iter().flatten().map(|block| (seq(block.start), seq(block.end))).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! Dialogues with a connection: what is said to it and heard from it, with the time in the margin.
+//!
+//! Segments carry 1,000 octets and are named by their number, from 0; sequence numbers wrap early.
+
+mod congestion;
+mod handshake;
+mod receiver;
+mod sender;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_units::{Bytes, Duration, Instant, Octet, Rate, Setting, TcpSeq};
+use selvedge_wire::tcp::{Flags, Segment};
+
+use super::{Connection, Ecn, TcpConfig, Transmit};
+use crate::{Cx, Fabric};
+
+const MSS: u64 = 1_000;
+const OURS: TcpSeq = TcpSeq::new(u32::MAX - 2_500);
+const THEIRS: TcpSeq = TcpSeq::new(u32::MAX - 700);
+
+/// Plain settings: no time stamps, every segment acknowledged, RTO 1 ms.
+fn plain() -> TcpConfig {
+    TcpConfig {
+        mss: Setting::Value(Bytes::new(MSS)),
+        initial_window: Setting::Value(4),
+        min_rto: Setting::Value(Duration::from_us(1_000)),
+        timestamps: false,
+        delayed_ack: Setting::Off,
+        receive_buffer: Setting::Value(Bytes::new(65_535)),
+        ..TcpConfig::default()
+    }
+}
+
+fn resolved(mut config: TcpConfig) -> TcpConfig {
+    let fabric = Fabric {
+        acks: false,
+        base_rtt: Duration::from_us(24),
+        pfc: false,
+        line_rate: Rate::from_gbps(40),
+        bdp: Bytes::new(120_000),
+        frame: Bytes::new(1_058),
+        congested_rtt: Duration::from_us(320),
+    };
+    config.resolve(&fabric, Bytes::new(MSS));
+    config.check().expect("settings that work");
+    config
+}
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(us)
+}
+
+/// One line of a sender's dialogue.
+#[derive(Clone, Copy, Debug)]
+enum Say {
+    /// It sends these segments and then no more: "3 4r" is segment 3, and segment 4 again; "5s" is a
+    /// short one, "F" a FIN.
+    Sends(&'static str),
+    /// It hears that everything before this segment has arrived.
+    Ack(u64),
+    /// It hears that, and of these that arrived out of order, the newest first.
+    Sack(u64, &'static [(u64, u64)]),
+    /// It hears a window, in octets from this segment on.
+    Window(u64, u16),
+    /// Its timers may fire.
+    Wake,
+    /// It asks to be woken at this time, in microseconds.
+    Waits(u64),
+    /// It asks not to be woken.
+    Rests,
+    /// Its congestion window, in octets.
+    Cwnd(u64),
+    /// The application supplies more octets.
+    Supply(u64),
+}
+use Say::*;
+
+fn octet(segment: u64) -> Octet {
+    Octet::FIRST + segment * MSS
+}
+
+/// Leads a dialogue with a sender of `segments` full segments, each line at its time.
+fn sender(config: TcpConfig, segments: u64, lines: &[(u64, Say)]) -> Connection {
+    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    end.supply(segments * MSS);
+    let seq = |segment: u64| octet(segment).to_seq(OURS);
+    for (number, &(us, line)) in lines.iter().enumerate() {
+        let mut cx = Cx::at(at(us));
+        let place = format!("line {number}, t+{us}us: {line:?}");
+        let mut hear = |ack, window, sacks: &[(u64, u64)]| {
+            let sacks = sacks.iter().map(|&(from, to)| (seq(from), seq(to))).collect();
+            let segment = Segment {
+                seq: Octet::FIRST.to_seq(THEIRS),
+                ack: seq(ack),
+                flags: Flags::ACK,
+                window,
+                sacks,
+                ..Segment::default()
+            };
+            end.handle_segment(&mut cx, &segment, false);
+        };
+        match line {
+            Ack(ack) => hear(ack, u16::MAX, &[]),
+            Sack(ack, sacks) => hear(ack, u16::MAX, sacks),
+            Window(ack, window) => hear(ack, window, &[]),
+            Sends(expected) => assert_eq!(sent(&mut end, &mut cx), expected, "{place}"),
+            Wake => end.handle_timeout(&mut cx),
+            Waits(until) => assert_eq!(end.poll_timeout(), Some(at(until)), "{place}"),
+            Rests => assert_eq!(end.poll_timeout(), None, "{place}"),
+            Cwnd(expected) => assert_eq!(end.stats().cwnd, expected, "{place}"),
+            Supply(octets) => end.supply(octets),
+        }
+    }
+    end
+}
+
+/// All that a sender sends now.
+fn sent(end: &mut Connection, cx: &mut Cx<'_>) -> String {
+    let names: Vec<String> = core::iter::from_fn(|| end.poll_transmit(cx)).map(|sent| name(&sent)).collect();
+    names.join(" ")
+}
+
+fn name(sent: &Transmit) -> String {
+    let start = sent.segment.seq.near(Octet::FIRST, OURS).expect("behind the SYN") - Octet::FIRST;
+    let place = if start.is_multiple_of(MSS) { format!("{}", start / MSS) } else { format!("@{start}") };
+    let short = if u64::from(sent.segment.payload) < MSS { "s" } else { "" };
+    let again = if sent.is_again { "r" } else { "" };
+    let fin = if sent.segment.flags.contains(Flags::FIN) { "F" } else { "" };
+    format!("{place}{short}{again}{fin}")
+}
