@@ -259,6 +259,7 @@ impl Nic {
     /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
     pub fn handle_report(&mut self, cx: &mut Cx<'_>, report: &Report) {
         let Some(state) = self.sender_at(report.slot, report.qp) else { return };
+        cx.about(report.qp);
         state.sender.on_report(cx, report.bytes, report.sent_at);
         self.refresh(report.slot, cx.now);
     }
@@ -365,6 +366,7 @@ impl Nic {
                 continue; // an earlier entry has taken its place
             }
             *armed = Instant::NEVER;
+            cx.about(qp);
             if !due.is_pacing() {
                 cx.about(qp);
                 let before = state.sender.stats().timeouts;

@@ -37,6 +37,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         line_rate: network.line_rate(),
         bdp,
         frame,
+        gap: nic.gap,
         base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame + nic.gap),
         congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
         acks: false,

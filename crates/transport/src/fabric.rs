@@ -16,6 +16,8 @@ pub struct Fabric {
     pub bdp: Bytes,
     /// The largest data frame: MTU and headers, without the gap.
     pub frame: Bytes,
+    /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
+    pub gap: Bytes,
     /// Round-trip time of the longest path when it is empty: propagation, and serialisation of a full
     /// frame there and an acknowledgement back at every link.
     pub base_rtt: Duration,

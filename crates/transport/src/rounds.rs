@@ -20,6 +20,7 @@ pub(crate) const FABRIC: Fabric = Fabric {
     line_rate: Rate::from_gbps(40),
     bdp: Bytes::new(120_000),
     frame: Bytes::new(1_086),
+    gap: Bytes::new(20),
     base_rtt: Duration::from_us(24),
     congested_rtt: Duration::from_us(312),
     acks: false,

@@ -18,7 +18,10 @@ const FABRIC: Fabric = Fabric {
     line_rate: Rate::from_gbps(40),
     bdp: Bytes::new(120_000),
     frame: Bytes::new(1024 + 70),
+    gap: Bytes::new(20),
+    base_rtt: Duration::from_us(24),
     congested_rtt: Duration::from_us(320),
+    acks: false,
 };
 /// Small segments: the model counts octets.
 const MSS: u64 = 64;

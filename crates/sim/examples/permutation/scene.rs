@@ -58,7 +58,16 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         Series::Irn => IrnConfig::default().into(),
     };
     let congested_rtt = round_trip + rate.time_for(buffer);
-    recovery.resolve(&Fabric { pfc, line_rate: rate, bdp, frame, base_rtt: round_trip, congested_rtt, acks: false });
+    recovery.resolve(&Fabric {
+        pfc,
+        line_rate: rate,
+        bdp,
+        frame,
+        gap: nic.gap,
+        base_rtt: round_trip,
+        congested_rtt,
+        acks: false,
+    });
     let mut switch = SwitchConfig {
         buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer), ..InputQueued::default() }),
         ..SwitchConfig::default()

@@ -298,7 +298,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
             News::Report(report) => {
-                state.nic.handle_report(&mut Cx::at(self.now), &report);
+                state.nic.handle_report(&mut Cx { now: self.now, probe: self.log.probe::<RECORDED>() }, &report);
+                if RECORDED {
+                    self.note_woken(host);
+                }
                 self.after_nic(host);
             }
         }

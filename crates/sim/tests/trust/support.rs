@@ -159,6 +159,7 @@ impl Scene {
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
+            gap: config.nic.gap,
             base_rtt: propagation * 2,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,

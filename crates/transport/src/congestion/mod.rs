@@ -133,7 +133,7 @@ pub trait Tuning {
     fn resolve(&mut self, fabric: &Fabric);
     /// What is wrong with the resolved settings, if anything is.
     fn check(&self) -> Result<(), SettingError>;
-    /// What the algorithm needs from receivers and switches, with resolved settings.
+    /// What the algorithm needs from receivers and switches, with resolved settings. Most need nothing.
     fn needs(&self) -> Needs {
         Needs::default()
     }

@@ -85,7 +85,10 @@ impl Script<'_> {
             line_rate: Rate::from_gbps(40),
             bdp: Bytes::new(120_000),
             frame: FRAME,
+            gap: Bytes::new(20),
+            base_rtt: Duration::from_us(24),
             congested_rtt: Duration::from_us(320),
+            acks: false,
         };
         config.resolve(&fabric, Bytes::new(500));
         config.check().expect("settings that work");

@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Instant, Rate};
 
-use super::{Congestion, Needs, Signal, Tuning};
+use super::{Congestion, Signal, Tuning};
 use crate::fabric::{Fabric, SettingError};
 use crate::role::Cx;
 
@@ -17,9 +17,6 @@ impl Tuning for NoneConfig {
     fn resolve(&mut self, _: &Fabric) {}
     fn check(&self) -> Result<(), SettingError> {
         Ok(())
-    }
-    fn needs(&self) -> Needs {
-        Needs::default()
     }
 }
 
