@@ -12,8 +12,6 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, TcpSeq};
 mod support;
 
 const FABRIC: Fabric = Fabric {
-    acks: false,
-    base_rtt: Duration::from_us(24),
     pfc: false,
     line_rate: Rate::from_gbps(40),
     bdp: Bytes::new(120_000),

@@ -79,8 +79,6 @@ impl Script<'_> {
             ..TcpConfig::default()
         };
         let fabric = Fabric {
-            acks: false,
-            base_rtt: Duration::from_us(24),
             pfc: false,
             line_rate: Rate::from_gbps(40),
             bdp: Bytes::new(120_000),

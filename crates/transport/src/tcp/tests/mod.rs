@@ -36,8 +36,6 @@ fn plain() -> TcpConfig {
 
 fn resolved(mut config: TcpConfig) -> TcpConfig {
     let fabric = Fabric {
-        acks: false,
-        base_rtt: Duration::from_us(24),
         pfc: false,
         line_rate: Rate::from_gbps(40),
         bdp: Bytes::new(120_000),
