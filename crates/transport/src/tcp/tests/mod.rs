@@ -40,7 +40,10 @@ fn resolved(mut config: TcpConfig) -> TcpConfig {
         line_rate: Rate::from_gbps(40),
         bdp: Bytes::new(120_000),
         frame: Bytes::new(1_058),
+        gap: Bytes::new(20),
+        base_rtt: Duration::from_us(24),
         congested_rtt: Duration::from_us(320),
+        acks: false,
     };
     config.resolve(&fabric, Bytes::new(MSS));
     config.check().expect("settings that work");
