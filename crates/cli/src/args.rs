@@ -81,7 +81,30 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "topology", "flows", "series", "sets", "seeds", "out", "force"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) tracing: TraceArgs,
+    #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+/// What to look at packet by packet.
+#[derive(Args)]
+pub(crate) struct TraceArgs {
+    /// Trace a flow, a port or everything: flow=ID, port=ID, all; may be repeated
+    ///
+    /// The first run of each series writes a capture for Wireshark (.pcapng) and a timeline for
+    /// ui.perfetto.dev (.perfetto-trace). flow=12 is flow 12 of the first workload, flow=1:12 of the
+    /// second; port=h3:leaf0 is the port of h3 towards leaf0, port=leaf0 means all ports of that node,
+    /// port=17 goes by number.
+    #[arg(long = "trace", value_name = "WHAT", conflicts_with = "resume")]
+    pub(crate) what: Vec<String>,
+    /// Folder for the traces [default: traces, among the results]
+    #[arg(long = "trace-dir", value_name = "DIR", requires = "what")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Keep at most this many bytes of each packet in captures [default: all]
+    ///
+    /// Makes files small; but Wireshark cannot dissect RoCE packets that are cut short.
+    #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", value_parser = clap::value_parser!(u32).range(64..=262_144))]
+    pub(crate) snaplen: Option<u32>,
 }
 
 /// How to run.
@@ -193,6 +216,7 @@ Examples:
   selvedge run figures/irn/fig1 --json            machine-readable
   selvedge run my.toml --set topology.fat-tree.k=8 --series irn,roce+pfc
   selvedge run --topology topology.txt --flows flow.txt --series irn,roce+pfc
+  selvedge run --seeds 1 --trace flow=12          a capture and a timeline of one flow
   selvedge run --resume results/ten.partial       after Ctrl-C
 
 The results folder holds summary.json, report.html, flows.parquet, ports.parquet and the resolved

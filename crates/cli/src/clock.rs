@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use cpu_time::{ProcessTime, ThreadTime};
-use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
+use selvedge_sim::record::Recording;
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, run, run_recorded};
 use selvedge_telemetry::{Observer, RunRecord};
 
 /// Wall time since it was made.
@@ -23,12 +24,16 @@ impl Stopwatch {
 /// One run of the simulator, timed, of a study that has `threads` threads in all.
 pub(crate) fn timed_run(
     threads: usize,
-) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer) -> Result<RunRecord, ConfigError> + Sync {
-    move |config, library, parallel, observer| {
+) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
++ Sync {
+    move |config, library, parallel, observer, recording| {
         let share = parallel.threads as f64 / threads as f64;
         let alone = parallel.threads == 1;
         let (wall, thread, process) = (Stopwatch::start(), ThreadTime::now(), ProcessTime::now());
-        let mut record = selvedge_sim::run(config, library, parallel, observer)?;
+        let mut record = match recording {
+            None => run(config, library, parallel, observer),
+            Some(Recording { focus, recorder }) => run_recorded(config, library, parallel, observer, focus, recorder),
+        }?;
         record.wall_s = wall.seconds();
         // Nobody counts the threads inside one run; its part of the threads has its part of the time.
         let cpu = if alone { thread.elapsed().as_secs_f64() } else { process.elapsed().as_secs_f64() * share };

@@ -1,13 +1,13 @@
 //! `selvedge run`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, free_name};
 
-use crate::args::{Input, Manner, RunArgs};
+use crate::args::{Input, Manner, RunArgs, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     print(&render_table(&summary, width(), has_color()))?;
     if !args.manner.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
+        if !folder.tracing().is_off() {
+            say(&format!("traces: {}", folder.tracing().folder(folder.target()).display()));
+        }
     }
     Ok(())
 }
@@ -108,10 +111,22 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
 
 fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let plan = plan_of(&args.input)?;
+    let tracing = tracing_of(&args.tracing)?;
+    tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
-    let marker = Marker::new(&plan, VERSION, &command_line());
+    let marker = Marker { tracing, ..Marker::new(&plan, VERSION, &command_line()) };
     let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
     Ok((plan, folder))
+}
+
+/// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
+fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
+    let absolute = |folder: &PathBuf| absolute(folder).map_err(|error| Failure::unreadable(folder, &error));
+    Ok(Tracing {
+        what: args.what.clone(),
+        snaplen: args.snaplen.map(|bytes| bytes as usize),
+        folder: args.folder.as_ref().map(absolute).transpose()?,
+    })
 }
 
 fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {

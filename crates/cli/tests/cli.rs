@@ -113,6 +113,17 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
         (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),
         (&["run", "--resume", "empty"], "no unfinished results here"),
+        (&["run", "ok.toml", "--trace", "flow"], "--trace: \"flow\" names nothing to trace: say flow=12"),
+        (
+            &["run", "ok.toml", "--trace", "flow=99999999"],
+            "there is no flow 99999999: with seed 1, series \"irn\" has flows 0 to 49",
+        ),
+        (&["run", "ok.toml", "--trace", "flow=1:0"], "there is no workload 1: series \"irn\" has 0 (poisson)"),
+        (
+            &["run", "ok.toml", "--trace", "port=h99:core0"],
+            "there is no port \"h99:core0\": ports are numbered 0 to 95",
+        ),
+        (&["run", "ok.toml", "--trace-dir", "here"], "--trace <WHAT>"),
         (&["topology", "--topology", "bytes.bin"], "bytes.bin:1:1: found"),
         (&["check", "empty"], "error: empty: no figure here"),
         (&["check", "figure"], "there is no metric \"speed\""),

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, Hold, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
+    Cx, Feedback, FeedbackConfig, Hold, Limits, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
@@ -176,6 +176,12 @@ impl Nic {
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
         Some(state.sender.hold(now))
+    }
+
+    /// What limits a sending queue pair; `None` if there is none such.
+    pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
+        Some(state.sender.limits())
     }
 
     /// Takes in a packet that arrived.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
-use selvedge_sim::workload::{BuildEnv, FlowSpec, Generator, Workload};
+use selvedge_sim::workload::{FlowSpec, Generator, Workload};
 use serde::Serialize;
 
 use crate::network::Network;
@@ -245,17 +245,7 @@ impl fmt::Display for WorkloadFacts {
 
 /// The workload of one run, and the flows with which it begins.
 fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
-    let scenario = &series.scenario;
-    let env = BuildEnv {
-        graph: series.network.graph(),
-        routes: series.network.routes(),
-        seed,
-        library: series.library(),
-        framing: scenario.nic.framing(&scenario.transport),
-        measure: scenario.measure,
-        stop_flows: scenario.stop.flows,
-    };
-    let mut workload = scenario.workload.build(&env).expect("the plan was checked with this workload");
+    let mut workload = series.workload(seed);
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut stream = workload.stream.clone();
     while flows.len() < SAMPLED

@@ -15,6 +15,7 @@ mod draft;
 mod edit;
 mod error;
 mod facts;
+mod flows;
 mod library;
 mod network;
 mod origin;

@@ -227,6 +227,13 @@ impl NicConfig {
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
         self.header + transport.recovery.extra_header()
     }
+    /// Priorities in use, lowest first: packets carry their positions here as classes.
+    pub fn priorities(&self) -> Vec<u8> {
+        let mut priorities = vec![self.data_class, self.ack_class, self.cnp_class];
+        priorities.sort_unstable();
+        priorities.dedup();
+        priorities
+    }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
         Framing { mtu: self.mtu, overhead: self.data_header(transport) + self.gap }

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_telemetry::{DropReason, FlowRow, Trace};
-use selvedge_transport::Hold;
+use selvedge_transport::{Hold, Limits};
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, QpNumber};
 use selvedge_wire::Packet;
 
@@ -59,6 +59,8 @@ pub enum What {
         arrives: Instant,
         /// How long the port has been transmitting since the run began.
         busy: Duration,
+        /// Bytes of its class that still wait for the port.
+        waiting: Bytes,
     },
     /// The last bit of a packet is here.
     Arrived {
@@ -134,6 +136,8 @@ pub enum What {
         hold: Hold,
         /// How long the host's port has been transmitting since the run began.
         busy: Duration,
+        /// What limits it, where the engine says so.
+        limits: Option<Limits>,
     },
 }
 
@@ -144,13 +148,22 @@ pub trait Recorder {
     fn on_events(&mut self, events: &[Event]);
 }
 
+/// A wish to be told of a run.
+pub struct Recording<'a> {
+    /// About what.
+    pub focus: &'a Focus,
+    /// Who.
+    pub recorder: &'a mut dyn Recorder,
+}
+
 /// What to record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Focus {
     /// Flows to follow: their packets and acknowledgements on every hop, their engines and what
     /// holds these up.
     pub flows: Chosen<FlowKey>,
-    /// Ports to watch: every packet that enters or leaves through them, pause frames too.
+    /// Ports to watch: every packet that enters or leaves through them, pause frames too, and that a
+    /// flow begins anywhere, so that packets can be told apart.
     pub ports: Chosen<PortId>,
     /// Whether to record all pauses ([`What::Paused`], [`What::Filled`], [`What::Link`]).
     pub pauses: bool,

@@ -66,6 +66,7 @@ impl Batch<'_> {
             plan: &self.plans[plan],
             point,
             files: files(number),
+            traced: None,
         };
         let jobs: Vec<Job<'_>> = first.iter().enumerate().map(job).collect();
         let mut groups = BTreeMap::new();

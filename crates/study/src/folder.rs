@@ -11,7 +11,7 @@ use selvedge_results::{PointFiles, PointSummary, read_flows};
 use selvedge_scenario::{Plan, Point};
 use serde::{Deserialize, Serialize};
 
-use crate::StudyError;
+use crate::{StudyError, Tracing};
 
 /// A results folder in the making.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,6 +35,9 @@ pub struct Marker {
     pub command: String,
     /// Whether an existing results folder is to be replaced at the end.
     pub replace: bool,
+    /// What is traced.
+    #[serde(default)]
+    pub tracing: Tracing,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -49,6 +52,7 @@ impl Marker {
             fingerprint: format!("{:016x}", plan.fingerprint()),
             command: command.to_owned(),
             replace: false,
+            tracing: Tracing::default(),
             wall_s: 0.0,
         }
     }
@@ -158,6 +162,11 @@ impl ResultsFolder {
     /// The resolved scenario of the study.
     pub fn scenario(&self) -> PathBuf {
         self.partial.join(SCENARIO)
+    }
+
+    /// What is traced.
+    pub fn tracing(&self) -> &Tracing {
+        &self.marker.tracing
     }
 
     /// Seconds that earlier sessions have spent on the study.

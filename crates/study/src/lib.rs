@@ -18,9 +18,11 @@ mod folder;
 mod queue;
 mod run;
 mod study;
+mod trace;
 
 pub use batch::{Batch, Completed, Ended};
 pub use error::StudyError;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::Simulate;
 pub use study::{Outcome, Study, Watch};
+pub use trace::Tracing;

@@ -7,22 +7,25 @@ use std::thread;
 
 use selvedge_results::{PointFiles, PointRecorder, PointSummary};
 use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::Instant;
 
 use crate::queue::Queue;
-use crate::{StudyError, Watch};
+use crate::{ResultsFolder, StudyError, Watch};
 
-/// The simulator, as `selvedge_sim::run`; tests put something quicker in its place.
-pub type Simulate =
-    dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer) -> Result<RunRecord, ConfigError> + Sync;
+/// The simulator, as `selvedge_sim::run` and `run_recorded`; tests put something quicker in its place.
+pub type Simulate = dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
+    + Sync;
 
 /// One run: a point of a plan, and its files.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) point: Point,
     pub(crate) files: PointFiles,
+    /// The folder that says what to trace, and the program's version.
+    pub(crate) traced: Option<(&'a ResultsFolder, &'a str)>,
 }
 
 impl Job<'_> {
@@ -103,7 +106,13 @@ impl Pool<'_> {
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel { threads, partitions: threads };
         let library = plan.library(point);
-        let record = catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer)));
+        let mut traces = match job.traced {
+            Some((folder, version)) => folder.tracing().begin(plan, point, folder, &format!("selvedge {version}"))?,
+            None => None,
+        };
+        let recording = traces.as_mut().map(|(recorder, focus)| Recording { focus, recorder });
+        let record =
+            catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer, recording)));
         let record = record
             .map_err(|cause| crashed(series, point.seed, &*cause))?
             .map_err(|error| StudyError::refused(&series.name, point.seed, &error))?;
@@ -115,6 +124,12 @@ impl Pool<'_> {
             } else {
                 recorder.finish(&record).map(Some).map_err(StudyError::from)
             };
+        }
+        if let Some((traces, _)) = traces {
+            for key in traces.finish(record.end)? {
+                let (name, seed) = (&series.name, point.seed);
+                self.watch.on_notice(&format!("--trace {key}: has not begun in series \"{name}\", seed {seed}"));
+            }
         }
         let summary = recorder.finish(&record)?;
         meter.report(1.0);

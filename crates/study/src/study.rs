@@ -92,7 +92,12 @@ impl Study<'_> {
 
     /// Runs `todo`, of the whole of which `before` is done; returns what is complete.
     fn simulated(&self, todo: &[Point], before: f64) -> Result<Vec<(Point, PointSummary)>, StudyError> {
-        let job = |&point: &Point| Job { plan: self.plan, point, files: self.folder.point(point) };
+        let job = |&point: &Point| Job {
+            plan: self.plan,
+            point,
+            files: self.folder.point(point),
+            traced: Some((self.folder, self.version)),
+        };
         let jobs: Vec<Job<'_>> = todo.iter().map(job).collect();
         let queue = Queue::new(todo.iter().map(|point| (0, point.series)));
         let done = Mutex::new(Vec::new());

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Watch, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
@@ -60,6 +61,7 @@ fn stand_in(
     _: &dyn Library,
     parallel: Parallel,
     observer: &mut dyn Observer,
+    _: Option<Recording<'_>>,
 ) -> Result<RunRecord, ConfigError> {
     assert!(parallel.threads >= 1);
     for id in 0..10 {
@@ -282,10 +284,10 @@ fn a_failing_simulator_is_reported_with_its_point() {
         };
         study.run().expect_err("it fails")
     };
-    let error = attempt(&|_, _, _, _| Err(ConfigError::new("nic.mtu", "too large")), "refusing");
+    let error = attempt(&|_, _, _, _, _| Err(ConfigError::new("nic.mtu", "too large")), "refusing");
     assert_eq!(error.to_string(), "series \"irn\", seed 1: nic.mtu: too large");
     assert!(error.is_input());
-    let error = attempt(&|_, _, _, _| panic!("the sky fell"), "panicking");
+    let error = attempt(&|_, _, _, _, _| panic!("the sky fell"), "panicking");
     assert!(error.to_string().starts_with("series \"irn\", seed 1: the simulator failed (the sky fell)"), "{error}");
     assert!(!error.is_input());
     assert!(!target.exists());

@@ -45,5 +45,5 @@ pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, Told};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
-pub use role::{Cx, Hold, Next, Reply, Segment, Verdict};
+pub use role::{Cx, Hold, Limits, Next, Reply, Segment, Verdict};
 pub use sender::{Sender, SenderConfig, SenderStats};

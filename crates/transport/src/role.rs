@@ -1,7 +1,7 @@
 //! What engines and their drivers say to each other.
 
 use selvedge_telemetry::{Probe, Trace};
-use selvedge_units::{Instant, QpNumber, Seq};
+use selvedge_units::{Bytes, Instant, QpNumber, Rate, Seq};
 use selvedge_wire::Ack;
 
 /// Everything that an engine may learn from outside during one call.
@@ -64,6 +64,17 @@ pub enum Hold {
     Recovery(Instant),
     /// Acknowledgements: everything has been sent.
     Acks,
+}
+
+/// What limits a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Congestion control's window; [`Bytes::MAX`] without one.
+    pub window: Bytes,
+    /// Congestion control's rate; [`Rate::MAX`] without one.
+    pub rate: Rate,
+    /// Packets believed to be in the network.
+    pub in_flight: u64,
 }
 
 /// One packet to send.

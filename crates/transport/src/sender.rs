@@ -7,7 +7,7 @@ use selvedge_wire::Ack;
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::pacing::Pacing;
 use crate::recovery::{AnyRecovery, Heard, Interest, Recovery, RecoveryConfig};
-use crate::role::{Cx, Hold, Next, Segment};
+use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -239,6 +239,10 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.recovery.sent() == self.supplied && !self.recovery.has_lost()
+    }
+    /// What limits it at present, for whoever asks why.
+    pub fn limits(&self) -> Limits {
+        Limits { window: self.congestion.window(), rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
     }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {

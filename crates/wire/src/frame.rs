@@ -2,8 +2,10 @@
 
 use crate::error::ParseError;
 use crate::ethernet::{EtherType, Ethernet, MacAddress};
+use crate::ipv4::Ipv4;
 use crate::pfc::Pfc;
 use crate::roce::Roce;
+use crate::tcp::TcpDatagram;
 
 /// An Ethernet frame without its payload and its FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +23,8 @@ pub struct Frame {
 pub enum Content {
     /// RDMA.
     Roce(Roce),
+    /// TCP.
+    Tcp(TcpDatagram),
     /// Priority flow control.
     Pfc(Pfc),
 }
@@ -30,6 +34,9 @@ impl Frame {
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ethernet, rest) = Ethernet::parse(bytes)?;
         let (content, payload) = match ethernet.kind {
+            EtherType::IPV4 if Ipv4::parse(rest)?.0.protocol == Ipv4::TCP => {
+                TcpDatagram::parse(rest).map(|(tcp, payload)| (Content::Tcp(tcp), payload))?
+            }
             EtherType::IPV4 => Roce::parse(rest).map(|(roce, payload)| (Content::Roce(roce), payload))?,
             EtherType::MAC_CONTROL => Pfc::parse(rest).map(|(pfc, _)| (Content::Pfc(pfc), &rest[..0]))?,
             kind => return Err(ParseError::EtherType(kind)),
@@ -41,6 +48,7 @@ impl Frame {
     pub fn length(&self, payload: usize) -> usize {
         let content = match &self.content {
             Content::Roce(roce) => roce.length(payload),
+            Content::Tcp(tcp) => tcp.length(payload),
             Content::Pfc(_) => Pfc::LENGTH,
         };
         (Ethernet::LENGTH + content).max(Ethernet::MINIMUM)
@@ -55,6 +63,7 @@ impl Frame {
         let (header, rest) = frame.split_at_mut(Ethernet::LENGTH);
         let (kind, used) = match &self.content {
             Content::Roce(roce) => (EtherType::IPV4, roce.emit(payload, rest).len()),
+            Content::Tcp(tcp) => (EtherType::IPV4, tcp.emit(payload, rest).len()),
             Content::Pfc(pfc) => {
                 rest[..Pfc::LENGTH].copy_from_slice(&pfc.emit());
                 (EtherType::MAC_CONTROL, Pfc::LENGTH)

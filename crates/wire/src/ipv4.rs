@@ -46,6 +46,42 @@ pub struct Ipv4 {
     pub destination: Ipv4Addr,
 }
 
+/// What an IPv4 header says beside what follows from the datagram that it carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// Who sends.
+    pub source: Ipv4Addr,
+    /// Who shall get it.
+    pub destination: Ipv4Addr,
+    /// Differentiated services code point, 6 bits.
+    pub dscp: u8,
+    /// Congestion notification.
+    pub ecn: Ecn,
+    /// Identification of the datagram.
+    pub identification: u16,
+    /// Routers that may still forward it.
+    pub ttl: u8,
+}
+
+impl Envelope {
+    /// The header of a datagram around `payload` bytes of `protocol`.
+    ///
+    /// # Panics
+    /// When that is longer than IPv4 allows.
+    pub fn around(&self, protocol: u8, payload: usize) -> Ipv4 {
+        let Self { source, destination, dscp, ecn, identification, ttl } = *self;
+        let length = u16::try_from(Ipv4::LENGTH + payload).expect("no longer than IPv4 allows");
+        Ipv4 { dscp, ecn, length, identification, dont_fragment: true, ttl, protocol, source, destination }
+    }
+}
+
+impl From<Ipv4> for Envelope {
+    fn from(ip: Ipv4) -> Self {
+        let Ipv4 { source, destination, dscp, ecn, identification, ttl, .. } = ip;
+        Self { source, destination, dscp, ecn, identification, ttl }
+    }
+}
+
 impl Ipv4 {
     /// Bytes of the header.
     pub const LENGTH: usize = 20;
@@ -62,7 +98,7 @@ impl Ipv4 {
         if version != 0x45 {
             return Err(ParseError::Version(version));
         }
-        if sum(header) != 0xffff {
+        if sum(header, 0) != 0xffff {
             return Err(ParseError::Checksum);
         }
         if f0 & !0x40 != 0 || f1 != 0 {
@@ -99,16 +135,21 @@ impl Ipv4 {
         let [d0, d1, d2, d3] = self.destination.octets();
         let mut header =
             [0x45, tos, l0, l1, i0, i1, flags, 0, self.ttl, self.protocol, 0, 0, s0, s1, s2, s3, d0, d1, d2, d3];
-        let checksum = !sum(&header);
+        let checksum = !sum(&header, 0);
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
         header
     }
 }
 
-/// The sum of 16-bit words in ones' complement (RFC 1071): all ones over data that carry their checksum.
-fn sum(words: &[u8; Ipv4::LENGTH]) -> u16 {
-    let (words, _) = words.as_chunks::<2>();
-    let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    (folded + (folded >> 16)) as u16
+/// The sum of 16-bit words in ones' complement (RFC 1071), beginning with `start`: all ones over data that carry
+/// their checksum. An odd byte at the end counts as the first of a word.
+pub(crate) fn sum(bytes: &[u8], start: u16) -> u16 {
+    let (words, odd) = bytes.as_chunks::<2>();
+    let words = words.iter().map(|&word| u64::from(u16::from_be_bytes(word)));
+    let odd = odd.iter().map(|&byte| u64::from(byte) << 8);
+    let mut sum: u64 = u64::from(start) + words.chain(odd).sum::<u64>();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }

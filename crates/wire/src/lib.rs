@@ -32,7 +32,7 @@ pub use ethernet::{EtherType, Ethernet, MacAddress};
 pub use extension::Extension;
 pub use frame::{Content, Frame};
 pub use icrc::Icrc;
-pub use ipv4::Ipv4;
+pub use ipv4::{Envelope, Ipv4};
 pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Repr};
 pub use pfc::Pfc;
 pub use reth::Reth;

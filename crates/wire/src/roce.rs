@@ -6,34 +6,21 @@
 //!
 //! Lengths, padding and checksums follow from the rest; only the rest is stored.
 
-use core::net::Ipv4Addr;
-
 use crate::aeth::Aeth;
 use crate::bth::{Bth, Opcode};
 use crate::cnp;
 use crate::error::{ParseError, take};
 use crate::extension::Extension;
 use crate::icrc::Icrc;
-use crate::ipv4::Ipv4;
-use crate::packet::Ecn;
+use crate::ipv4::{Envelope, Ipv4};
 use crate::reth::Reth;
 use crate::udp::Udp;
 
 /// A RoCEv2 datagram without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Roce {
-    /// Who sends.
-    pub source: Ipv4Addr,
-    /// Who shall get it.
-    pub destination: Ipv4Addr,
-    /// Differentiated services code point, 6 bits.
-    pub dscp: u8,
-    /// Congestion notification.
-    pub ecn: Ecn,
-    /// Identification of the IP datagram.
-    pub identification: u16,
-    /// Routers that may still forward it.
-    pub ttl: u8,
+    /// What is on the envelope.
+    pub envelope: Envelope,
     /// UDP source port; see [`Udp::source_port`].
     pub port: u16,
     /// The base transport header; `pad` follows from the payload.
@@ -83,17 +70,7 @@ impl Roce {
         let (extended, padded) = Extended::parse(bth.opcode, covered)?;
         let payload = padded.len().checked_sub(usize::from(bth.pad)).filter(|_| padded.len().is_multiple_of(4));
         let payload = payload.ok_or(ParseError::Padding(bth.pad))?;
-        let roce = Self {
-            source: ip.source,
-            destination: ip.destination,
-            dscp: ip.dscp,
-            ecn: ip.ecn,
-            identification: ip.identification,
-            ttl: ip.ttl,
-            port: udp.source,
-            bth,
-            extended,
-        };
+        let roce = Self { envelope: ip.into(), port: udp.source, bth, extended };
         Ok((roce, &padded[..payload]))
     }
 
@@ -107,18 +84,8 @@ impl Roce {
     /// # Panics
     /// When `buffer` is too short, or the datagram longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
-        let length = u16::try_from(self.length(payload.len())).expect("no longer than IPv4 allows");
-        let ip = Ipv4 {
-            dscp: self.dscp,
-            ecn: self.ecn,
-            length,
-            identification: self.identification,
-            dont_fragment: true,
-            ttl: self.ttl,
-            protocol: Ipv4::UDP,
-            source: self.source,
-            destination: self.destination,
-        };
+        let ip = self.envelope.around(Ipv4::UDP, self.length(payload.len()) - Ipv4::LENGTH);
+        let length = ip.length;
         let udp = Udp { source: self.port, destination: Udp::ROCE, length: length - Ipv4::LENGTH as u16, checksum: 0 };
         let pad = payload.len().next_multiple_of(4) - payload.len();
         let bth = Bth { pad: pad as u8, ..self.bth };

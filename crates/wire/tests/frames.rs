@@ -3,10 +3,11 @@
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
-use selvedge_units::{Instant, Psn, QpNumber};
+use selvedge_units::{Instant, Psn, QpNumber, TcpSeq};
+use selvedge_wire::tcp::{self, Flags, Segment, TcpDatagram, Timestamps};
 use selvedge_wire::{
-    Aeth, Bth, Content, Ecn, Extended, Extension, Frame, Icrc, Ipv4, MacAddress, Opcode, ParseError, Pfc, Reth, Roce,
-    Syndrome, Udp,
+    Aeth, Bth, Content, Ecn, Envelope, Extended, Extension, Frame, Icrc, Ipv4, MacAddress, Opcode, ParseError, Pfc,
+    Reth, Roce, Syndrome, Udp,
 };
 
 fn mac() -> impl Strategy<Value = MacAddress> {
@@ -51,12 +52,7 @@ prop_compose! {
         (opcode, extended) in extended(), qp in 0u32..1 << 24, psn in 0..Psn::MODULUS, ack_request in any::<bool>(),
     ) -> Roce {
         Roce {
-            source: source.into(),
-            destination: destination.into(),
-            dscp,
-            ecn,
-            identification,
-            ttl,
+            envelope: Envelope { source: source.into(), destination: destination.into(), dscp, ecn, identification, ttl },
             port,
             bth: Bth {
                 opcode,
@@ -116,6 +112,15 @@ proptest! {
     }
 }
 
+const ENVELOPE: Envelope = Envelope {
+    source: Ipv4Addr::new(10, 0, 0, 1),
+    destination: Ipv4Addr::new(10, 0, 0, 2),
+    dscp: 24,
+    ecn: Ecn::NotCapable,
+    identification: 0,
+    ttl: 64,
+};
+
 #[test]
 fn a_nak_is_what_scapy_makes_of_it() {
     // scapy 2.8: IP(id=7, tos=0x62) / UDP(sport=50000) / BTH(opcode=0x11, dqpn=5, psn=9) / AETH(syndrome=0x60, msn=3)
@@ -130,12 +135,7 @@ fn a_nak_is_what_scapy_makes_of_it() {
         destination: MacAddress::local(2),
         source: MacAddress::local(1),
         content: Content::Roce(Roce {
-            source: Ipv4Addr::new(10, 0, 0, 1),
-            destination: Ipv4Addr::new(10, 0, 0, 2),
-            dscp: 24,
-            ecn: Ecn::Capable,
-            identification: 7,
-            ttl: 64,
+            envelope: Envelope { ecn: Ecn::Capable, identification: 7, ttl: 64, ..ENVELOPE },
             port: 50_000,
             bth: Bth {
                 opcode: Opcode::ACKNOWLEDGE,
@@ -163,12 +163,7 @@ fn a_write_is_what_scapy_makes_of_it() {
         destination: MacAddress::local(2),
         source: MacAddress::local(1),
         content: Content::Roce(Roce {
-            source: Ipv4Addr::new(10, 0, 0, 1),
-            destination: Ipv4Addr::new(10, 0, 0, 2),
-            dscp: 24,
-            ecn: Ecn::Marked,
-            identification: 0x1234,
-            ttl: 63,
+            envelope: Envelope { ecn: Ecn::Marked, identification: 0x1234, ttl: 63, ..ENVELOPE },
             port: Udp::source_port(1),
             bth: Bth {
                 opcode: Opcode::WRITE_ONLY,
@@ -182,6 +177,40 @@ fn a_write_is_what_scapy_makes_of_it() {
         }),
     };
     assert_eq!(hex(frame.emit(b"hello", &mut [0; 256])), expected);
+}
+
+#[test]
+fn a_tcp_segment_is_what_scapy_makes_of_it() {
+    let expected = "0200000000020200000000010800\
+                    4562003900094000400626520a0000010a000002\
+                    c0011d2f000003e8000007d08018020033ec0000\
+                    0101080a0000000300000004\
+                    68656c6c6f";
+    let segment = Segment {
+        seq: TcpSeq::new(1_000),
+        ack: TcpSeq::new(2_000),
+        flags: Flags::PSH | Flags::ACK,
+        window: 512,
+        payload: 5,
+        timestamps: Some(Timestamps { value: 3, echo: 4 }),
+        ..Segment::default()
+    };
+    let envelope = Envelope { ecn: Ecn::Capable, identification: 9, ..ENVELOPE };
+    let header = tcp::Header { source: 49_153, destination: 7_471, segment };
+    let frame = Frame {
+        destination: MacAddress::local(2),
+        source: MacAddress::local(1),
+        content: Content::Tcp(TcpDatagram { envelope, header }),
+    };
+    let mut buffer = [0; 256];
+    let bytes = frame.emit(b"hello", &mut buffer);
+    assert_eq!(hex(bytes), expected);
+    assert_eq!(Frame::parse(bytes), Ok((frame, &b"hello"[..])));
+    for bit in 34 * 8..bytes.len() * 8 {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(Frame::parse(&bytes).is_err(), "bit {bit}");
+    }
 }
 
 #[test]
@@ -207,20 +236,11 @@ fn what_is_not_ours_says_so() {
     assert_eq!(Frame::parse(&bytes), Err(ParseError::Version(0x60)));
     bytes[14] = 0x45;
     assert_eq!(Frame::parse(&bytes), Err(ParseError::Checksum));
-    let ip = Ipv4 {
-        dscp: 0,
-        ecn: Ecn::NotCapable,
-        length: 50,
-        identification: 0,
-        dont_fragment: true,
-        ttl: 1,
-        protocol: Ipv4::TCP,
-        source: Ipv4Addr::LOCALHOST,
-        destination: Ipv4Addr::LOCALHOST,
-    };
-    bytes[14..34].copy_from_slice(&ip.emit());
-    assert_eq!(Frame::parse(&bytes), Err(ParseError::Protocol(6)));
-    bytes[14..34].copy_from_slice(&Ipv4 { protocol: Ipv4::UDP, ..ip }.emit());
+    bytes[14..34].copy_from_slice(&ENVELOPE.around(1, 30).emit());
+    assert_eq!(Frame::parse(&bytes), Err(ParseError::Protocol(1)));
+    bytes[14..34].copy_from_slice(&ENVELOPE.around(Ipv4::TCP, 30).emit());
+    assert_eq!(Frame::parse(&bytes), Err(ParseError::Checksum));
+    bytes[14..34].copy_from_slice(&ENVELOPE.around(Ipv4::UDP, 30).emit());
     assert_eq!(Frame::parse(&bytes), Err(ParseError::Length { found: 30, said: 0 }));
     bytes[34..42].copy_from_slice(&Udp { destination: 53, length: 30, ..Udp::default() }.emit());
     assert_eq!(Frame::parse(&bytes), Err(ParseError::Port(53)));

@@ -43,11 +43,25 @@ const C_COMPILER: Tool = Tool {
     advice: "install one, e.g. `sudo apt install gcc`, or `xcode-select --install` on macOS",
 };
 
+const TSHARK: Tool = Tool {
+    name: "tshark",
+    purpose: "the tests of captures",
+    probe: &["tshark", "--version"],
+    install: &[
+        &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "tshark"],
+        &["sh", "-c", "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes tshark"],
+        &["dnf", "install", "--assumeyes", "wireshark-cli"],
+    ],
+    advice: "install it, e.g. `sudo apt install tshark`, or `brew install wireshark` on macOS; without it, those tests \
+             are skipped",
+};
+
 /// `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     RUSTFMT.require()?;
     CLIPPY.require()?;
-    require_c_compiler()
+    require_c_compiler()?;
+    TSHARK.require()
 }
 
 /// What every build needs beside Rust. Where `cc` is not the name of the compiler, the build finds it.

@@ -309,9 +309,7 @@ struct Classes {
 
 impl Classes {
     fn of(nic: &NicConfig) -> Self {
-        let mut priorities = vec![nic.data_class, nic.ack_class, nic.cnp_class];
-        priorities.sort_unstable();
-        priorities.dedup();
+        let priorities = nic.priorities();
         let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
         Self {
             data: index(nic.data_class),

@@ -106,8 +106,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
             let arrives = self.now + serialisation + port.delay;
-            let busy = self.busy(at);
-            self.write(self.owner_of(at), What::Sent { port: extra.id, packet, serialisation, arrives, busy });
+            let (busy, port) = (self.busy(at), extra.id);
+            let waiting = Bytes::new(self.lines[at * self.classes + u32::from(packet.class)].bytes);
+            self.write(self.owner_of(at), What::Sent { port, packet, serialisation, arrives, busy, waiting });
         }
     }
 
@@ -213,6 +214,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             self.write(Node::Host(id), What::FlowStarted { flow, qp });
             self.note_held(host, qp);
+        } else if self.log.focus.ports != Chosen::default() {
+            self.write(Node::Host(self.hosts[host].id), What::FlowStarted { flow, qp });
         }
     }
 
@@ -262,8 +265,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Some(&slot) = self.log.slots.get(&(id, qp)) else { return };
         match state.nic.hold(slot, qp, self.now) {
             Some(hold) => {
-                let busy = self.busy(port);
-                self.write(Node::Host(id), What::Held { qp, hold, busy });
+                let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
+                self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
             }
             // It is done and gone.
             None => drop(self.log.slots.remove(&(id, qp))),

@@ -60,6 +60,10 @@ impl Triggers {
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
+    /// The numbers of the flows of `workload` that wait at first.
+    pub fn waiting(&self, workload: u16) -> impl Iterator<Item = u64> {
+        self.waiting.iter().filter(move |waiting| waiting.flow.workload == workload).map(|waiting| waiting.flow.id)
+    }
     /// The flows that an activation of `trigger` at `now` releases, in input order.
     pub fn activate(&mut self, trigger: u32, now: Instant) -> impl Iterator<Item = FlowSpec> {
         let measure = self.measure;

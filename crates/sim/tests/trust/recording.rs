@@ -77,6 +77,8 @@ fn a_focus_is_a_part_of_everything() {
                     | What::Filled { port: at, .. }
                     | What::Link { port: at, .. } => at == port,
                     What::Queued { port: at, ingress, .. } => at == port || ingress == port,
+                    // Whose packets these are.
+                    What::FlowStarted { .. } => true,
                     _ => false,
                 }
         };

@@ -526,8 +526,8 @@ enum Step {
     Nothing,
 }
 
-/// The time stamps' clock.
-fn clock(now: Instant) -> u32 {
+/// The clock of the time stamps of all connections.
+pub fn clock(now: Instant) -> u32 {
     (now.as_ps() / TICK.as_ps()) as u32
 }
 

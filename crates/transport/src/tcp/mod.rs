@@ -21,7 +21,7 @@ mod sending;
 pub mod congestion;
 
 pub use config::{Ecn, TcpConfig};
-pub use connection::{Connection, State, Transmit};
+pub use connection::{Connection, State, Transmit, clock};
 pub use receiving::Arrival;
 
 /// What a connection has done.

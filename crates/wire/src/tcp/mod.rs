@@ -10,15 +10,17 @@
 //! |       | 3..0    | reserved; ignored, sent as 0                                       |
 //! | 13    | 7..0    | CWR ECE URG ACK PSH RST SYN FIN                                    |
 //! | 14-15 |         | window                                                             |
-//! | 16-17 |         | checksum; neither checked nor filled in here: it covers IP's addresses |
+//! | 16-17 |         | checksum; covers IP's addresses: see [`TcpDatagram`]               |
 //! | 18-19 |         | urgent pointer; ignored, sent as 0                                 |
 //! | 20-59 |         | options                                                            |
 
 mod compact;
+mod datagram;
 mod options;
 mod segment;
 
 pub use compact::{Notes, Stream, Tcp, Way};
+pub use datagram::TcpDatagram;
 pub use options::{Sacks, SynOptions, Timestamps};
 pub use segment::{Flags, Segment};
 

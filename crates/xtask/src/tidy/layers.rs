@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-dataplane", 4),
     ("selvedge-scenario", 5),
     ("selvedge-results", 5),
+    ("selvedge-traces", 5),
     ("selvedge-study", 6),
     ("selvedge", 7),
 ];

@@ -1,0 +1,165 @@
+//! Traces as other programs meet them: tshark dissects every packet, Perfetto's rules hold, and both files are the
+//! same for any number of threads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use selvedge_wire::{Content, Frame, Opcode, Roce};
+use serde_json::Value;
+
+mod support;
+use support::{Timeline, packets};
+
+/// Drops, go-back-N's silence, pauses: an incast into a leaf, and traffic around it.
+const SCENARIO: &str = r#"
+title = "traced"
+seeds = 1
+stop = { flows = 60 }
+[topology.leaf-spine]
+leaves = 2
+spines = 2
+hosts-per-leaf = 4
+host-link = { rate = "40Gbps", delay = "1us" }
+spine-link = { rate = "40Gbps", delay = "1us" }
+[workload.poisson]
+load = 0.5
+sizes = { fixed = "30001B" }
+[workload.incast]
+receiver = 0
+senders = 6
+size = "600KB"
+[switch.buffer.input-queued]
+per-port = "40KB"
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce"
+[[series]]
+preset = "roce+pfc"
+"#;
+
+const SERIES: [&str; 3] = ["irn", "roce", "roce+pfc"];
+
+/// A study in a folder of its own, which is removed at the end.
+struct Traced(PathBuf);
+
+impl Traced {
+    fn run(name: &str, arguments: &[&str]) -> Self {
+        let path = std::env::temp_dir().join(format!("selvedge-traces-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        fs::write(path.join("traced.toml"), SCENARIO).expect("writable");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.current_dir(&path).args(["run", "traced.toml", "--out", "out", "--quiet"]).args(arguments);
+        let status = command.stdout(Stdio::null()).status().expect("the program starts");
+        assert!(status.success(), "{arguments:?}");
+        Self(path)
+    }
+    fn capture(&self, series: &str) -> PathBuf {
+        self.0.join(format!("out/traces/{series}-seed1.pcapng"))
+    }
+    fn timeline(&self, series: &str) -> PathBuf {
+        self.0.join(format!("out/traces/{series}-seed1.perfetto-trace"))
+    }
+    /// Packet-hops of each series, by its name.
+    fn packet_hops(&self) -> BTreeMap<String, u64> {
+        let summary = fs::read_to_string(self.0.join("out/summary.json")).expect("a summary");
+        let summary: Value = serde_json::from_str(&summary).expect("JSON");
+        let points = summary["run"]["points"].as_array().expect("points");
+        let hops = |point: &Value| point["packet_hops"].as_u64().expect("a number");
+        points.iter().map(|point| (point["series"].as_str().expect("a name").to_owned(), hops(point))).collect()
+    }
+}
+impl Drop for Traced {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The lines that tshark prints of a capture; `None` without tshark.
+fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let checks = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+    let output = Command::new("tshark").arg("-r").arg(capture).args(checks).args(arguments).output().ok()?;
+    assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tshark_dissects_every_packet_without_complaint() {
+    let traced = Traced::run("tshark", &["--trace", "all"]);
+    let hops = traced.packet_hops();
+    for series in SERIES {
+        let capture = traced.capture(series);
+        // What anybody has to say, but for our own comments; what every packet is; the state of its checksum.
+        let complaints = "_ws.expert.severity >= 0x200000 or _ws.malformed or _ws.short or ip.checksum.status != 1";
+        let Some(complaints) = tshark(&capture, &["-Y", complaints]) else {
+            eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+            return;
+        };
+        assert!(complaints.is_empty(), "{series}: {complaints:#?}");
+        let fields = ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "_ws.col.Info"];
+        let lines = tshark(&capture, &fields).expect("it was there a moment ago");
+        let known = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause"];
+        let mut sent = 0;
+        for line in lines {
+            let (direction, info) = line.split_once('\t').expect("two fields");
+            assert!(known.iter().any(|known| info.starts_with(known)), "{series}: {info}");
+            sent += u64::from(direction.ends_with('2'));
+        }
+        assert_eq!(sent, hops[series], "{series}: every packet on every hop");
+    }
+}
+
+#[test]
+fn every_frame_is_what_its_headers_say() {
+    let traced = Traced::run("frames", &["--trace", "all"]);
+    for series in SERIES {
+        let (mut first, mut bytes) = (0, 0);
+        for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {
+            // Checksum and ICRC are checked on the way.
+            let (frame, payload) = Frame::parse(&packet).unwrap_or_else(|error| panic!("{series}: {error}"));
+            if let Content::Roce(Roce { bth, .. }) = frame.content {
+                assert_eq!(bth.pad as usize, payload.len().next_multiple_of(4) - payload.len());
+                first += usize::from(matches!(bth.opcode, Opcode::WRITE_FIRST | Opcode::WRITE_ONLY));
+                bytes += payload.len();
+            }
+        }
+        assert!(first > 60 && bytes > 60 * 30_001, "{series}: {first} messages, {bytes} bytes");
+    }
+}
+
+#[test]
+fn slices_end_and_arrows_have_two_ends() {
+    let traced = Traced::run("timeline", &["--trace", "flow=12", "--trace", "port=leaf0:h0"]);
+    for series in SERIES {
+        let timeline = Timeline::read(&fs::read(traced.timeline(series)).expect("a timeline"));
+        timeline.check();
+        for track in ["leaf0/to h0 (port 8)/queue", "leaf0/to h0 (port 8)/in"] {
+            assert!(timeline.events_on(track) > 100, "{series}: {track}");
+        }
+        // It goes from some host through a leaf at least, and is complete.
+        let flow = timeline.tracks().find(|track| track.contains("/flow 12 to ")).expect("the flow").to_owned();
+        assert_eq!(timeline.events_on(&flow), 2, "{series}: it begins and ends");
+        assert!(timeline.arrows() >= 30, "{series}: an arrow for each of its packets");
+    }
+}
+
+#[test]
+fn threads_change_no_byte() {
+    let traces = ["--trace", "all", "--series", "irn"];
+    let alone = Traced::run("alone", &[&traces[..], &["--threads", "1"]].concat());
+    let together = Traced::run("together", &[&traces[..], &["--threads", "2"]].concat());
+    for file in [Traced::capture, Traced::timeline] {
+        let [one, two] = [&alone, &together].map(|traced| fs::read(file(traced, "irn")).expect("a trace"));
+        assert!(one == two, "{}", file(&alone, "irn").display());
+    }
+}
+
+#[test]
+fn packets_can_be_cut_short() {
+    let traced = Traced::run("short", &["--trace", "flow=1", "--trace-snaplen", "64", "--trace-dir", "short"]);
+    let packets = packets(&fs::read(traced.0.join("short/irn-seed1.pcapng")).expect("a capture"));
+    assert!(packets.len() > 100 && packets.iter().all(|packet| packet.len() <= 64));
+}

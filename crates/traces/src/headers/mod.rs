@@ -1,0 +1,172 @@
+//! The frame that a RoCEv2 NIC would send for a packet of the simulator.
+//!
+//! Design notes.
+//! 1. *One Ethernet segment.* Frames go from NIC to NIC with the same addresses on every link; switches change
+//!    nothing but ECN. Host `n` has the address 10.0.0.1 + `n` and the MAC address 02:00 followed by `n`; switch
+//!    ports, which send pauses, have MAC addresses of their own.
+//! 2. *A flow is one RDMA Write*, or one TCP connection (`tcp.rs`). The Write's first packet carries a RETH with the
+//!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for
+//!    padding, nor for the extension of IRN's NACKs; frames that have these are longer here. Headers that
+//!    a scheme adds to each packet (IRN, section 6.3) become payload.
+//! 3. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
+
+mod tcp;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use selvedge_sim::SimConfig;
+use selvedge_telemetry::FlowRow;
+use selvedge_transport::{RecoveryConfig, Scheme};
+use selvedge_units::{HostId, PortId, Psn, QpNumber};
+use selvedge_wire::tcp::{Tcp, TcpDatagram};
+use selvedge_wire::{
+    Ack, AckKind, Aeth, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet,
+    Pause, Pfc, Repr, Reth, Roce, Syndrome, Udp,
+};
+
+use tcp::Connections;
+
+/// How packets of one run look on the wire.
+pub(crate) struct Headers {
+    /// 802.1p priority by class.
+    priorities: Vec<u8>,
+    /// Whether data is acknowledged.
+    acknowledged: bool,
+    /// Whether NACKs say what triggered them.
+    selective: bool,
+    /// By the host that sends the data, and its queue pair.
+    flows: BTreeMap<(HostId, QpNumber), FlowRow>,
+    connections: Connections,
+}
+
+/// What hosts commonly begin with.
+const TTL: u8 = 64;
+/// The default partition.
+const PARTITION: u16 = 0xffff;
+
+impl Headers {
+    pub(crate) fn new(config: &SimConfig) -> Self {
+        Self {
+            priorities: config.nic.priorities(),
+            acknowledged: config.transport.recovery.acknowledges(),
+            selective: matches!(config.transport.recovery, RecoveryConfig::Irn(_)),
+            flows: BTreeMap::new(),
+            connections: Connections::default(),
+        }
+    }
+
+    /// A flow has begun on this queue pair of this host.
+    pub(crate) fn learn(&mut self, flow: &FlowRow, pair: (HostId, QpNumber)) {
+        self.flows.insert(pair, *flow);
+    }
+
+    /// The frame of `packet`, which `port` sent if it is a pause, and how many bytes of payload it has. Packets come
+    /// in the order in which they were sent.
+    pub(crate) fn frame(&mut self, packet: &Packet, port: PortId) -> (Frame, usize) {
+        let (content, payload) = match packet.repr {
+            Repr::Data(data) => self.data(packet, &data),
+            Repr::Ack(ack) => self.ack(packet, &ack),
+            Repr::Cnp => (self.cnp(packet), 0),
+            Repr::Tcp(tcp) => self.tcp(packet, &tcp),
+            Repr::Pause(pause) => return (self.pause(&pause, port), 0),
+        };
+        let (destination, source) = (MacAddress::local(packet.dst.0), MacAddress::local(packet.src.0));
+        (Frame { destination, source, content }, payload)
+    }
+
+    fn pause(&self, pause: &Pause, port: PortId) -> Frame {
+        let named = self.priorities.iter().enumerate().filter(|(class, _)| pause.classes >> class & 1 == 1);
+        let classes = named.fold(0, |bits, (_, priority)| bits | 1 << priority);
+        Frame {
+            destination: MacAddress::MAC_CONTROL,
+            source: MacAddress::local(port.0),
+            content: Content::Pfc(Pfc::new(classes, pause.quanta)),
+        }
+    }
+
+    fn tcp(&mut self, packet: &Packet, tcp: &Tcp) -> (Content, usize) {
+        let opener = if tcp.is_backward() { packet.dst } else { packet.src };
+        let flow = self.flows.get(&(opener, packet.qp));
+        let header = self.connections.header(packet, tcp, opener, flow);
+        let datagram = TcpDatagram { envelope: self.envelope(packet, header.segment.seq.get()), header };
+        (Content::Tcp(datagram), usize::from(tcp.payload()))
+    }
+
+    fn roce(&self, packet: &Packet, bth: Bth, extended: Extended) -> Content {
+        Content::Roce(Roce {
+            envelope: self.envelope(packet, bth.psn.get()),
+            port: Udp::source_port(packet.entropy),
+            bth: Bth { partition: PARTITION, destination: number(packet.qp), ..bth },
+            extended,
+        })
+    }
+
+    fn envelope(&self, packet: &Packet, number: u32) -> Envelope {
+        Envelope {
+            source: address(packet.src),
+            destination: address(packet.dst),
+            dscp: self.priorities.get(usize::from(packet.class)).map_or(0, |priority| priority << 3),
+            ecn: packet.ecn,
+            identification: number as u16,
+            ttl: TTL,
+        }
+    }
+
+    fn data(&self, packet: &Packet, data: &Data) -> (Content, usize) {
+        let flow = self.flows.get(&(packet.src, packet.qp));
+        let first = data.psn == Psn::new(0);
+        let opcode = match (first, data.last) {
+            (true, true) => Opcode::WRITE_ONLY,
+            (true, false) => Opcode::WRITE_FIRST,
+            (false, false) => Opcode::WRITE_MIDDLE,
+            (false, true) => Opcode::WRITE_LAST,
+        };
+        let reth = || Reth {
+            address: 0,
+            key: flow.map_or(0, |flow| flow.id as u32),
+            length: flow.map_or(0, |flow| u32::try_from(flow.size.get()).unwrap_or(u32::MAX)),
+        };
+        let extended = if first { Extended::Reth(reth()) } else { Extended::None };
+        let added = u64::from(packet.frame).saturating_sub(Header::ROCE.get());
+        let payload = usize::from(data.payload).max(added as usize);
+        let bth = Bth { opcode, ack_request: self.acknowledged, psn: data.psn, ..Bth::default() };
+        (self.roce(packet, bth, extended), payload)
+    }
+
+    fn cnp(&self, packet: &Packet) -> Content {
+        let bth = Bth { opcode: Opcode::CONGESTION_NOTIFICATION, becn: true, ..Bth::default() };
+        self.roce(packet, bth, Extended::Cnp)
+    }
+
+    fn ack(&self, packet: &Packet, ack: &Ack) -> (Content, usize) {
+        let flow = self.flows.get(&(packet.dst, packet.qp));
+        // A flow is one message; it is completed when nothing of it is missing.
+        let complete = flow.is_some_and(|flow| Psn::new(flow.packets as u32 % Psn::MODULUS) == ack.expected);
+        let msn = ack.msn + u32::from(complete);
+        let (syndrome, psn) = match ack.kind {
+            AckKind::Ack => (Syndrome::NO_CREDITS, Psn::new(ack.expected.get().wrapping_sub(1))),
+            AckKind::Nack => (Syndrome::SEQUENCE_ERROR, ack.expected),
+        };
+        let aeth = Aeth { syndrome, msn };
+        let extended = if self.selective && ack.kind == AckKind::Nack {
+            let extension = Extension { sent_at: packet.sent_at, sack: ack.sack, ..Extension::default() };
+            Extended::Selective(aeth, extension)
+        } else {
+            Extended::Aeth(aeth)
+        };
+        let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..Bth::default() };
+        (self.roce(packet, bth, extended), 0)
+    }
+}
+
+/// A queue pair's number on the wire. The first two and the last have meanings of their own (management,
+/// multicast), so that queue pair 0 is number 2.
+fn number(qp: QpNumber) -> QpNumber {
+    QpNumber(2 + qp.0 % (0xff_ffff - 2))
+}
+
+/// A host's IP address.
+fn address(host: HostId) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(host.0))
+}

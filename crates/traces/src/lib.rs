@@ -1,0 +1,21 @@
+//! What happened in a run, as files that Wireshark and Perfetto open.
+//!
+//! ```text
+//! run_recorded --events--> TraceFiles ──> Capture   headers ──> pcapng     one interface per port
+//!                                     └─> Timeline  tracks  ──> Perfetto   hosts, queue pairs, ports
+//! ```
+//!
+//! A [`Selector`] says what to trace; [`Selection::focus`] turns it into what the simulator records. Memory does
+//! not depend on the length of a run but for the flows that it follows.
+#![forbid(unsafe_code)]
+
+mod files;
+mod headers;
+mod names;
+mod pcapng;
+mod perfetto;
+mod selector;
+
+pub use files::{TraceError, TraceFiles, TracePaths};
+pub use names::PortNames;
+pub use selector::{Selection, Selector};

@@ -1,0 +1,67 @@
+//! What ports are called, and whose they are.
+
+use std::collections::BTreeMap;
+
+use selvedge_sim::port_infos;
+use selvedge_sim::topology::{Graph, Node};
+use selvedge_telemetry::PortInfo;
+use selvedge_units::{HostId, PortId, SwitchId};
+
+/// Names of a fabric's ports: `h3:leaf0` is the port of host h3 towards leaf0. Of parallel links, the second is
+/// `leaf0:spine0.2`.
+#[derive(Clone, Debug)]
+pub struct PortNames {
+    infos: Vec<PortInfo>,
+    names: Vec<String>,
+    owners: Vec<Node>,
+}
+
+impl PortNames {
+    /// The names of the ports of `graph`.
+    pub fn new(graph: &Graph) -> Self {
+        let infos = port_infos(graph);
+        let mut parallel: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let names = infos.iter().map(|info| {
+            let count = parallel.entry((&info.node, &info.peer)).or_default();
+            *count += 1;
+            let PortInfo { node, peer, .. } = info;
+            if *count == 1 { format!("{node}:{peer}") } else { format!("{node}:{peer}.{count}") }
+        });
+        let hosts = (0..).map(|n| Node::Host(HostId(n))).zip(graph.hosts.iter().map(|host| &*host.name));
+        let switches = (0..).map(|n| Node::Switch(SwitchId(n))).zip(graph.switches.iter().map(|switch| &*switch.name));
+        let nodes: BTreeMap<&str, Node> = hosts.chain(switches).map(|(node, name)| (name, node)).collect();
+        Self { names: names.collect(), owners: infos.iter().map(|info| nodes[&*info.node]).collect(), infos }
+    }
+
+    /// What a port is called.
+    pub fn name(&self, port: PortId) -> &str {
+        &self.names[port.index()]
+    }
+
+    /// What a port is.
+    pub fn info(&self, port: PortId) -> &PortInfo {
+        &self.infos[port.index()]
+    }
+
+    /// Whose a port is.
+    pub fn owner(&self, port: PortId) -> Node {
+        self.owners[port.index()]
+    }
+
+    /// How many ports there are.
+    pub fn count(&self) -> usize {
+        self.infos.len()
+    }
+
+    /// The ports that `text` names: one by its own name, all of a node, or one by its number.
+    pub fn find(&self, text: &str) -> Vec<PortId> {
+        if let Some(index) = self.names.iter().position(|name| name == text) {
+            return vec![self.infos[index].id];
+        }
+        let of_node: Vec<PortId> = self.infos.iter().filter(|info| info.node == text).map(|info| info.id).collect();
+        if !of_node.is_empty() {
+            return of_node;
+        }
+        text.parse().ok().and_then(|number: usize| self.infos.get(number)).map(|info| info.id).into_iter().collect()
+    }
+}

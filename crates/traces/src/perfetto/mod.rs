@@ -1,0 +1,175 @@
+//! A run as Perfetto shows it: nodes, and below each its ports and the flows that begin or end there.
+//!
+//! ```text
+//! h3
+//! ├─ to pod0-edge1 (port 3)     a slice per packet being sent; arrows follow it through its hops
+//! │  ├─ in                      packets that enter, if this port was asked for
+//! │  ├─ paused                  while the peer pauses it
+//! │  └─ queue                   bytes that wait for it, by class
+//! ├─ flow 12 to h40             from its start until the receiver has everything
+//! │  ├─ waits for               what keeps it from sending
+//! │  ├─ recovery                episodes of loss recovery, retransmissions, timeouts
+//! │  ├─ hears                   acknowledgements
+//! │  └─ window, rate, in flight
+//! └─ flow 13 from h9            packets that arrive
+//! ```
+
+mod file;
+mod flows;
+mod ports;
+mod proto;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use selvedge_sim::record::{Event, Focus, What};
+use selvedge_sim::topology::{Graph, Node};
+use selvedge_units::{Instant, PortId, mix64};
+use selvedge_wire::tcp::Tcp;
+use selvedge_wire::{AckKind, Data, Packet, Repr};
+
+use crate::names::PortNames;
+use file::{File, Kind, Track};
+use flows::Flows;
+use ports::{Place, Ports};
+
+/// A timeline in the making.
+pub(crate) struct Timeline<W> {
+    rows: Rows<W>,
+    ports: Ports,
+    flows: Flows,
+}
+
+/// The file, and the tracks of nodes in it.
+struct Rows<W> {
+    file: File<W>,
+    /// By node, with the number of tracks below.
+    nodes: BTreeMap<Node, (Track, u32)>,
+    graph: Graph,
+    names: Arc<PortNames>,
+}
+
+impl<W: Write> Timeline<W> {
+    /// Begins the timeline of a run of `graph` of which `focus` is recorded.
+    pub(crate) fn begin(out: W, graph: &Graph, names: Arc<PortNames>, focus: &Focus) -> io::Result<Self> {
+        Ok(Self {
+            rows: Rows { file: File::begin(out)?, nodes: BTreeMap::new(), graph: graph.clone(), names },
+            ports: Ports::new(focus),
+            flows: Flows::new(focus),
+        })
+    }
+
+    /// Draws what happened.
+    pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
+        events.iter().try_for_each(|event| self.on_event(event))
+    }
+
+    fn on_event(&mut self, event: &Event) -> io::Result<()> {
+        let (at, rows) = (event.at, &mut self.rows);
+        match &event.what {
+            What::FlowStarted { flow, qp } => match event.node {
+                Node::Host(sender) => self.flows.on_started(rows, at, flow, (sender, *qp)),
+                Node::Switch(_) => Ok(()),
+            },
+            What::FlowFinished { flow } => self.flows.on_finished(rows, at, flow),
+            What::Sent { port, packet, serialisation, waiting, .. } => {
+                let flow = self.flows.name_of(packet);
+                self.ports.on_sent(rows, Place { at, port: *port, packet }, flow, *serialisation, *waiting)
+            }
+            What::Arrived { port, packet } => {
+                self.ports.on_arrived(rows, Place { at, port: *port, packet })?;
+                match event.node {
+                    Node::Host(host) => self.flows.on_arrived(rows, at, host, packet),
+                    Node::Switch(_) => Ok(()),
+                }
+            }
+            What::Queued { port, packet, ahead, .. } => {
+                let followed = self.flows.follows(packet);
+                self.ports.on_queued(rows, Place { at, port: *port, packet }, *ahead, followed)
+            }
+            What::Dropped { port, packet, reason } => {
+                self.ports.on_dropped(rows, Place { at, port: *port, packet }, *reason)
+            }
+            What::Paused { port, classes } => self.ports.on_paused(rows, at, *port, *classes),
+            What::Filled { port, .. } => self.ports.on_filled(rows, at, *port),
+            What::Link { port, up } => self.ports.on_link(rows, at, *port, *up),
+            What::Engine { sender, qp, trace } => self.flows.on_engine(rows, at, (*sender, *qp), trace),
+            What::Held { qp, hold, limits, .. } => match event.node {
+                Node::Host(host) => {
+                    self.flows.on_held(rows, at, (host, *qp), *hold)?;
+                    limits.iter().try_for_each(|limits| self.flows.on_limits(rows, at, (host, *qp), *limits))
+                }
+                Node::Switch(_) => Ok(()),
+            },
+        }
+    }
+
+    /// Ends what has not ended at `end`, and hands everything to the operating system.
+    pub(crate) fn finish(mut self, end: Instant) -> io::Result<()> {
+        self.ports.finish(&mut self.rows, end)?;
+        self.flows.finish(&mut self.rows, end)?;
+        self.rows.file.finish()
+    }
+}
+
+impl<W: Write> Rows<W> {
+    /// A new track for a port.
+    fn port(&mut self, port: PortId) -> io::Result<Track> {
+        let name = format!("to {} (port {})", self.names.info(port).peer, port.0);
+        self.below(self.names.owner(port), &name)
+    }
+
+    /// A new track below that of `node`.
+    fn below(&mut self, node: Node, name: &str) -> io::Result<Track> {
+        if !self.nodes.contains_key(&node) {
+            let rank = match node {
+                Node::Host(host) => host.0,
+                Node::Switch(switch) => self.graph.hosts.len() as u32 + switch.0,
+            };
+            let track = self.file.track(self.graph.name(node), None, rank, Kind::Events)?;
+            self.nodes.insert(node, (track, 0));
+        }
+        let (parent, children) = self.nodes.get_mut(&node).expect("it has just been inserted");
+        *children += 1;
+        self.file.track(name, Some(*parent), *children, Kind::Events)
+    }
+}
+
+/// What a packet is called.
+fn title(packet: &Packet) -> String {
+    match packet.repr {
+        Repr::Data(Data { psn, retransmission: true, .. }) => format!("data {} again", psn.get()),
+        Repr::Data(data) => format!("data {}", data.psn.get()),
+        Repr::Ack(ack) => match ack.kind {
+            AckKind::Ack => format!("ACK {}", ack.expected.get()),
+            AckKind::Nack => format!("NACK {} for {}", ack.expected.get(), ack.sack.get()),
+        },
+        Repr::Cnp => "CNP".to_owned(),
+        Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
+        Repr::Pause(_) => "PFC pause".to_owned(),
+        Repr::Tcp(tcp) => match tcp {
+            Tcp::Syn { .. } => "SYN".to_owned(),
+            Tcp::Sack { ack, .. } => format!("SACK {}", ack.get()),
+            Tcp::Plain { ack, payload: 0, .. } => format!("ACK {}", ack.get()),
+            Tcp::Plain { seq, .. } if tcp.is_again() => format!("data {} again", seq.get()),
+            Tcp::Plain { seq, .. } => format!("data {}", seq.get()),
+        },
+    }
+}
+
+/// What joins the slices of a packet: a hash of what is the same on all its hops and of no other packet. A pause
+/// frame has one hop, from the port that sent it.
+fn identity(packet: &Packet, sender: PortId) -> u64 {
+    let (kind, number) = match packet.repr {
+        Repr::Data(data) => (0, data.psn.get()),
+        Repr::Ack(ack) => (1 + ack.kind as u64, ack.sack.get()),
+        Repr::Pause(_) => (3, sender.0),
+        // A host sends one segment at a time.
+        Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
+        Repr::Cnp => (5, 0),
+    };
+    let parties = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
+    let message = u64::from(packet.qp.0) << 32 | u64::from(number);
+    [parties, message, packet.sent_at.as_ps(), kind].into_iter().fold(0, |hash, part| mix64(hash ^ part))
+}

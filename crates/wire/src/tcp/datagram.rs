@@ -1,0 +1,64 @@
+//! A TCP segment in its IP datagram, with its checksum.
+
+use super::Header;
+use crate::error::ParseError;
+use crate::ipv4::{Envelope, Ipv4, sum};
+
+/// A TCP segment in its IP datagram, without its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpDatagram {
+    /// What is on the envelope.
+    pub envelope: Envelope,
+    /// The header; how much payload there is follows from the payload.
+    pub header: Header,
+}
+
+/// Where a header has its checksum.
+const CHECKSUM: core::ops::Range<usize> = 16..18;
+
+impl TcpDatagram {
+    /// Reads a datagram from its IP header on and checks the segment's checksum; returns its payload, too.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (ip, segment) = Ipv4::parse(bytes)?;
+        if ip.protocol != Ipv4::TCP {
+            return Err(ParseError::Protocol(ip.protocol));
+        }
+        if sum(segment, pseudo_header(&ip)) != 0xffff {
+            return Err(ParseError::Checksum);
+        }
+        let (header, payload) = Header::parse(segment)?;
+        Ok((Self { envelope: ip.into(), header }, payload))
+    }
+
+    /// Bytes of the datagram around `payload` bytes.
+    pub fn length(&self, payload: usize) -> usize {
+        Ipv4::LENGTH + self.header.segment.header() + payload
+    }
+
+    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    ///
+    /// # Panics
+    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
+        let length = self.length(payload.len());
+        let ip = self.envelope.around(Ipv4::TCP, length - Ipv4::LENGTH);
+        let (buffer, _) = buffer.split_at_mut(length);
+        let (first, segment) = buffer.split_at_mut(Ipv4::LENGTH);
+        first.copy_from_slice(&ip.emit());
+        let mut place = [0; Header::LONGEST];
+        let header = self.header.emit(&mut place);
+        segment[..header.len()].copy_from_slice(header);
+        segment[header.len()..].copy_from_slice(payload);
+        let checksum = !sum(segment, pseudo_header(&ip));
+        segment[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+        buffer
+    }
+}
+
+/// The sum over what a segment's checksum covers of its IP header (RFC 9293, section 3.1).
+fn pseudo_header(ip: &Ipv4) -> u16 {
+    let [source, destination] = [ip.source, ip.destination].map(|address| sum(&address.octets(), 0));
+    let length = ip.length - Ipv4::LENGTH as u16;
+    let words = [source, destination, u16::from(ip.protocol), length].map(u16::to_be_bytes);
+    sum(words.as_flattened(), 0)
+}
