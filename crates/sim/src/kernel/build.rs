@@ -8,7 +8,7 @@ use selvedge_transport::Scheme;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Inbox};
 use super::log::Log;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
@@ -190,8 +190,9 @@ pub(crate) fn build<const RECORDED: bool>(
             accounting: fabric.accounting,
             calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
-            order: Vec::new(),
+            order: Table::new(),
             now: Instant::ZERO,
+            stop: 0,
             pool: Pool::new(),
             egress: Table::new(),
             ingress: Table::new(),
@@ -423,6 +424,7 @@ fn populate<const RECORDED: bool>(
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             ports: ports.len() as u32,
+            routes: partition.forwarding.routes_of(id),
             first_queue,
             inputs,
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
@@ -462,7 +464,9 @@ fn connect<const RECORDED: bool>(
             } else {
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
             };
+            let inbox = if partition == peer_partition { there.calendar.inbox_of(node) } else { Inbox::AWAY };
             let port = &mut partitions[partition as usize].egress[at];
+            port.inbox = inbox;
             (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
         }
     }

@@ -3,7 +3,7 @@
 mod build;
 pub(crate) mod calendar;
 mod deadlock;
-pub(crate) mod earliest;
+pub(crate) mod pending;
 mod log;
 pub(crate) mod partition;
 mod sample;

@@ -19,8 +19,8 @@ use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
-use super::calendar::Calendar;
-use super::earliest::NEVER;
+use super::calendar::{Calendar, Inbox};
+use super::pending::NEVER;
 use super::log::Log;
 use super::prefetch_all;
 use super::table::Table;
@@ -128,8 +128,10 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
     /// The order of the mail that is being read; kept for its memory.
-    pub(crate) order: Vec<u64>,
+    pub(crate) order: Table<u64>,
     pub(crate) now: Instant,
+    /// The switch that is visited handles what is earlier: the window's end, or a timer.
+    pub(crate) stop: u64,
     pub(crate) pool: Pool,
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
@@ -207,7 +209,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_all(&self.ingress[port]);
             } else {
                 let switch = &self.switches[node - hosts];
-                switch.agenda.prefetch();
+                switch.pending.prefetch();
                 for port in switch.port_range() {
                     super::prefetch(&self.egress, port);
                     super::prefetch(&self.ingress, port);
@@ -223,7 +225,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let switch = &self.switches[node - hosts];
                 for packet in self.calendar.mail(node) {
-                    self.forwarding.prefetch(switch.id, packet.leaf);
+                    self.forwarding.prefetch(switch.routes, packet.leaf);
                 }
                 for port in switch.port_range() {
                     self.lines[port * self.classes].prefetch_queue(&self.queues);
@@ -260,30 +262,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The order in which the packets of `mail` arrive: times, ports (of simultaneous arrivals the lowest
-    /// comes first), and places in `mail`.
-    #[inline]
-    pub(crate) fn sort_mail(mail: &[Descriptor], order: &mut Vec<u64>) {
-        order.clear();
-        let key = |packet: &Descriptor, place| u64::from(packet.at) << 32 | u64::from(packet.port) << 16 | place;
-        if mail.len() > 24 {
-            order.extend(mail.iter().zip(0..).map(|(packet, place)| key(packet, place)));
-            order.sort_unstable();
-            return;
-        }
-        // Each neighbour's packets lie in order, so most have to move by a few places at most.
-        for (packet, place) in mail.iter().zip(0..) {
-            let key = key(packet, place);
-            let mut at = order.len();
-            order.push(key);
-            while at > 0 && order[at - 1] > key {
-                order[at] = order[at - 1];
-                at -= 1;
-            }
-            order[at] = key;
-        }
-    }
-
     /// What every arrival does: it is written into the fingerprint, it may be lost, and pauses are the
     /// port's own business. Returns whether the packet goes on.
     #[inline(always)]
@@ -291,10 +269,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
-        self.events += 1;
         let port = &mut self.ingress[at];
         port.digest = fold(port.digest, self.now, packet.name);
-        if port.rare_arrivals && self.is_lost(at, packet.slot) {
+        if port.rare_arrivals | packet.is_pause() { self.enter_rarely(at, packet) } else { true }
+    }
+
+    /// Handles what few packets meet; returns whether this one goes on.
+    #[cold]
+    #[inline(never)]
+    fn enter_rarely(&mut self, at: u32, packet: &Descriptor) -> bool {
+        if self.ingress[at].rare_arrivals && self.is_lost(at, packet.slot) {
             return false;
         }
         if packet.is_pause() {
@@ -305,7 +289,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
-    #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
         let packet = self.pool.get(slot);
@@ -350,10 +333,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
-        if port.peer_partition == self.index {
-            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
-        } else {
+        if port.inbox == Inbox::AWAY {
             self.send_away(at, arrival, packet);
+        } else {
+            self.calendar.send(port.inbox, arrival.as_ps(), port.peer_port, packet);
         }
     }
 
@@ -380,7 +363,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
-            switch.agenda.set(at - switch.first_port, free_at);
+            switch.pending.push(at - switch.first_port, free_at);
         }
     }
 
@@ -407,7 +390,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if port.is_host {
             self.serve_host(port.owner, at);
         } else {
-            self.serve_switch(at);
+            self.serve_unexpected(at);
         }
     }
 
@@ -415,7 +398,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
-            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
+            let inbox = self.calendar.inbox_of(node);
+            self.calendar.send(inbox, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);

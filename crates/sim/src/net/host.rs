@@ -12,7 +12,7 @@ use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::descriptor::Descriptor;
-use crate::kernel::earliest::NEVER;
+use crate::kernel::pending::NEVER;
 use crate::kernel::partition::{Partition, kind_of};
 use crate::workload::{FlowSpec, Generator};
 
@@ -150,6 +150,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             now = next;
             self.now = Instant::from_ps(now);
             if arrival == now {
+                self.events += 1;
                 if let Some(packet) = unread.next()
                     && self.enter(port, packet)
                 {
