@@ -10,6 +10,7 @@ use selvedge_wire::Header;
 
 use super::calendar::{Calendar, Inbox};
 use super::log::Log;
+use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
@@ -190,7 +191,7 @@ pub(crate) fn build<const RECORDED: bool>(
             accounting: fabric.accounting,
             calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
-            order: Table::new(),
+            order: Order::default(),
             now: Instant::ZERO,
             stop: 0,
             pool: Pool::new(),

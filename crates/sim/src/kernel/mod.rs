@@ -3,9 +3,10 @@
 mod build;
 pub(crate) mod calendar;
 mod deadlock;
-pub(crate) mod pending;
 mod log;
+mod order;
 pub(crate) mod partition;
+pub(crate) mod pending;
 mod sample;
 pub(crate) mod table;
 mod window;

@@ -22,6 +22,7 @@ use selvedge_wire::{Packet, Repr};
 use super::calendar::{Calendar, Inbox};
 use super::pending::NEVER;
 use super::log::Log;
+use super::order::Order;
 use super::prefetch_all;
 use super::table::Table;
 use crate::config::BufferConfig;
@@ -128,7 +129,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
     /// The order of the mail that is being read; kept for its memory.
-    pub(crate) order: Table<u64>,
+    pub(crate) order: Order,
     pub(crate) now: Instant,
     /// The switch that is visited handles what is earlier: the window's end, or a timer.
     pub(crate) stop: u64,

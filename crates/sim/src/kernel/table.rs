@@ -11,12 +11,6 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 /// A table whose indices are known to be in range.
 pub(crate) struct Table<T>(Vec<T>);
 
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<T> Table<T> {
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
@@ -27,12 +21,6 @@ impl<T> Table<T> {
     }
     pub(crate) fn push(&mut self, entry: T) {
         self.0.push(entry);
-    }
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-    pub(crate) fn reserve(&mut self, additional: usize) {
-        self.0.reserve(additional);
     }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         self.0.extend(entries);

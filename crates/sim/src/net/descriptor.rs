@@ -70,8 +70,8 @@ impl Descriptor {
     /// Sorts arrivals at a switch by time, and simultaneous ones by port; tells in which `place` of the
     /// mail this one lies.
     #[inline(always)]
-    pub(crate) fn key(&self, place: u16) -> u64 {
-        u64::from(self.at) << 32 | u64::from(self.port) << 16 | u64::from(place)
+    pub(crate) fn key(&self, place: usize) -> u64 {
+        u64::from(self.at) << 32 | u64::from(self.port) << 16 | place as u64
     }
 
     /// Whether it is a pause frame.

@@ -13,7 +13,6 @@ use super::port::Egress;
 use super::queue::Store;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
-use crate::kernel::table::Table;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -130,9 +129,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
-        sort_mail(&mail, &mut order);
+        order.sort(&mail);
         let mut read = 0;
-        let mut arrival = begin + (order[0] >> 32);
+        let mut arrival = begin + order.time(0);
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
@@ -142,9 +141,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                         break;
                     }
                     self.now = Instant::from_ps(arrival);
-                    let packet = mail_at(&mail, order[read]);
+                    let packet = order.packet(&mail, read);
                     read += 1;
-                    arrival = begin + (order[read] >> 32);
+                    arrival = begin + order.time(read);
                     self.on_arrival(index, packet);
                 } else {
                     if due >= self.stop {
@@ -161,13 +160,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             self.fire(index);
         }
-        self.events += u64::from(read);
+        self.events += read as u64;
         let mut next = self.switches[index].due();
-        if read as usize == mail.len() {
+        if read == mail.len() {
             self.calendar.return_mail(node, mail);
         } else {
             next = next.min(arrival);
-            let rest = order.iter().take(mail.len()).skip(read as usize).map(|&key| *mail_at(&mail, key)).collect();
+            let rest = (read..mail.len()).map(|n| *order.packet(&mail, n)).collect();
             self.calendar.keep_mail(node, rest);
         }
         self.order = order;
@@ -317,39 +316,4 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.return_when_free(at);
         }
     }
-}
-
-/// The packet of `mail` to which a key in its order belongs.
-#[inline(always)]
-fn mail_at(mail: &[Descriptor], key: u64) -> &Descriptor {
-    let place = usize::from(key as u16);
-    debug_assert!(place < mail.len(), "keys are made for this mail");
-    // SAFETY: `sort_mail` made the key of a packet that lies there.
-    unsafe { mail.get_unchecked(place) }
-}
-
-/// The order in which the packets of `mail` arrive: times, ports (of simultaneous arrivals the lowest
-/// comes first), and places in `mail`. Behind the last key stands one beyond all windows.
-#[inline(always)]
-fn sort_mail(mail: &[Descriptor], order: &mut Table<u64>) {
-    /// Above it, insertion is no longer the fastest way.
-    const FEW: usize = 64;
-    order.clear();
-    order.reserve(mail.len() + 1);
-    order.extend(mail.iter().zip(0..).map(|(packet, place)| packet.key(place)));
-    if mail.len() > FEW {
-        order.sort_unstable();
-    } else {
-        // Each neighbour's packets lie in order, so most have to move by a few places at most.
-        for last in 1..mail.len() as u32 {
-            let key = order[last];
-            let mut at = last;
-            while at > 0 && order[at - 1] > key {
-                order[at] = order[at - 1];
-                at -= 1;
-            }
-            order[at] = key;
-        }
-    }
-    order.push(u64::MAX);
 }
