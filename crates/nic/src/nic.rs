@@ -282,74 +282,85 @@ impl Nic {
         !self.answers.is_empty() || !self.ready.is_empty()
     }
 
-    /// The next packet for the link. Call while the link is free; bit `i` of `paused` forbids class
-    /// `i`.
+    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
+    /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
     #[inline]
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8) -> Option<Packet> {
-        if let Some(packet) = self.next_answer(paused) {
-            match packet.repr {
-                Repr::Cnp => self.stats.cnps_sent += 1,
-                Repr::Ack(Ack { kind, .. }) => {
-                    self.stats.acks_sent += 1;
-                    self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
-                }
-                Repr::Data(_) | Repr::Pause(_) | Repr::Tcp(_) => {}
-            }
-            return Some(packet);
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        if !self.answers.is_empty() && self.send_answer(params, paused, packet) {
+            return true;
         }
         if paused & (1 << params.data_class) != 0 {
-            return None;
+            return false;
         }
         while let Some(slot) = self.ready.pop_front() {
-            let Some(state) = self.senders[slot as usize].as_mut() else {
-                self.free_senders.push(slot); // closed while it stood in the ring
-                continue;
-            };
-            state.queued = false;
-            let (last, last_payload) = (state.last, state.last_payload);
-            let payload = |seq| if seq == last { last_payload } else { params.mtu };
-            let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
-            let segment = state.sender.poll_transmit(cx, on_wire);
-            let packet = segment.map(|segment| Packet {
+            if self.send_data(cx, params, slot, packet) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sends the first answer whose class may go.
+    #[inline]
+    fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        let next = if paused == 0 {
+            self.answers.pop_front()
+        } else if paused & (1 << params.ack_class) != 0 && paused & (1 << params.cnp_class) != 0 {
+            None
+        } else {
+            let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0);
+            first.and_then(|first| self.answers.remove(first))
+        };
+        let Some(next) = next else { return false };
+        *packet = next;
+        if let Repr::Ack(Ack { kind, .. }) = packet.repr {
+            self.stats.acks_sent += 1;
+            self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
+        } else {
+            self.stats.cnps_sent += 1;
+        }
+        true
+    }
+
+    /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
+    #[inline(always)]
+    fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        let Some(state) = self.senders[slot as usize].as_mut() else {
+            self.free_senders.push(slot); // closed while it stood in the ring
+            return false;
+        };
+        state.queued = false;
+        let (last, last_payload) = (state.last, state.last_payload);
+        let payload = |seq| if seq == last { last_payload } else { params.mtu };
+        let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+        let segment = state.sender.poll_transmit(cx, on_wire);
+        if let Some(segment) = segment {
+            let payload = payload(segment.seq);
+            *packet = Packet {
                 sent_at: cx.now,
                 src: self.id,
                 dst: state.dst,
                 qp: state.qp,
                 slot,
                 entropy: state.entropy,
-                frame: payload(segment.seq) + params.header,
+                frame: payload + params.header,
                 class: params.data_class,
                 ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
                 repr: Repr::Data(Data {
                     psn: segment.seq.to_psn(FIRST_PSN),
-                    payload: payload(segment.seq),
+                    payload,
                     last: segment.seq == last,
                     retransmission: segment.retransmission,
                 }),
-            });
-            if let Some(segment) = segment {
-                self.stats.data_sent += 1;
-                self.stats.retransmissions += u64::from(segment.retransmission);
-            }
-            self.refresh(slot, cx.now);
-            if packet.is_some() {
-                if params.qp_burst > 1 {
-                    self.keep_turn(slot, params.qp_burst);
-                }
-                return packet;
-            }
+            };
+            self.stats.data_sent += 1;
+            self.stats.retransmissions += u64::from(segment.retransmission);
         }
-        None
-    }
-
-    /// The first answer whose class may go.
-    #[inline]
-    fn next_answer(&mut self, paused: u8) -> Option<Packet> {
-        if paused == 0 {
-            return self.answers.pop_front();
+        self.refresh(slot, cx.now);
+        if segment.is_some() && params.qp_burst > 1 {
+            self.keep_turn(slot, params.qp_burst);
         }
-        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
-        self.answers.remove(first)
+        segment.is_some()
     }
 
     /// When [`Nic::handle_timeout`] wants to be called.
@@ -403,17 +414,19 @@ impl Nic {
     #[inline]
     fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
-        let next = state.sender.next(now);
-        match next {
-            Next::Send(_) if !state.queued => {
-                state.queued = true;
-                self.ready.push_back(slot);
+        // One that stands in the ring is asked when its turn comes.
+        if !state.queued {
+            match state.sender.next(now) {
+                Next::Send(_) => {
+                    state.queued = true;
+                    self.ready.push_back(slot);
+                }
+                Next::Wait(until) if until < state.pacing_armed => {
+                    state.pacing_armed = until;
+                    self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
+                }
+                Next::Wait(_) | Next::Idle => {}
             }
-            Next::Wait(until) if until < state.pacing_armed => {
-                state.pacing_armed = until;
-                self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
-            }
-            _ => {}
         }
         let timer = state.sender.timers();
         if timer < state.timer_armed {

@@ -262,13 +262,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let paused = self.egress[at].paused;
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let packet = state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused);
-        // Nothing may go now. If that is for a pause, its end brings us back.
-        let Some(packet) = packet else { return };
+        let (slot, packet) = self.pool.vacancy();
+        if !state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused, packet) {
+            // Nothing may go now. If that is for a pause, its end brings us back.
+            return;
+        }
         let more = state.nic.is_ready();
-        let slot = self.pool.put(packet);
-        self.transmit(at, &Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
+        let descriptor = Descriptor::of(packet, slot, self.fabric.attachment[packet.dst.index()]);
+        self.pool.occupy(slot);
+        self.transmit(at, &descriptor);
         if RECORDED {
+            let packet = *self.pool.get(slot);
             self.note_handled(host, &packet);
         }
         if more {
