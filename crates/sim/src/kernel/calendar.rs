@@ -273,15 +273,6 @@ impl Calendar {
         super::prefetch(&self.inboxes, self.place(node, self.window));
     }
 
-    /// Fetches the mail of `node`.
-    #[inline]
-    pub(crate) fn prefetch_mail(&self, node: u32) {
-        let mail = self.mail(node);
-        for at in (0..mail.len() as u32).step_by(2) {
-            super::prefetch(mail, at);
-        }
-    }
-
     /// The mail of `node` for this window, which stays where it is.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {

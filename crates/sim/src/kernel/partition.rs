@@ -179,7 +179,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let nodes = self.calendar.take_agenda();
             let hosts = self.hosts.len() as u32;
             for (at, &node) in nodes.iter().enumerate() {
-                self.prepare(&nodes, at);
+                self.prepare(&nodes, at, hosts);
                 if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
             }
             self.calendar.return_agenda(nodes);
@@ -191,45 +191,40 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
     /// there, so nodes are looked at several times as their turn comes nearer, one step each.
-    #[inline]
-    fn prepare(&mut self, nodes: &[u32], at: usize) {
-        let hosts = self.hosts.len() as u32;
+    #[inline(always)]
+    fn prepare(&self, nodes: &[u32], at: usize, hosts: u32) {
         if let Some(&node) = nodes.get(at + 4) {
             self.calendar.prefetch_inbox(node);
             if node < hosts {
-                prefetch_all(&self.hosts[node]);
+                prefetch_all(std::slice::from_ref(&self.hosts[node]));
             } else {
-                prefetch_all(&self.switches[node - hosts]);
+                prefetch_all(std::slice::from_ref(&self.switches[node - hosts]));
             }
         }
         if let Some(&node) = nodes.get(at + 3) {
-            self.calendar.prefetch_mail(node);
+            prefetch_all(self.calendar.mail(node));
             if node < hosts {
                 let port = self.hosts[node].port;
-                prefetch_all(&self.egress[port]);
-                prefetch_all(&self.ingress[port]);
+                super::prefetch(&self.egress, port);
+                super::prefetch(&self.ingress, port);
             } else {
                 let switch = &self.switches[node - hosts];
+                let (first, count) = (switch.first_port, switch.ports);
                 switch.pending.prefetch();
-                for port in switch.port_range() {
-                    super::prefetch(&self.egress, port);
-                    super::prefetch(&self.ingress, port);
-                    super::prefetch(&self.lines, port * self.classes);
-                }
+                prefetch_all(self.egress.part(first, count));
+                prefetch_all(self.ingress.part(first, count));
+                prefetch_all(self.lines.part(first * self.classes, count * self.classes));
             }
         }
         if let Some(&node) = nodes.get(at + 2) {
+            let mail = self.calendar.mail(node);
             if node < hosts {
-                for packet in self.calendar.mail(node) {
-                    self.pool.prefetch(packet.slot);
-                }
+                mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
             } else {
                 let switch = &self.switches[node - hosts];
-                for packet in self.calendar.mail(node) {
-                    self.forwarding.prefetch(switch.routes, packet.leaf);
-                }
-                for port in switch.port_range() {
-                    self.lines[port * self.classes].prefetch_queue(&self.queues);
+                mail.iter().for_each(|packet| self.forwarding.prefetch(switch.routes, packet.leaf));
+                for port in switch.pending.whose() {
+                    self.lines[(switch.first_port + port) * self.classes].prefetch_queue(&self.queues);
                 }
             }
         }
@@ -237,8 +232,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && node >= hosts
         {
             let switch = &self.switches[node - hosts];
-            for port in switch.port_range() {
-                self.lines[port * self.classes].prefetch_packet(&self.queues, &switch.store);
+            for port in switch.pending.whose() {
+                self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
             }
         }
     }

@@ -64,6 +64,12 @@ impl Pending {
         self.ring[self.end].time = NEVER;
     }
 
+    /// Everything that has a time.
+    #[inline(always)]
+    pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
+        (0..self.end.wrapping_sub(self.head) & self.mask).map(|n| self.ring[(self.head + n) & self.mask].who)
+    }
+
     /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
