@@ -19,26 +19,33 @@ impl Order {
     pub(crate) fn sort(&mut self, mail: &[Descriptor]) {
         let count = mail.len();
         self.0.clear();
-        self.0.reserve(count + 1);
+        if count > FEW {
+            self.0.extend(mail.iter().enumerate().map(|(place, packet)| packet.key(place)));
+            self.0.sort_unstable();
+            self.0.push(u64::MAX);
+            return;
+        }
+        self.0.reserve(FEW + 1);
         let keys = self.0.as_mut_ptr();
-        // SAFETY: there is room for `count + 1` keys, all of which are written, each of them before it is
+        // SAFETY: there is room for `FEW + 1` keys, and the first `count + 1` are written, each before it is
         // read: `at` never exceeds `place`.
         unsafe {
             for (place, packet) in mail.iter().enumerate() {
                 let key = packet.key(place);
                 let mut at = place;
                 // Each neighbour's packets lie in order, so most have to move by a few places at most.
-                while at > 0 && count <= FEW && *keys.add(at - 1) > key {
-                    *keys.add(at) = *keys.add(at - 1);
+                while at > 0 {
+                    let before = *keys.add(at - 1);
+                    if before <= key {
+                        break;
+                    }
+                    *keys.add(at) = before;
                     at -= 1;
                 }
                 *keys.add(at) = key;
             }
             *keys.add(count) = u64::MAX;
             self.0.set_len(count + 1);
-        }
-        if count > FEW {
-            self.0.sort_unstable();
         }
     }
 

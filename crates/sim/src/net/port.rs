@@ -16,12 +16,12 @@ pub(crate) struct Egress {
     pub(crate) delay: Duration,
     /// Frames sent.
     pub(crate) frames: u64,
-    /// Bytes sent.
-    pub(crate) bytes: u64,
     /// Picoseconds per byte; zero if that is no whole number.
     ps_per_byte: u32,
     /// The port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
+    /// Bytes sent. (Not beside the frames: adding to both at once costs more than one after the other.)
+    pub(crate) bytes: u64,
     /// The node that it belongs to, in its partition's numbering.
     pub(crate) peer_node: u32,
     /// Where the peer's mail goes, if it is in the same partition.
