@@ -20,6 +20,8 @@ pub struct Control {
     marked: u64,
     /// The observation window ends when more than everything before this is acknowledged.
     end: Seq,
+    /// It was cut: not again before everything up to here is acknowledged.
+    cut_until: Seq,
     g: f64,
     decrease_factor: f64,
 }
@@ -31,17 +33,31 @@ impl Control {
     /// When a setting still says "auto".
     pub fn new(config: &DctcpConfig) -> Self {
         let DctcpConfig { g, decrease_factor, initial_alpha: alpha, .. } = *config;
-        Self { window: Window::new(&config.window), alpha, acked: 0, marked: 0, end: Seq::ZERO, g, decrease_factor }
+        Self {
+            window: Window::new(&config.window),
+            alpha,
+            acked: 0,
+            marked: 0,
+            end: Seq::ZERO,
+            cut_until: Seq::ZERO,
+            g,
+            decrease_factor,
+        }
     }
 
-    /// An observation window is over (RFC 8257, section 3.3, steps 4 to 9; equations 1 and 2).
+    /// An observation window is over: equation 1 (RFC 8257, section 3.3, steps 4 to 8).
     fn observe(&mut self, sent: Seq) {
         let share = self.marked as f64 / self.acked.max(1) as f64;
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
-        if self.marked > 0 {
+        (self.acked, self.marked, self.end) = (0, 0, sent);
+    }
+
+    /// A mark has come back: equation 2 (RFC 8257, section 3.3, step 9), once per window.
+    fn reduce(&mut self, acked: Seq, sent: Seq) {
+        if acked >= self.cut_until {
+            self.cut_until = sent;
             self.window.cut(1.0 - self.alpha / 2.0);
         }
-        (self.acked, self.marked, self.end) = (0, 0, sent);
     }
 }
 
@@ -51,13 +67,14 @@ impl Congestion for Control {
         match signal {
             Signal::Acked { bytes, in_flight, marked, acked, sent, .. } => {
                 self.acked += bytes.get();
-                if marked {
-                    self.marked += bytes.get();
-                } else {
-                    self.window.grow(bytes, in_flight);
-                }
+                self.marked += if marked { bytes.get() } else { 0 };
                 if acked > self.end {
                     self.observe(sent);
+                }
+                if marked {
+                    self.reduce(acked, sent);
+                } else {
+                    self.window.grow(bytes, in_flight);
                 }
             }
             // Section 3.1: a loss is answered as by TCP.

@@ -81,17 +81,21 @@ fn equation_1_alpha_follows_the_share_of_marked_bytes() {
 }
 
 #[test]
-fn equation_2_a_window_with_marks_is_cut_once_by_half_of_alpha() {
+fn equation_2_a_mark_cuts_by_half_of_alpha_once_per_window() {
     let mut path = Path::new(&of_frames(20));
     path.window(0);
-    let before = path.control.window.bytes().get() as f64;
-    let acked = path.acked;
-    path.window(1);
-    // What was not marked made it grow: a frame per round trip.
-    let grown = before + (path.acked - acked - 1) as f64 * (FRAME * FRAME) as f64 / before;
-    let expected = grown * (1.0 - path.control.alpha / 2.0);
-    let found = path.control.window.bytes().get() as f64;
-    assert!((found / expected - 1.0).abs() < 0.002, "{found}, not {expected}");
+    let window = path.control.window.bytes().get() as f64;
+    let expected = window * (1.0 - path.control.alpha / 2.0);
+    path.hear(true);
+    let sent = path.control.cut_until;
+    let cut = |path: &Path| path.control.window.bytes().get() as f64;
+    assert!((cut(&path) - expected).abs() < 2.0, "{}, not {expected}", cut(&path));
+    while Seq::new(path.acked + 1) < sent {
+        path.hear(true);
+    }
+    assert!((cut(&path) - expected).abs() < 2.0, "once per window");
+    path.hear(true);
+    assert!(cut(&path) < expected * 0.6, "and again in the next");
 }
 
 #[test]
