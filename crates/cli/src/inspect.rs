@@ -45,7 +45,7 @@ pub(crate) fn footprint(args: &FootprintArgs) -> Result<(), Failure> {
         sets: args.sets.clone(),
         seeds: None,
     })?;
-    let facts =
-        FootprintFacts::new(&plan, NicUse { cache: args.cache, queue_pairs: args.qps, work_requests: args.wqes });
+    let nic = NicUse { cache: args.cache, queue_pairs: args.qps, work_requests: args.wqes };
+    let facts = FootprintFacts::new(&plan, nic).map_err(Failure::input)?;
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
 }

@@ -89,9 +89,18 @@ pub struct PublishedFacts {
 
 impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
-    pub fn new(plan: &Plan, nic: NicUse) -> Self {
+    ///
+    /// # Errors
+    /// TCP among them: its state is of another kind, and its papers do not count it.
+    pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
+        if let Some(series) = plan.series.iter().find(|series| series.scenario.transport.tcp.is_some()) {
+            let name = &series.name;
+            return Err(format!(
+                "series \"{name}\" is TCP, whose state is not counted; choose schemes by --series, as in --series irn,roce"
+            ));
+        }
         let PlannedSeries { network, scenario, .. } = &plan.series[0];
-        Self {
+        Ok(Self {
             rate_gbps: network.line_rate().as_gbps_f64(),
             base_rtt_us: network.base_rtt().as_us_f64(),
             bdp_bytes: network.bdp().get(),
@@ -100,7 +109,7 @@ impl FootprintFacts {
             queue_pairs: nic.queue_pairs,
             work_requests: nic.work_requests,
             schemes: plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect(),
-        }
+        })
     }
 }
 

@@ -13,4 +13,5 @@ mod pfc;
 mod queueing;
 mod recording;
 mod support;
+mod tcp;
 mod workloads;
