@@ -14,4 +14,5 @@ mod pfc;
 mod queueing;
 mod recording;
 mod support;
+mod tcp;
 mod workloads;
