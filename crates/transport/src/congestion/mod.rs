@@ -84,6 +84,8 @@ pub struct Needs {
     pub acks: bool,
     /// RTT samples where the loss recovery acknowledges nothing.
     pub reports: Option<Reports>,
+    /// Losses: it hears of congestion by nothing else.
+    pub losses: bool,
 }
 
 /// A RED marking curve for links of one rate; others scale both thresholds in proportion.

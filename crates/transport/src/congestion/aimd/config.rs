@@ -47,6 +47,6 @@ impl Tuning for AimdConfig {
         self.window.check()
     }
     fn needs(&self) -> Needs {
-        Needs { acks: true, ..Needs::default() }
+        Needs { acks: true, losses: true, ..Needs::default() }
     }
 }
