@@ -136,6 +136,12 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["explain", "empty", "--flow", "first"], "give the flow's number, as in 17, or workload:number"),
         (&["explain", "empty", "--flow", "1", "--worst", "2"], "cannot be used with"),
         (&["explain", "empty", "--worst", "0"], "0"),
+        (&["footprint", "missing.toml"], "error: missing.toml: no such file"),
+        (&["footprint", "--cache", "0B"], "a NIC without cache"),
+        (&["footprint", "--cache", "4"], "\"4\" is not a size: no unit"),
+        (&["footprint", "--qps", "99999999999"], "99999999999 is not in 0..="),
+        (&["footprint", "--series", "irn,bogus"], "unknown scheme \"bogus\""),
+        (&["footprint", "--series", "irn,tcp"], "series \"tcp\" is TCP, whose state is not counted; choose schemes"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, message) in cases {
@@ -314,6 +320,25 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
     let facts = parsed(&out);
     assert_eq!((&facts["flows"], &facts["first_flows"][1]["src"]), (&2.into(), &"3".into()));
+}
+
+#[test]
+fn the_state_of_schemes_is_counted() {
+    let scratch = Scratch::new("footprint").with("ok.toml", SMALL);
+    // IRN section 6.1: 160 bits of variables, five bitmaps of 128; three bytes per WQE, ten in all.
+    let (out, _) = scratch.expect(0, &["footprint"]);
+    assert!(out.contains("irn                    800       24       80         260010      6.5 %"), "{out}");
+    assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
+    // Two links of 2 us each way and four more of 2 us: the same RTT at twice the rate.
+    let twice = ["footprint", "ok.toml", "--series", "irn+pfc", "--set", "topology.fat-tree.link.rate=80Gbps"];
+    let (out, _) =
+        scratch.expect(0, &[&twice[..], &["--cache", "8MB", "--qps", "1", "--wqes", "0", "--json"]].concat());
+    let facts = parsed(&out);
+    let scheme = &facts["schemes"][0];
+    assert_eq!((&facts["bdp_bytes"], &facts["cache_bytes"]), (&240_000.into(), &8_000_000.into()));
+    // 222 packets, in pieces of 32.
+    assert_eq!((&scheme["name"], &scheme["queue_pair_bits"]), (&"irn+pfc".into(), &(160 + 5 * 224).into()));
+    assert_eq!((&scheme["total_bytes"], &scheme["published"]["shared_bits"]), (&170.into(), &80.into()));
 }
 
 #[test]

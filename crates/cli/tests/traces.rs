@@ -47,10 +47,13 @@ struct Traced(PathBuf);
 
 impl Traced {
     fn run(name: &str, arguments: &[&str]) -> Self {
+        Self::run_scenario(name, SCENARIO, arguments)
+    }
+    fn run_scenario(name: &str, scenario: &str, arguments: &[&str]) -> Self {
         let path = std::env::temp_dir().join(format!("selvedge-traces-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a temporary folder");
-        fs::write(path.join("traced.toml"), SCENARIO).expect("writable");
+        fs::write(path.join("traced.toml"), scenario).expect("writable");
         let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
         command.current_dir(&path).args(["run", "traced.toml", "--out", "out", "--quiet"]).args(arguments);
         let status = command.stdout(Stdio::null()).status().expect("the program starts");
@@ -144,6 +147,28 @@ fn slices_end_and_arrows_have_two_ends() {
         assert_eq!(timeline.events_on(&flow), 2, "{series}: it begins and ends");
         assert!(timeline.arrows() >= 30, "{series}: an arrow for each of its packets");
     }
+}
+
+#[test]
+fn what_a_link_loses_does_not_arrive() {
+    let scenario = SCENARIO.to_owned() + "[[loss]]\nlink = \"h0\"\nmodel = { random = { rate = \"5%\" } }\n";
+    let traced = Traced::run_scenario("lossy", &scenario, &["--trace", "port=h0", "--series", "irn"]);
+    let (capture, timeline) = (traced.capture("irn"), traced.timeline("irn"));
+    let timeline = Timeline::read(&fs::read(timeline).expect("a timeline"));
+    timeline.check();
+    let entering = "frame.packet_flags_direction == 1";
+    let fields = ["-T", "fields", "-e", "ip.dst_host", "-e", "frame.comment", "-N", "n"];
+    let Some(arrived) = tshark(&capture, &[&["-Y", entering][..], &fields].concat()) else {
+        eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+        return;
+    };
+    let drops = timeline.names().filter(|name| name.ends_with(" dropped")).count();
+    let shown = timeline.events_on("h0/to leaf0 (port 0)/in");
+    assert!(drops > 10, "the link loses packets: {drops}");
+    assert_eq!(shown, arrived.len(), "both files show what came out of the link, and nothing else");
+    assert!(arrived.iter().any(|line| line == "h0\tretransmission"), "hosts have names, and repeats a note");
+    let lost = arrived.iter().find(|line| line.contains("dropped: link"));
+    assert_eq!(lost, None, "what has been lost has not arrived");
 }
 
 #[test]

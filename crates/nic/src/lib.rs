@@ -20,6 +20,7 @@ extern crate alloc;
 mod nic;
 mod qp;
 mod table;
+mod tcp;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

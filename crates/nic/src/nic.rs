@@ -14,6 +14,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
 };
@@ -22,6 +23,7 @@ use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
+use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
@@ -52,6 +54,8 @@ pub struct NicParams {
     pub receiver: ReceiverConfig,
     /// What the receiving end tells congestion control.
     pub feedback: FeedbackConfig,
+    /// Flows speak TCP instead, every "auto" resolved.
+    pub tcp: Option<TcpConfig>,
 }
 
 /// What became of a packet.
@@ -68,22 +72,23 @@ pub enum Handled {
 /// One host's NIC.
 #[derive(Debug)]
 pub struct Nic {
-    id: HostId,
+    pub(crate) id: HostId,
     senders: Vec<Option<SendQp>>,
     free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
     free_receivers: Vec<u32>,
-    by_peer: Table,
+    pub(crate) by_peer: Table,
     next_qp: QpNumber,
-    ready: VecDeque<u32>,
+    pub(crate) ready: VecDeque<u32>,
     /// Packets that the first of them has sent in its turn.
     turn: u32,
     /// Acknowledgements and congestion notifications that wait for the link.
-    answers: VecDeque<Packet>,
+    pub(crate) answers: VecDeque<Packet>,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
-    deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
-    stats: NicStats,
+    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
+    pub(crate) stats: NicStats,
+    pub(crate) tcp: Flows,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -106,6 +111,7 @@ impl Nic {
             reports: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
+            tcp: Flows::default(),
         }
     }
 
@@ -116,12 +122,15 @@ impl Nic {
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        if let Some(config) = &params.tcp {
+            return self.open_tcp_sender(cx, params, config, message);
+        }
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
         let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        sender.set_path(message.links);
         sender.supply(packets);
-        let qp = self.next_qp;
-        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        let qp = self.name_qp();
         let state = SendQp {
             sender,
             qp,
@@ -139,9 +148,16 @@ impl Nic {
         (qp, slot)
     }
 
+    /// A number that no queue pair had for long.
+    pub(crate) fn name_qp(&mut self) -> QpNumber {
+        let qp = self.next_qp;
+        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        qp
+    }
+
     /// Forgets a sending queue pair, finished or not; returns what the caller named it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let state = self.sender_at(slot, qp)?;
+        let Some(state) = self.sender_at(slot, qp) else { return self.close_tcp_sender(slot, qp) };
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
         // A slot that still stands in the ready ring is free when it comes up there: it must not
@@ -154,6 +170,10 @@ impl Nic {
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if let Some(config) = &params.tcp {
+            let slot = self.open_tcp_receiver(params, config, src, qp, size, context);
+            return self.by_peer.insert(src, qp, slot);
+        }
         let state = RecvQp {
             receiver: Receiver::new(&params.receiver, FIRST_PSN),
             feedback: Feedback::default(),
@@ -168,20 +188,23 @@ impl Nic {
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove(src, qp)?;
+        if slot >= TCP {
+            return self.close_tcp_receiver(slot, qp);
+        }
         self.free_receivers.push(slot);
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
 
     /// What a sending queue pair waits for at `now`; `None` if there is none such.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
-        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(state.sender.hold(now))
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(|| self.hold_tcp(slot, qp), |state| Some(state.sender.hold(now)))
     }
 
     /// What limits a sending queue pair; `None` if there is none such.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
-        let state = self.senders.get(slot as usize)?.as_ref().filter(|state| state.qp == qp)?;
-        Some(state.sender.limits())
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(|| self.limits_of_tcp(slot, qp), |state| Some(state.sender.limits()))
     }
 
     /// Takes in a packet that arrived.
@@ -192,7 +215,8 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::Cnp => self.on_cnp(cx, packet),
             // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) | Repr::Tcp(_) => Handled::Unknown,
+            Repr::Pause(_) => Handled::Unknown,
+            Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
         }
     }
 
@@ -313,11 +337,14 @@ impl Nic {
         };
         let Some(next) = next else { return false };
         *packet = next;
-        if let Repr::Ack(Ack { kind, .. }) = packet.repr {
-            self.stats.acks_sent += 1;
-            self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
-        } else {
-            self.stats.cnps_sent += 1;
+        match packet.repr {
+            Repr::Ack(Ack { kind, .. }) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
+            }
+            Repr::Tcp(_) => self.stats.acks_sent += 1,
+            Repr::Cnp => self.stats.cnps_sent += 1,
+            Repr::Data(_) | Repr::Pause(_) => {}
         }
         true
     }
@@ -325,9 +352,8 @@ impl Nic {
     /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
     #[inline(always)]
     fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        let Some(state) = self.senders[slot as usize].as_mut() else {
-            self.free_senders.push(slot); // closed while it stood in the ring
-            return false;
+        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.send_otherwise(cx, params, slot, packet);
         };
         state.queued = false;
         let (last, last_payload) = (state.last, state.last_payload);
@@ -363,6 +389,19 @@ impl Nic {
         segment.is_some()
     }
 
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow may send.
+    #[cold]
+    fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        if slot < TCP {
+            self.free_senders.push(slot); // closed while it stood in the ring
+            return false;
+        }
+        let Some(segment) = self.serve_tcp(cx, slot) else { return false };
+        *packet = segment;
+        self.keep_turn(slot, params.qp_burst);
+        true
+    }
+
     /// When [`Nic::handle_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -377,7 +416,10 @@ impl Nic {
             }
             self.deadlines.pop();
             let slot = due.slot();
-            let Some(state) = self.sender_at(slot, qp) else { continue };
+            let Some(state) = self.sender_at(slot, qp) else {
+                self.on_tcp_deadline(cx, at, slot, qp);
+                continue;
+            };
             let armed = if due.is_pacing() { &mut state.pacing_armed } else { &mut state.timer_armed };
             if *armed != at {
                 continue; // an earlier entry has taken its place
@@ -438,10 +480,10 @@ impl Nic {
 
 /// What a deadline is for: a slot's timers, or its next packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Due(u32);
+pub(crate) struct Due(u32);
 
 impl Due {
-    const fn timer(slot: u32) -> Self {
+    pub(crate) const fn timer(slot: u32) -> Self {
         Self(slot << 1)
     }
     const fn pacing(slot: u32) -> Self {
@@ -481,7 +523,7 @@ fn tell(
 }
 
 /// Stores `state` in a free place.
-fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
+pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
     match free.pop() {
         Some(slot) => {
             places[slot as usize] = Some(state);

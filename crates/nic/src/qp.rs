@@ -12,6 +12,8 @@ pub struct Outgoing {
     pub size: Bytes,
     /// What ECMP hashes.
     pub entropy: u32,
+    /// Links that its packets cross; zero where that is not known.
+    pub links: u32,
     /// The caller's own name for it, returned on completion.
     pub context: u32,
 }

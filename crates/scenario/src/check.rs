@@ -3,6 +3,7 @@
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
 use selvedge_sim::config::BufferConfig;
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
@@ -29,7 +30,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_buffer(scenario)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_ecn(scenario, &mut warnings)?;
-    check_transport(scenario)?;
+    check_transport(scenario, &mut warnings)?;
     check_times(scenario)?;
     Ok(warnings)
 }
@@ -74,7 +75,7 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
 
 fn check_buffer(scenario: &Scenario) -> Result<(), Finding> {
     let nic = &scenario.nic;
-    let frame = nic.mtu + nic.data_header(&scenario.transport);
+    let frame = nic.payload(&scenario.transport) + nic.data_header(&scenario.transport);
     let room = match &scenario.switch.buffer {
         BufferConfig::InputQueued(buffer) => match buffer.per_port {
             Setting::Value(room) => ("switch.buffer.input-queued.per-port", room),
@@ -160,14 +161,18 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
 
 fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let ecn = &scenario.switch.ecn;
-    let congestion = scenario.transport.congestion;
-    let marking = congestion.needs().marking;
+    let transport = &scenario.transport;
+    let congestion = transport.congestion_name();
+    let hears = transport.hears_marks();
     if ecn.enabled != Toggle::On {
-        if marking.is_some() {
+        if hears && transport.tcp.is_some() {
+            let message = "no switch marks packets, so TCP hears of congestion by losses only";
+            warnings.push(Finding::new("switch.ecn.enabled", message));
+        } else if hears {
             let message = format!(
                 "{} hears of congestion by ECN marks, and switches that do not mark leave it at line rate; set true or \
                  \"auto\", or choose another congestion control",
-                congestion.name()
+                congestion
             );
             return Err(Finding::new("switch.ecn.enabled", message));
         }
@@ -190,8 +195,8 @@ fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Fin
         let message = format!("marking would begin at {k_min} and be certain from {k_max} on; k-max must not be less");
         return Err(Finding::new("switch.ecn.k-max", message));
     }
-    if marking.is_none() {
-        let message = format!("switches mark packets, but {} does not hear it", congestion.name());
+    if !hears {
+        let message = format!("switches mark packets, but {} does not hear it", congestion);
         warnings.push(Finding::new("switch.ecn.enabled", message));
     } else if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
         && let Setting::Value(room) = buffer.per_port
@@ -206,17 +211,48 @@ fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Fin
     Ok(())
 }
 
-fn check_transport(scenario: &Scenario) -> Result<(), Finding> {
+fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
+    if let Some(tcp) = &transport.tcp {
+        return check_tcp(scenario, tcp, warnings);
+    }
     let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
     let of = |role: &str, name: &str, error: selvedge_transport::SettingError| {
         Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
     };
     transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
     transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
-    if transport.congestion.needs().acks && !transport.recovery.acknowledges() {
+    let needs = transport.congestion.needs();
+    if needs.acks && !transport.recovery.acknowledges() {
         let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
         return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
+    }
+    if needs.losses && scenario.switch.pfc.enabled {
+        let message =
+            format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
+        warnings.push(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let of =
+        |error: selvedge_transport::SettingError| Finding::new(&format!("transport.tcp.{}", error.key), error.message);
+    tcp.check().map_err(of)?;
+    if let Setting::Value(mss) = tcp.mss
+        && mss > scenario.nic.mtu
+    {
+        let message = format!("{mss} is more than a packet carries, {}; give less, or raise nic.mtu", scenario.nic.mtu);
+        return Err(Finding::new("transport.tcp.mss", message));
+    }
+    if let (Setting::Value(delay), Setting::Value(rto)) = (tcp.delayed_ack, tcp.min_rto)
+        && delay >= rto
+    {
+        let message = format!(
+            "an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
+                               expect timeouts for nothing; give less, or \"off\""
+        );
+        warnings.push(Finding::new("transport.tcp.delayed-ack", message));
     }
     Ok(())
 }

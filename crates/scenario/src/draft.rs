@@ -1,6 +1,7 @@
 //! A scenario text with everything that the command line changes about it, expanded to one typed
 //! scenario per series.
 
+use selvedge_sim::config::TransportConfig;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -46,6 +47,8 @@ impl Draft {
         base.remove("series");
         base.remove("smoke");
         base.remove("case");
+        // The default is a choice, too: an edit inside another kind must not replace it unawares.
+        base.entry("transport").or_insert_with(default_transport);
         let schema = schema();
         let smokes = written.smoke.iter().map(|(key, value)| {
             let origin = document.place(&path("smoke").join(key));
@@ -300,6 +303,10 @@ pub(crate) fn typed(table: &Table) -> Result<Scenario, Mismatch> {
     document.read()
 }
 
+fn default_transport() -> Value {
+    Value::try_from(TransportConfig::default()).expect("a table can be written")
+}
+
 /// Keys that describe the study as a whole.
 const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
 
@@ -315,7 +322,7 @@ fn series_name(series: &Series) -> &str {
 
 /// What a scenario without series is called: its recovery, and PFC.
 fn scheme_name(scenario: &Scenario) -> String {
-    let recovery = scenario.transport.recovery.name();
+    let recovery = scenario.transport.recovery_name();
     if scenario.switch.pfc.enabled { format!("{recovery}+pfc") } else { recovery.to_owned() }
 }
 

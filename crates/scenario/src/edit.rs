@@ -70,9 +70,9 @@ impl Edit {
         let mut at = KeyPath::root();
         let mut here = Cursor::Table(table);
         for (index, step) in steps.iter().enumerate() {
-            if self.route[index] == Step::Kind
+            if let Step::Kind(keys) = &self.route[index]
                 && let Cursor::Table(kinds) = &here
-                && let Some(chosen) = kinds.keys().find(|kind| *kind != step)
+                && let Some(chosen) = kinds.keys().find(|kind| !keys.contains(kind))
             {
                 return Ok(Applied::OtherKind { at, chosen: chosen.clone() });
             }
@@ -104,7 +104,7 @@ impl Edit {
             here = match slot {
                 Value::Table(table) => Cursor::Table(table),
                 Value::Array(elements) => Cursor::Array(elements),
-                Value::String(kind) if self.route.get(index + 1) == Some(&Step::Kind) => {
+                Value::String(kind) if matches!(self.route.get(index + 1), Some(Step::Kind(_))) => {
                     return Ok(Applied::OtherKind { at, chosen: kind.clone() });
                 }
                 other => return Err(self.refused(format!("{at} is {other} here, which has no keys"))),

@@ -1,10 +1,11 @@
-//! Schemes by their short names: "irn", "irn+pfc", "irn+go-back-n", "roce+pfc".
+//! Schemes by their short names: "irn", "irn+pfc", "irn+go-back-n", "roce+pfc", "tcp+cubic".
 //!
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
-//! congestion control of the registry is a modifier already.
+//! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
+//! a registry of its own.
 
-use selvedge_transport::CongestionConfig;
+use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
 use crate::document::unknown_name;
@@ -12,6 +13,9 @@ use crate::document::unknown_name;
 /// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
 const RECOVERIES: &[(&str, &str, &str)] =
     &[("irn", "irn", "selective retransmission, BDP-FC (IRN)"), ("roce", "go-back-n", "go-back-N, as in RoCE NICs")];
+
+/// TCP: short name, and key in `[transport.tcp]`.
+const TCP: &str = "tcp";
 
 /// A variant of a recovery that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
@@ -35,6 +39,12 @@ const VARIANTS: &[Variant] = &[
             ("transport.recovery.go-back-n.acks", "'per-packet'"),
             ("transport.recovery.go-back-n.bdp-cap", "'auto'"),
         ],
+    },
+    Variant {
+        name: "hls",
+        of: "irn",
+        about: "IRN as its authors' hardware code has it (IRN 6.2)",
+        sets: &[("transport.recovery.irn.mode", "'hls'")],
     },
     Variant {
         name: "no-bdp-fc",
@@ -84,30 +94,36 @@ impl Preset {
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let mut words = name.split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
-        let Some(&(_, recovery, _)) = RECOVERIES.iter().find(|(known, ..)| *known == short) else {
-            let known: Vec<&str> = RECOVERIES.iter().map(|&(short, ..)| short).collect();
+        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
+        let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
+            let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
         let mut preset = Self { recovery, variants: Vec::new(), congestion: None, pfc: false };
+        let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
                 preset.vary(variant, short, name)?;
                 continue;
             }
-            match CongestionConfig::NAMES.iter().find(|control| **control == word) {
+            match controls.iter().find(|control| **control == word) {
                 _ if word == PFC && !preset.pfc => preset.pfc = true,
                 Some(control) if preset.congestion.is_none() => preset.congestion = Some(control),
                 Some(_) => return Err(format!("\"{name}\" names two congestion controls; give one")),
                 None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
                 None => {
                     let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
-                    let known: Vec<&str> =
-                        [PFC].into_iter().chain(CongestionConfig::NAMES.iter().copied()).chain(variants).collect();
+                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).chain(variants).collect();
                     return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
                 }
             }
         }
         Ok(preset)
+    }
+
+    /// The congestion controls to choose from.
+    fn controls(&self) -> &'static [&'static str] {
+        if self.recovery == TCP { tcp::congestion::CongestionConfig::NAMES } else { CongestionConfig::NAMES }
     }
 
     fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
@@ -131,17 +147,30 @@ impl Preset {
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
-        let algorithms = [("transport.recovery", "recovery", Some(self.recovery))].into_iter().chain([(
-            "transport.congestion",
-            "congestion",
-            self.congestion,
-        )]);
-        for (path, role, algorithm) in algorithms {
+        let transport = base.get("transport");
+        let tcp = transport.and_then(|transport| transport.get(TCP));
+        let roles = if self.recovery == TCP {
+            if tcp.is_none() {
+                sets.push(("transport", of_kind(TCP)));
+            }
+            let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
+            vec![("transport.tcp.congestion", self.congestion, chosen)]
+        } else if tcp.is_some() {
+            // Nothing of TCP's may stay.
+            let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
+            sets.push(("transport", Value::Table(recovery)));
+            vec![("transport.congestion", self.congestion, None)]
+        } else {
+            let chosen = |role| transport.and_then(|transport| transport.get(role));
+            vec![
+                ("transport.recovery", Some(self.recovery), chosen("recovery")),
+                ("transport.congestion", self.congestion, chosen("congestion")),
+            ]
+        };
+        for (path, algorithm, chosen) in roles {
             let Some(algorithm) = algorithm else { continue };
-            let chosen = base.get("transport").and_then(|transport| transport.get(role));
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
-                let kind = Table::from_iter([(algorithm.to_owned(), Value::Table(Table::new()))]);
-                sets.push((path, Value::Table(kind)));
+                sets.push((path, of_kind(algorithm)));
             }
         }
         let varied = self.variants.iter().flat_map(|variant| variant.sets);
@@ -149,6 +178,11 @@ impl Preset {
         sets.extend(varied.chain(timeouts).map(|&(path, value)| (path, literal(value))));
         sets
     }
+}
+
+/// `{ kind = {} }`: this kind of something, with its defaults.
+fn of_kind(kind: &str) -> Value {
+    Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
 }
 
 /// A value of the tables above.
@@ -161,13 +195,25 @@ fn literal(text: &str) -> Value {
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
+    lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
+    let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
+    lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
 }
 
-const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc";
+/// Every loss recovery and each of its variants by itself.
+pub fn scheme_names() -> Vec<String> {
+    let of = |short: &'static str| {
+        let variants = VARIANTS.iter().filter(move |variant| variant.of == short);
+        [short.to_owned()].into_iter().chain(variants.map(move |variant| format!("{short}+{}", variant.name)))
+    };
+    RECOVERIES.iter().flat_map(|&(short, ..)| of(short)).collect()
+}
+
+const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp";
 
 #[cfg(test)]
 mod tests {
@@ -190,6 +236,29 @@ mod tests {
             let expected = Preset { recovery: "go-back-n", variants: Vec::new(), congestion: Some(name), pfc: true };
             assert_eq!(preset, expected);
         }
+    }
+
+    #[test]
+    fn tcp_has_controls_of_its_own() {
+        let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
+        assert_eq!(preset, Preset { recovery: "tcp", variants: Vec::new(), congestion: Some("cubic"), pfc: true });
+        let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
+        assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
+    }
+
+    #[test]
+    fn tcp_and_rdma_replace_each_other() {
+        let sets = |name, base: &str| {
+            let base: Table = toml::from_str(base).expect("TOML");
+            Preset::parse(name).expect("a preset").sets(&base)[1..].to_vec()
+        };
+        let value = |text| Value::Table(toml::from_str(text).expect("TOML"));
+        assert_eq!(sets("tcp", "[transport.recovery.irn]"), [("transport", value("tcp = {}"))]);
+        let with_cubic = [("transport", value("tcp = {}")), ("transport.tcp.congestion", value("cubic = {}"))];
+        assert_eq!(sets("tcp+cubic", ""), with_cubic);
+        let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
+        assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
+        assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
     }
 
     #[test]
@@ -219,10 +288,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("tcp2").contains("known here: irn or roce"), "{}", wrong("tcp2"));
+        assert!(wrong("quic").contains("known here: irn, roce or tcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn or roce"));
+        assert!(wrong("").contains("irn, roce or tcp"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig};
-use selvedge_transport::{Fabric, Marking, Needs, Scheme, Tuning};
+use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Chance, Duration, Rate, Setting};
 
 use crate::network::Network;
@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let Scenario { switch, nic, transport, .. } = scenario;
     let bdp = network.bdp();
-    let frame = nic.mtu + nic.data_header(transport);
+    let frame = nic.payload(transport) + nic.data_header(transport);
 
     let (of_port, of_switch) = match &mut switch.buffer {
         BufferConfig::InputQueued(buffer) => {
@@ -32,20 +32,18 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     }
     settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
 
-    let mut fabric = Fabric {
+    let fabric = Fabric {
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
         bdp,
         frame,
         gap: nic.gap,
-        base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame + nic.gap),
+        base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap),
+        links: network.longest().links,
         congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
         acks: false,
     };
-    transport.congestion.resolve(&fabric);
-    let needs = transport.congestion.needs();
-    fabric.acks = needs.acks;
-    transport.recovery.resolve(&fabric);
+    let needs = transport.resolve(&fabric, nic);
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
 }
 

@@ -7,8 +7,6 @@ use selvedge_sim::config::{NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LossConfig};
 use selvedge_sim::topology::Topology;
 use selvedge_sim::workload::{Measure, WorkloadConfig};
-use selvedge_transport::congestion::{CongestionConfig, none::Config as NoneConfig};
-use selvedge_transport::recovery::{RecoveryConfig, irn::IrnConfig};
 use selvedge_units::{Duration, Setting};
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +46,8 @@ pub struct Scenario {
     /// Its hosts' NICs, and how packets look on the wire.
     #[serde(default)]
     pub nic: NicConfig,
-    /// Loss recovery and congestion control.
-    #[serde(default = "irn")]
+    /// Loss recovery and congestion control, or TCP.
+    #[serde(default)]
     pub transport: TransportConfig,
     /// Packets that links lose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,21 +84,13 @@ impl Scenario {
             workload,
             switch: SwitchConfig::default(),
             nic: NicConfig::default(),
-            transport: irn(),
+            transport: TransportConfig::default(),
             loss: Vec::new(),
             failures: Vec::new(),
             smoke: BTreeMap::new(),
             case: Vec::new(),
             series: None,
         }
-    }
-}
-
-/// The default transport: IRN without congestion control.
-fn irn() -> TransportConfig {
-    TransportConfig {
-        recovery: RecoveryConfig::Irn(IrnConfig::default()),
-        congestion: CongestionConfig::None(NoneConfig::default()),
     }
 }
 
@@ -111,7 +101,7 @@ pub struct Series {
     /// Its name in tables and plots. Without: the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn".
+    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// The case in which it runs. Without: in each.

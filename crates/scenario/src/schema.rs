@@ -12,12 +12,13 @@ pub fn schema() -> Value {
 }
 
 /// What one step of a path is, according to the schema.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// A key of a table.
     Key,
-    /// One of several kinds: "fat-tree" in "topology.fat-tree.k".
-    Kind,
+    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys of this kind, mostly
+    /// that one.
+    Kind(Vec<String>),
     /// An element of a list.
     Element,
 }
@@ -36,7 +37,7 @@ pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String>
                     if let Some(node) = properties.get(step) {
                         next.push(node);
                         if *kinds {
-                            kind = Step::Kind;
+                            kind = Step::Kind(properties.keys().cloned().collect());
                         }
                     }
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use selvedge_sim::config::BufferConfig;
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
-use selvedge_units::{Bytes, Duration, Setting};
+use selvedge_units::{Bytes, Duration, Setting, Toggle};
 
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -53,6 +53,10 @@ fn errors_name_place_key_and_remedy() {
         with("[transport.recovery.inr]\n"),
         with("[transport.recovery.irn]\n[transport.recovery.go-back-n]\n"),
         with("[transport.recovery.irn]\nrto-high = 'soon'\n"),
+        with("[transport.tcp]\nmin-rto = 'soon'\n"),
+        with("[transport.tcp.congestion.vegas]\n"),
+        with("[transport.recovery.irn]\n[transport.tcp]\n"),
+        with("[transport.recovery.irn]\n[[series]]\nname = 'a'\nset.'transport.tcp.sack' = false\n"),
         with("[[loss]]\nlink = 'all'\nmodel.random.rate = 2.0\n"),
         with("[[loss]]\nlink = 'all'\nmodel.random.rate = '1%'\n[[loss]]\nlnk = 'all'\n"),
         with("[[series]]\nname = 'a'\nsets = {}\n"),
@@ -146,6 +150,16 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[switch.buffer.input-queued]\nper-port = '1KB'\n"),
         with("[switch.ecn]\nenabled = true\nk-min = '500KB'\n"),
         with("[transport.recovery.irn]\nbdp-cap = 0\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.dctcp]\n[switch.ecn]\nenabled = false\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.dctcp]\ng = 0.0\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.swift]\nbeta = 2.0\n"),
+        with("[transport.recovery.go-back-n]\nacks = 'none'\nrto = 'off'\n[transport.congestion.aimd]\n"),
+        with("[transport.tcp]\nmss = '2KB'\n"),
+        with("[transport.tcp]\nmin-rto = '1ms'\nmax-rto = '1us'\n"),
+        with("[transport.tcp]\ndelayed-ack = '600ms'\n"),
+        with("[transport.tcp]\nwindow-scaling = false\nreceive-buffer = '1MB'\n"),
+        with("[transport.tcp]\necn = 'off'\n[transport.tcp.congestion.dctcp]\n"),
+        with("[transport.tcp.congestion.cubic]\nbeta = 1.5\n"),
         with("[[loss]]\nlink = 'core99'\nmodel.random.rate = 0.1\n"),
         with("[[failures]]\nlink = 'core0'\nat = '1ms'\nuntil = '1us'\n"),
         with("[measure]\nmiddle = 0\n"),
@@ -166,6 +180,39 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         said += "\n";
     }
     expect_text("impossible.txt", &said);
+}
+
+#[test]
+fn tcp_and_rdma_stand_beside_each_other() {
+    let base = format!("stop = {{ flows = 10 }}\n{BASE}");
+    let sets = with_sets(&["transport.tcp.min-rto=1ms"]);
+    let changes = Changes { series: Some("tcp,irn,tcp+dctcp".into()), ..sets };
+    let plan = plan(&base, &changes).expect("a plan");
+    let transport = |index: usize| plan.series[index].scenario.transport;
+    assert_eq!((transport(0).recovery_name(), transport(0).congestion_name()), ("tcp", "new-reno"));
+    assert_eq!((transport(1).recovery_name(), transport(1).tcp), ("irn", None));
+    assert_eq!(transport(2).congestion_name(), "dctcp");
+    let tcp = transport(0).tcp.expect("TCP");
+    assert_eq!((tcp.min_rto, tcp.mss), (Setting::Value(Duration::from_ms(1)), Setting::Value(Bytes::new(1_024))));
+    // DCTCP comes with switches that mark: above a seventh of 120 KB in whole frames of 1,094 bytes.
+    let ecn = |index: usize| plan.series[index].scenario.switch.ecn;
+    assert_eq!((ecn(0).enabled, ecn(2).enabled), (Toggle::Off, Toggle::On));
+    assert_eq!((ecn(2).k_min, ecn(2).k_max), (Setting::Value(Bytes::new(17_504)), Setting::Value(Bytes::new(17_504))));
+    assert_eq!(plan.warnings, [""; 0]);
+    // The resolved scenario can be read again and means the same.
+    let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
+    assert_eq!(again.series[0].scenario.transport, transport(0));
+}
+
+#[test]
+fn aimd_with_pfc_is_warned_about() {
+    let changes = Changes { series: Some("irn+aimd,irn+aimd+pfc,irn+dctcp+pfc".into()), ..Changes::default() };
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a study may want it");
+    let [warning] = &plan.warnings[..] else { panic!("one warning: {:?}", plan.warnings) };
+    assert!(warning.contains("irn+aimd+pfc") && warning.contains("PFC prevents them"), "{warning}");
+    // A seventh of the line rate times the empty path's round trip (DCTCP, equation 13).
+    let k = plan.series[2].scenario.switch.ecn.k_min.resolve(|| None).expect("it marks");
+    assert!((17_142..20_000).contains(&k.get()), "{k}");
 }
 
 #[test]

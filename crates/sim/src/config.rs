@@ -1,8 +1,12 @@
 //! What one run of the fabric is made of.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
-    CongestionConfig, FeedbackConfig, Marking, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning,
+    CongestionConfig, Fabric, FeedbackConfig, Marking, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
+    Tuning,
 };
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
 use selvedge_wire::Header;
@@ -207,25 +211,120 @@ impl Default for NicConfig {
     }
 }
 
-/// The engines at both ends of every queue pair.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// The engines at both ends of every flow: RDMA's, or TCP.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "TransportTable", into = "TransportTable")]
 pub struct TransportConfig {
     /// Loss recovery.
     pub recovery: RecoveryConfig,
     /// Congestion control.
-    #[serde(default = "no_congestion_control")]
     pub congestion: CongestionConfig,
+    /// TCP instead of both.
+    pub tcp: Option<TcpConfig>,
 }
 
-fn no_congestion_control() -> CongestionConfig {
-    CongestionConfig::None(Default::default())
+/// The table that is written for it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TransportTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<RecoveryConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    congestion: Option<CongestionConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<TcpConfig>,
+}
+
+impl TryFrom<TransportTable> for TransportConfig {
+    type Error = &'static str;
+
+    fn try_from(table: TransportTable) -> Result<Self, Self::Error> {
+        let TransportTable { recovery, congestion, tcp } = table;
+        if tcp.is_some() {
+            if recovery.is_some() || congestion.is_some() {
+                return Err("tcp stands alone: flows that speak TCP have its loss recovery and congestion control, \
+                            which are chosen in transport.tcp; leave out recovery and congestion");
+            }
+            return Ok(Self { tcp, ..Self::default() });
+        }
+        let recovery = recovery.ok_or("missing field `recovery`")?;
+        Ok(Self { recovery, congestion: congestion.unwrap_or(Self::default().congestion), tcp: None })
+    }
+}
+
+impl From<TransportConfig> for TransportTable {
+    fn from(config: TransportConfig) -> Self {
+        let TransportConfig { recovery, congestion, tcp } = config;
+        let of_rdma = tcp.is_none();
+        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp }
+    }
+}
+
+/// The two kinds of tables, for the schema.
+impl JsonSchema for TransportConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "TransportConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let recovery = generator.subschema_for::<RecoveryConfig>();
+        let congestion = generator.subschema_for::<CongestionConfig>();
+        let tcp = generator.subschema_for::<TcpConfig>();
+        json_schema!({
+            "description": "The engines at both ends of every flow: RDMA's, or TCP.",
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "recovery": { "description": "Loss recovery.", "allOf": [recovery] },
+                        "congestion": { "description": "Congestion control.", "allOf": [congestion] }
+                    },
+                    "required": ["recovery"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": { "tcp": { "description": "TCP instead of both.", "allOf": [tcp] } },
+                    "required": ["tcp"],
+                    "additionalProperties": false
+                }
+            ]
+        })
+    }
+}
+
+/// IRN without congestion control.
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryConfig::Irn(Default::default()),
+            congestion: CongestionConfig::None(Default::default()),
+            tcp: None,
+        }
+    }
 }
 
 impl NicConfig {
-    /// Bytes of headers and trailers on each data frame, with those that the recovery scheme adds.
+    /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
+    /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
-        self.header + transport.recovery.extra_header()
+        match &transport.tcp {
+            None => self.header + transport.recovery.extra_header(),
+            Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
+        }
+    }
+    /// Payload of a full packet.
+    pub fn payload(&self, transport: &TransportConfig) -> Bytes {
+        match transport.tcp {
+            Some(TcpConfig { mss: Setting::Value(mss), .. }) => mss,
+            _ => self.mtu,
+        }
+    }
+    /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
+    pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
+        match transport.tcp {
+            None => self.ack_frame,
+            Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
+        }
     }
     /// Priorities in use, lowest first: packets carry their positions here as classes.
     pub fn priorities(&self) -> Vec<u8> {
@@ -236,11 +335,39 @@ impl NicConfig {
     }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
-        Framing { mtu: self.mtu, overhead: self.data_header(transport) + self.gap }
+        Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }
     }
 }
 
 impl TransportConfig {
+    /// The scheme's name: of the loss recovery, or "tcp".
+    pub fn recovery_name(&self) -> &'static str {
+        if self.tcp.is_some() { "tcp" } else { self.recovery.name() }
+    }
+    /// The congestion control's name.
+    pub fn congestion_name(&self) -> &'static str {
+        self.tcp.as_ref().map_or(self.congestion.name(), |tcp| tcp.congestion.name())
+    }
+    /// Replaces every "auto" by what `fabric` and the NIC make of it; returns what the transport needs from
+    /// switches and receivers.
+    pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.resolve(fabric, nic.mtu);
+            return Needs { marking: tcp.marking(fabric), acks: true, ..Needs::default() };
+        }
+        self.congestion.resolve(fabric);
+        let needs = self.congestion.needs();
+        self.recovery.resolve(&Fabric { acks: needs.acks, ..*fabric });
+        needs
+    }
+    /// Whether it heeds the marks of switches; every "auto" is resolved.
+    pub fn hears_marks(&self) -> bool {
+        self.tcp.as_ref().map_or(self.congestion.needs().marking.is_some(), |tcp| tcp.ecn == Ecn::On)
+    }
+    /// Whether a sender hears that its data has arrived.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.tcp.is_some() || self.recovery.acknowledges()
+    }
     pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
         let framing = nic.framing(self);
         SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
@@ -266,9 +393,15 @@ pub struct Stop {
 
 impl Stop {
     /// A run ends when no receiver has accepted anything for this long although flows are open and
-    /// none is about to begin: far longer than any timeout, so that only a run that would never end
-    /// is cut short.
-    pub(crate) const STALL: Duration = Duration::from_ms(200);
+    /// none is about to begin: far longer than any timeout of RDMA, so that only a run that would never
+    /// end is cut short.
+    const STALL: Duration = Duration::from_ms(200);
+
+    /// The same for any transport: longer than the longest timeout of TCP, too.
+    pub(crate) fn stall(transport: &TransportConfig) -> Duration {
+        let timeout = transport.tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto);
+        Self::STALL.saturating_add(timeout).saturating_add(timeout)
+    }
 }
 
 /// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.

@@ -155,8 +155,8 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
         case: series.case.clone(),
         traits: SeriesTraits {
             pfc: scenario.switch.pfc.enabled,
-            recovery: scenario.transport.recovery.name().to_owned(),
-            congestion: scenario.transport.congestion.name().to_owned(),
+            recovery: scenario.transport.recovery_name().to_owned(),
+            congestion: scenario.transport.congestion_name().to_owned(),
         },
     }
 }

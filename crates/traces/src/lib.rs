@@ -9,6 +9,7 @@
 //! not depend on the length of a run but for the flows that it follows.
 #![forbid(unsafe_code)]
 
+mod fate;
 mod files;
 mod headers;
 mod names;

@@ -7,6 +7,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod ack;
 pub mod aeth;
 pub mod bth;
 pub mod cnp;

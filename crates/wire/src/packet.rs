@@ -112,6 +112,8 @@ pub struct Header;
 impl Header {
     /// Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
     pub const ROCE: Bytes = Bytes::new(14 + 20 + 8 + 12 + 4 + 4);
+    /// Ethernet 14, IPv4 20, FCS 4: what is around a TCP segment.
+    pub const ETHERNET_IPV4: Bytes = Bytes::new(14 + 20 + 4);
     /// AETH.
     pub const AETH: Bytes = Bytes::new(4);
     /// RETH.

@@ -102,8 +102,8 @@ fn a_nak_looks_as_the_standard_has_it() {
     #[rustfmt::skip]
     assert_eq!(datagram.emit(&mut buffer), [
         0x11, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x01, 0x23, // BTH: acknowledge, expected PSN
-        0, 0, 0, 0, 0, 0, 0, 1, 0x00, 0x00, 0x04, 0x56, // extension: time stamp, SACK
         0x60, 0x00, 0x00, 0x07, // AETH: NAK, PSN sequence error; MSN
+        0, 0, 0, 0, 0, 0, 0, 1, 0x00, 0x00, 0x04, 0x56, // extension: time stamp, SACK
     ]);
 }
 
@@ -127,11 +127,12 @@ fn what_is_not_in_use_is_an_error() {
     bytes[1] = 0x03;
     assert_eq!(Datagram::parse(&bytes), Err(ParseError::Version(3)));
     bytes[..2].copy_from_slice(&[0x11, 0]);
-    bytes[24] = 0x20;
+    bytes[12] = 0x20;
     assert_eq!(Datagram::parse(&bytes), Err(ParseError::Syndrome(0x20)), "receiver not ready");
-    bytes[24] = 0x40;
+    bytes[12] = 0x40;
     assert_eq!(Datagram::parse(&bytes), Err(ParseError::Syndrome(0x40)), "reserved");
-    bytes[20] = 0x01;
+    bytes[12] = 0x60;
+    bytes[24] = 0x01;
     assert_eq!(Datagram::parse(&bytes), Err(ParseError::Reserved));
 }
 

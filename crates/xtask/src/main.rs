@@ -1,11 +1,12 @@
 //! Build chores: `cargo xtask <command>`.
 //!
 //! Knows the project's folders and cargo, and no crate of the workspace.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod command;
 mod figures;
 mod fingerprints;
+mod kernel_tcp;
 mod product;
 mod schema;
 mod test;
@@ -39,6 +40,11 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Run the figures and check what their papers claim
     Figures(figures::Options),
+    /// Compare our TCP with the kernel's, between two network namespaces (root)
+    KernelTcp(kernel_tcp::Options),
+    /// One end of the kernel's transfer
+    #[command(hide = true)]
+    KernelTcpPeer(kernel_tcp::Peer),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +55,8 @@ fn main() -> ExitCode {
         Task::Schema(options) => schema::schema(&options),
         Task::Fingerprints(options) => fingerprints::fingerprints(&options),
         Task::Figures(options) => figures::figures(&options),
+        Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
+        Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -95,6 +95,10 @@ impl Timeline {
     pub(crate) fn tracks(&self) -> impl Iterator<Item = &str> {
         self.tracks.values().map(String::as_str)
     }
+    /// What slices and instants are called.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.events.iter().filter_map(|event| event.name.as_deref())
+    }
     pub(crate) fn events_on(&self, track: &str) -> usize {
         self.events.iter().filter(|event| self.tracks[&event.track] == track).count()
     }

@@ -9,7 +9,7 @@ use selvedge_sim::workload::{Cdf, FlowList, Many, Measure, Permutation, Workload
 use selvedge_sim::{ConfigError, Library, SimConfig};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 /// Which transport, over which fabric.
@@ -65,6 +65,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         frame,
         gap: nic.gap,
         base_rtt: round_trip,
+        links: 6,
         congested_rtt,
         acks: false,
     });
@@ -79,7 +80,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         graph: FatTree { k, link: LinkConfig { rate, delay } }.build()?,
         switch,
         nic,
-        transport: TransportConfig { recovery, congestion: CongestionConfig::None(Default::default()) },
+        transport: TransportConfig { recovery, ..TransportConfig::default() },
         workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
         measure: Measure::All,
         loss: Vec::new(),

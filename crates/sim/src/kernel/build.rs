@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
-use selvedge_transport::Scheme;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
 
@@ -258,7 +257,7 @@ fn fabric(
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
-    let frame_limit = config.nic.mtu + config.nic.data_header(&config.transport);
+    let frame_limit = config.nic.payload(&config.transport) + config.nic.data_header(&config.transport);
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
@@ -273,7 +272,7 @@ fn fabric(
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
             header: config.nic.data_header(&config.transport).get() as u16,
-            ack_frame: config.nic.ack_frame.get() as u16,
+            ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
             cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
@@ -283,6 +282,7 @@ fn fabric(
             ecn_capable: config.switch.ecn.enabled.resolve(|| false),
             sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
+            tcp: config.transport.tcp,
             feedback: config.transport.feedback(),
         },
         buffer: config.switch.buffer,
@@ -299,7 +299,7 @@ fn fabric(
             .collect(),
         home: home.collect(),
         lookahead,
-        unacknowledged: !config.transport.recovery.acknowledges(),
+        unacknowledged: !config.transport.acknowledges(),
         reports_freely: config.transport.feedback().reports_freely(),
         seed: config.seed,
         graph: Arc::clone(graph),

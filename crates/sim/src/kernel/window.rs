@@ -212,7 +212,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
-            watch: Watch::new(Stop::STALL),
+            watch: Watch::new(Stop::stall(&config.transport)),
             flows: Vec::new(),
             ports: Vec::new(),
             record: RunRecord::default(),

@@ -4,6 +4,7 @@
 //! ([`support::Outcome`]): conservation of packets and bytes, and buffers within their limits.
 
 mod closed_forms;
+mod congestion;
 mod conservation;
 mod deadlock;
 mod determinism;
@@ -13,4 +14,5 @@ mod pfc;
 mod queueing;
 mod recording;
 mod support;
+mod tcp;
 mod workloads;

@@ -10,7 +10,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_inf
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, Tuning};
+use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 use selvedge_wire::Header;
 
@@ -55,10 +55,7 @@ impl Scene {
             graph,
             switch,
             nic: NicConfig::default(),
-            transport: TransportConfig {
-                recovery: series.recovery(),
-                congestion: CongestionConfig::None(Default::default()),
-            },
+            transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
             workload: WorkloadConfig::default(),
             measure: Measure::All,
             loss: Vec::new(),
@@ -154,22 +151,33 @@ impl Scene {
         }
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
-        let mut fabric = Fabric {
+        let fabric = Fabric {
             pfc: pfc.enabled,
             line_rate: rate,
             bdp: paths.bdp(),
             frame,
             gap: config.nic.gap,
             base_rtt: propagation * 2,
+            links: paths.longest().expect("two hosts").links,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
-        let transport = &mut config.transport;
-        transport.congestion.resolve(&fabric);
-        transport.congestion.check().expect("settings that can work");
-        fabric.acks = transport.congestion.needs().acks;
-        transport.recovery.resolve(&fabric);
-        config.transport.recovery.check().expect("settings that can work");
+        let needs = config.transport.resolve(&fabric, &config.nic);
+        match &config.transport.tcp {
+            Some(tcp) => tcp.check().expect("settings that can work"),
+            None => {
+                config.transport.congestion.check().expect("settings that can work");
+                config.transport.recovery.check().expect("settings that can work");
+            }
+        }
+        if let Some(curve) = needs.marking {
+            let ecn = &mut config.switch.ecn;
+            ecn.enabled = ecn.enabled.resolve(|| true).into();
+            ecn.k_min = ecn.k_min.resolve(|| Some(curve.k_min)).into();
+            ecn.k_max = ecn.k_max.resolve(|| Some(curve.k_max)).into();
+            ecn.p_max = ecn.p_max.resolve(|| Some(curve.p_max)).into();
+            ecn.at_rate = ecn.at_rate.resolve(|| Some(curve.rate)).into();
+        }
         config
     }
     /// Runs it, and checks what holds in every run.

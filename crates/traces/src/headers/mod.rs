@@ -21,8 +21,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Aeth, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet,
-    Pause, Pfc, Repr, Reth, Roce, Syndrome, Udp,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet, Pause,
+    Pfc, Repr, Reth, Roce, Udp,
 };
 
 use tcp::Connections;
@@ -139,18 +139,13 @@ impl Headers {
         // A flow is one message; it is completed when nothing of it is missing.
         let complete = flow.is_some_and(|flow| Psn::new(flow.packets as u32 % Psn::MODULUS) == ack.expected);
         let msn = ack.msn + u32::from(complete);
-        let (syndrome, psn) = match ack.kind {
-            AckKind::Ack => (Syndrome::NO_CREDITS, Psn::new(ack.expected.get().wrapping_sub(1))),
-            AckKind::Nack => (Syndrome::SEQUENCE_ERROR, ack.expected),
-        };
-        let aeth = Aeth { syndrome, msn };
+        let (bth, aeth) = Ack { msn, ..*ack }.headers();
         let extended = if self.selective && ack.kind == AckKind::Nack {
             let extension = Extension { sent_at: packet.sent_at, sack: ack.sack, ..Extension::default() };
             Extended::Selective(aeth, extension)
         } else {
             Extended::Aeth(aeth)
         };
-        let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: ack.ecn_echo, psn, ..Bth::default() };
         (self.roce(packet, bth, extended), 0)
     }
 
@@ -167,6 +162,6 @@ fn number(qp: QpNumber) -> QpNumber {
 }
 
 /// A host's IP address.
-fn address(host: HostId) -> Ipv4Addr {
+pub(crate) fn address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(host.0))
 }

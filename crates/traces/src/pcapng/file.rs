@@ -4,9 +4,11 @@
 //! |------------------------|---------------------------------------------------------|
 //! | section header         | once, with the program that wrote it                    |
 //! | interface description  | one per port, before its first packet                   |
+//! | name resolution        | one per host, before its first packet                   |
 //! | enhanced packet        | one per packet and port: time, direction, comment, bytes|
 
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 
 use selvedge_units::{Instant, Rate};
 
@@ -37,6 +39,7 @@ pub(crate) const LONGEST: usize = 262_144;
 mod kind {
     pub(super) const SECTION: u32 = 0x0a0d_0d0a;
     pub(super) const INTERFACE: u32 = 1;
+    pub(super) const NAMES: u32 = 4;
     pub(super) const PACKET: u32 = 6;
 }
 
@@ -51,6 +54,9 @@ mod option {
     pub(super) const FLAGS: u16 = 2;
 }
 
+/// A name of an IPv4 address, and the end of such.
+const IPV4_NAME: u16 = 1;
+const END_OF_NAMES: u16 = 0;
 /// Ethernet, among the link types of pcap.
 const ETHERNET: u16 = 1;
 /// Time stamps count nanoseconds: 10 to the minus this.
@@ -81,6 +87,15 @@ impl<W: Write> Pcapng<W> {
         self.close()?;
         self.interfaces += 1;
         Ok(Interface(self.interfaces - 1))
+    }
+
+    /// Says what an address is called.
+    pub(crate) fn name(&mut self, address: Ipv4Addr, name: &str) -> io::Result<()> {
+        self.open(kind::NAMES);
+        let value = [&address.octets(), name.as_bytes(), &[0]].concat();
+        self.option(IPV4_NAME, &value);
+        self.option(END_OF_NAMES, &[]);
+        self.close()
     }
 
     /// Adds a packet that `interface` saw.

@@ -13,7 +13,8 @@ use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::{Packet, Repr};
 
-use crate::headers::Headers;
+use crate::fate::{is_lost_on_link, with_fates};
+use crate::headers::{Headers, address};
 use crate::names::PortNames;
 use file::{Direction, Interface, Pcapng};
 
@@ -25,6 +26,8 @@ pub(crate) struct Capture<W> {
     names: Arc<PortNames>,
     headers: Headers,
     interfaces: BTreeMap<PortId, Interface>,
+    /// Names of hosts that have not appeared yet, by number.
+    strangers: Vec<Option<String>>,
     buffer: Vec<u8>,
 }
 
@@ -45,14 +48,14 @@ impl<W: Write> Capture<W> {
             names,
             headers: Headers::new(config),
             interfaces: BTreeMap::new(),
+            strangers: config.graph.hosts.iter().map(|host| Some(host.name.clone())).collect(),
             buffer: vec![0; LONGEST],
         })
     }
 
     /// Writes down the packets among `events`.
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
-        let mut events = events.iter().peekable();
-        while let Some(event) = events.next() {
+        for (event, fate) in with_fates(events) {
             match &event.what {
                 What::FlowStarted { flow, qp } => {
                     if let Node::Host(sender) = event.node {
@@ -60,23 +63,12 @@ impl<W: Write> Capture<W> {
                     }
                 }
                 What::Sent { port, packet, .. } => {
-                    let again = match packet.repr {
-                        Repr::Data(data) => data.retransmission,
-                        Repr::Tcp(tcp) => tcp.is_again(),
-                        Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
-                    };
-                    let comment = again.then_some("retransmission");
-                    self.packet(*port, event.at, Direction::Out, packet, comment)?;
+                    self.packet(*port, event.at, Direction::Out, packet, comment(packet, None).as_deref())?;
                 }
-                What::Arrived { port, packet } => match events.peek().and_then(|next| fate(next, *port, packet)) {
-                    // It never came out of the link.
-                    Some(DropReason::LinkLoss | DropReason::LinkDown | DropReason::Corrupt) => {}
-                    Some(reason) => {
-                        let comment = format!("dropped: {}", reason.name());
-                        self.packet(*port, event.at, Direction::In, packet, Some(&comment))?;
-                    }
-                    None => self.packet(*port, event.at, Direction::In, packet, None)?,
-                },
+                // What is lost on a link never comes out of it.
+                What::Arrived { port, packet } if !fate.is_some_and(is_lost_on_link) => {
+                    self.packet(*port, event.at, Direction::In, packet, comment(packet, fate).as_deref())?;
+                }
                 _ => {}
             }
         }
@@ -106,6 +98,11 @@ impl<W: Write> Capture<W> {
                 interface
             }
         };
+        for host in [packet.src, packet.dst] {
+            if let Some(name) = self.strangers.get_mut(host.index()).and_then(Option::take) {
+                self.file.name(address(host), &name)?;
+            }
+        }
         // A pause comes from the port that sent it.
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
         let (frame, payload) = self.headers.frame(packet, source);
@@ -114,10 +111,15 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// Why `packet`, which has just arrived at `port`, was dropped there, if that is what happened next.
-fn fate(next: &Event, at: PortId, arrived: &Packet) -> Option<DropReason> {
-    match &next.what {
-        What::Dropped { port, packet, reason } if *port == at && packet == arrived => Some(*reason),
-        _ => None,
-    }
+/// What there is to say of a packet beside its bytes.
+fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
+    let again = match packet.repr {
+        Repr::Data(data) => data.retransmission,
+        Repr::Tcp(tcp) => tcp.is_again(),
+        Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
+    };
+    let again = again.then(|| "retransmission".to_owned());
+    let dropped = fate.map(|reason| format!("dropped: {}", reason.name()));
+    let notes: Vec<String> = again.into_iter().chain(dropped).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }

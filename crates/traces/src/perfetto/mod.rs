@@ -29,6 +29,7 @@ use selvedge_units::{Instant, PortId, mix64};
 use selvedge_wire::tcp::Tcp;
 use selvedge_wire::{AckKind, Data, Packet, Repr};
 
+use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
 use file::{File, Kind, Track};
 use flows::Flows;
@@ -62,7 +63,13 @@ impl<W: Write> Timeline<W> {
 
     /// Draws what happened.
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
-        events.iter().try_for_each(|event| self.on_event(event))
+        with_fates(events).try_for_each(|(event, fate)| match (&event.what, fate) {
+            (What::Arrived { .. }, Some(reason)) if is_lost_on_link(reason) => Ok(()),
+            (What::Arrived { port, packet }, Some(_)) => {
+                self.ports.on_arrived(&mut self.rows, Place { at: event.at, port: *port, packet })
+            }
+            _ => self.on_event(event),
+        })
     }
 
     fn on_event(&mut self, event: &Event) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! Settings of TCP.
 
 use alloc::format;
-use selvedge_units::{Bytes, Duration, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Setting};
 
 use super::congestion::{CongestionConfig, new_reno};
-use crate::congestion::Tuning;
+use crate::congestion::{Marking, Tuning};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// TCP, as iWARP has it or as a kernel does.
@@ -137,6 +137,15 @@ impl TcpConfig {
         if self.ecn == Ecn::Auto {
             self.ecn = if matches!(self.congestion, CongestionConfig::Dctcp(_)) { Ecn::On } else { Ecn::Off };
         }
+    }
+
+    /// Where switches mark for it, with ECN: for DCTCP above a seventh of a bandwidth-delay product
+    /// (Alizadeh et al., SIGCOMM'10, equation 13), rounded up to whole frames; else by a RED curve.
+    pub fn marking(&self, fabric: &Fabric) -> Option<Marking> {
+        let threshold = fabric.frame * fabric.bdp.get().div_ceil(7 * fabric.frame.get().max(1)).max(1);
+        let step = Marking { k_min: threshold, k_max: threshold, p_max: Chance::ALWAYS, rate: fabric.line_rate };
+        let is_dctcp = matches!(self.congestion, CongestionConfig::Dctcp(_));
+        self.uses_ecn().then_some(if is_dctcp { step } else { Marking::DCQCN })
     }
 
     /// What is wrong with the resolved settings, if anything is.

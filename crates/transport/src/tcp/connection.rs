@@ -3,14 +3,14 @@
 use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Duration, Instant, Octet, TcpSeq};
+use selvedge_units::{Bytes, Duration, Instant, Octet, Rate, TcpSeq};
 use selvedge_wire::tcp::{Flags, Sacks, Segment, SynOptions, Timestamps};
 
 use super::congestion::CongestionConfig;
 use super::receiving::{Arrival, Echo, Receiving, Text};
 use super::sending::{Heard, Piece, Reason, Sending, place};
 use super::{TcpConfig, TcpStats};
-use crate::role::Cx;
+use crate::role::{Cx, Hold, Limits};
 
 /// One end of a connection.
 ///
@@ -22,7 +22,7 @@ use crate::role::Cx;
 /// let mut config = TcpConfig { mss: Setting::Value(Bytes::new(1_000)), ..TcpConfig::default() };
 /// # let rate = selvedge_units::Rate::from_gbps(40);
 /// # let fabric = selvedge_transport::Fabric { pfc: false, line_rate: rate, bdp: Bytes::new(120_000),
-/// #     frame: Bytes::new(1_070), gap: Bytes::new(20), base_rtt: Duration::from_us(24),
+/// #     frame: Bytes::new(1_070), gap: Bytes::new(20), base_rtt: Duration::from_us(24), links: 6,
 /// #     congested_rtt: Duration::from_us(320), acks: false };
 /// config.resolve(&fabric, Bytes::new(1_000));
 /// let (ours, theirs) = (TcpSeq::new(1), TcpSeq::new(2));
@@ -182,6 +182,26 @@ impl Connection {
     /// Octets received in order so far.
     pub fn received(&self) -> u64 {
         self.receiving.next.since(Octet::FIRST) - u64::from(self.receiving.is_finished())
+    }
+    /// The sequence number that a segment in order would have.
+    pub fn expected(&self) -> TcpSeq {
+        self.receiving.next.to_seq(self.receiving.initial)
+    }
+    /// What the sending half waits for.
+    pub fn hold(&self) -> Hold {
+        if self.sending.next().is_some() {
+            Hold::Link
+        } else if self.sending.has_unsent() {
+            Hold::Window
+        } else {
+            Hold::Acks
+        }
+    }
+    /// What limits the sending half: the congestion window, which here counts payload, and full
+    /// segments in flight.
+    pub fn limits(&self) -> Limits {
+        let (in_flight, window) = self.sending.in_flight();
+        Limits { window: Bytes::new(window), rate: Rate::MAX, in_flight }
     }
     /// Whether the other end has reset the connection.
     pub fn is_reset(&self) -> bool {

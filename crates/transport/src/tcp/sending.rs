@@ -230,6 +230,14 @@ impl Sending {
     pub(super) fn flight(&self) -> u64 {
         self.next - self.acked
     }
+    /// Full segments believed to be in the network, and the octets that may be.
+    pub(super) fn in_flight(&self) -> (u64, u64) {
+        (self.pipe().div_ceil(self.window.mss), self.window.cwnd)
+    }
+    /// Whether the application has supplied octets that were never sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.supplied > self.next
+    }
     /// Whether a FIN was sent.
     pub(super) fn is_fin_sent(&self) -> bool {
         self.next > self.supplied

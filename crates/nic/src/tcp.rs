@@ -1,0 +1,316 @@
+//! TCP flows: connections where RDMA has queue pairs.
+//!
+//! They share the NIC's ready ring, its queue of acknowledgements and its deadlines. Their slots are
+//! numbered from [`TCP`] on, where no queue pair of RDMA can be, so that RDMA pays nothing for them:
+//! what it does not find is looked for here.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_transport::tcp::{Connection, State, TcpConfig, Transmit, clock};
+use selvedge_transport::{Cx, Hold, Limits};
+use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
+use selvedge_wire::tcp::{Stream, Tcp, Way};
+use selvedge_wire::{Ecn, Header, Packet, Repr};
+
+use crate::nic::{Due, Handled, Nic, NicParams, put};
+use crate::qp::{Completion, Outgoing};
+
+/// Slots from here on are TCP's. One bit more is taken by deadlines.
+pub(crate) const TCP: u32 = 1 << 30;
+
+/// The TCP flows of one NIC.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    places: Vec<Option<Box<Flow>>>,
+    free: Vec<u32>,
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+struct Flow {
+    connection: Connection,
+    /// Whether this end opened it, and sends.
+    is_opener: bool,
+    /// Whether it ends with FINs.
+    has_fin: bool,
+    qp: QpNumber,
+    peer: HostId,
+    /// What ECMP hashes on the way to the peer.
+    entropy: u32,
+    /// Where the opener keeps the flow.
+    opener_slot: u32,
+    context: u32,
+    /// Octets of it, and those that have not arrived here yet.
+    stream: Stream,
+    missing: u64,
+    duplicates: u32,
+    classes: Classes,
+    /// Whether it stands in the ready ring.
+    queued: bool,
+    /// The earliest entry in the timer heap that speaks of it.
+    armed: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Classes {
+    data: u8,
+    ack: u8,
+}
+
+impl Flow {
+    fn new(
+        params: &NicParams,
+        config: &TcpConfig,
+        is_opener: bool,
+        qp: QpNumber,
+        peer: HostId,
+        size: Bytes,
+    ) -> Box<Self> {
+        let (opener, opened) = initial(qp);
+        let (ours, theirs) = if is_opener { (opener, opened) } else { (opened, opener) };
+        let mut connection = match (config.handshake, is_opener) {
+            (false, _) => Connection::established(config, ours, theirs),
+            (true, true) => Connection::connect(config, ours),
+            (true, false) => Connection::listen(config, ours),
+        };
+        if is_opener {
+            connection.supply(size.get());
+            if config.fin {
+                connection.close();
+            }
+        }
+        Box::new(Self {
+            connection,
+            is_opener,
+            has_fin: config.fin,
+            qp,
+            peer,
+            entropy: 0,
+            opener_slot: 0,
+            context: 0,
+            // Data begins one behind the SYN.
+            stream: Stream {
+                mss: config.mss() as u16,
+                end: TcpSeq::new(opener.get().wrapping_add(1).wrapping_add(size.get() as u32)),
+            },
+            missing: if is_opener { 0 } else { size.get() },
+            duplicates: 0,
+            classes: Classes { data: params.data_class, ack: params.ack_class },
+            queued: false,
+            armed: Instant::NEVER,
+        })
+    }
+
+    /// The next segment as a packet, if there is one to send.
+    fn poll(&mut self, cx: &mut Cx<'_>, host: HostId) -> Option<Packet> {
+        let Transmit { segment, ecn_capable, is_again } = self.connection.poll_transmit(cx)?;
+        let way = Way { is_backward: !self.is_opener, is_again };
+        let frame = Header::ETHERNET_IPV4.get() + segment.header() as u64 + u64::from(segment.payload);
+        Some(Packet {
+            sent_at: cx.now,
+            src: host,
+            dst: self.peer,
+            qp: self.qp,
+            slot: self.opener_slot,
+            entropy: self.entropy,
+            frame: frame.max(Header::MINIMUM_FRAME.get()) as u16,
+            class: if self.is_opener { self.classes.data } else { self.classes.ack },
+            ecn: if ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+            repr: Repr::Tcp(Tcp::pack(&segment, way, self.stream)),
+        })
+    }
+
+    /// Whether the opener has nothing left to do.
+    fn is_sent(&self) -> bool {
+        let is_closed = matches!(self.connection.state(), State::TimeWait | State::Closed);
+        self.connection.is_acknowledged() && (!self.has_fin || is_closed)
+    }
+}
+
+/// Initial sequence numbers: known to both ends without a word, and anywhere, as in life.
+fn initial(qp: QpNumber) -> (TcpSeq, TcpSeq) {
+    let hash = selvedge_units::mix64(u64::from(qp.0) + 1);
+    (TcpSeq::new(hash as u32), TcpSeq::new((hash >> 32) as u32))
+}
+
+impl Flows {
+    fn get(&self, slot: u32, qp: QpNumber) -> Option<&Flow> {
+        let place = self.places.get(slot.checked_sub(TCP)? as usize)?;
+        place.as_deref().filter(|flow| flow.qp == qp)
+    }
+    fn get_mut(&mut self, slot: u32, qp: QpNumber) -> Option<&mut Flow> {
+        let place = self.places.get_mut(slot.checked_sub(TCP)? as usize)?;
+        place.as_deref_mut().filter(|flow| flow.qp == qp)
+    }
+    fn put(&mut self, flow: Box<Flow>) -> u32 {
+        put(&mut self.places, &mut self.free, flow) + TCP
+    }
+    /// Takes a flow out. A slot that stands in the ready ring is free when it comes up there.
+    fn take(&mut self, slot: u32, qp: QpNumber) -> Option<Box<Flow>> {
+        self.get(slot, qp)?;
+        let flow = self.places[(slot - TCP) as usize].take()?;
+        if !flow.queued {
+            self.free.push(slot - TCP);
+        }
+        Some(flow)
+    }
+}
+
+impl Nic {
+    #[cold]
+    pub(crate) fn open_tcp_sender(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        config: &TcpConfig,
+        message: &Outgoing,
+    ) -> (QpNumber, u32) {
+        let qp = self.name_qp();
+        let mut flow = Flow::new(params, config, true, qp, message.dst, message.size);
+        (flow.entropy, flow.context) = (message.entropy, message.context);
+        let slot = self.tcp.put(flow);
+        if let Some(flow) = self.tcp.get_mut(slot, qp) {
+            flow.opener_slot = slot;
+        }
+        self.refresh_tcp(&mut Cx::at(cx.now), slot, qp);
+        (qp, slot)
+    }
+
+    #[cold]
+    pub(crate) fn open_tcp_receiver(
+        &mut self,
+        params: &NicParams,
+        config: &TcpConfig,
+        src: HostId,
+        qp: QpNumber,
+        size: Bytes,
+        context: u32,
+    ) -> u32 {
+        let mut flow = Flow::new(params, config, false, qp, src, size);
+        flow.context = context;
+        self.tcp.put(flow)
+    }
+
+    #[cold]
+    pub(crate) fn close_tcp_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        self.tcp.take(slot, qp).map(|flow| flow.context)
+    }
+
+    #[cold]
+    pub(crate) fn close_tcp_receiver(&mut self, slot: u32, qp: QpNumber) -> Option<(u32, u32)> {
+        self.tcp.take(slot, qp).map(|flow| (flow.context, flow.duplicates))
+    }
+
+    #[cold]
+    pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+        self.tcp.get(slot, qp).map(|flow| flow.connection.hold())
+    }
+
+    #[cold]
+    pub(crate) fn limits_of_tcp(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        self.tcp.get(slot, qp).map(|flow| flow.connection.limits())
+    }
+
+    /// Takes in a segment.
+    #[inline(never)]
+    pub(crate) fn on_tcp(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp) -> Handled {
+        let qp = packet.qp;
+        let slot = if tcp.is_backward() { Some(packet.slot) } else { self.by_peer.get(packet.src, qp) };
+        let Some((slot, flow)) = slot.and_then(|slot| self.tcp.get_mut(slot, qp).map(|flow| (slot, flow))) else {
+            return Handled::Unknown;
+        };
+        if !flow.is_opener {
+            (flow.opener_slot, flow.entropy) = (packet.slot, !packet.entropy);
+        }
+        let segment = tcp.unpack(flow.connection.expected(), clock(packet.sent_at), flow.stream);
+        let arrival = flow.connection.handle_segment(cx, &segment, packet.ecn == Ecn::Marked);
+        flow.connection.read(arrival.in_order);
+        flow.duplicates += u32::from(arrival.is_duplicate);
+        let was_missing = flow.missing > 0;
+        flow.missing -= arrival.fresh.min(flow.missing);
+        self.stats.goodput += arrival.fresh;
+        self.stats.duplicates += u64::from(arrival.is_duplicate);
+        if segment.payload > 0 {
+            self.stats.data_received += 1;
+        } else {
+            self.stats.acks_received += 1;
+        }
+        let (context, duplicates) = (flow.context, flow.duplicates);
+        if flow.is_opener && flow.is_sent() {
+            // What it still has to say it says now.
+            while let Some(last) = flow.poll(cx, self.id) {
+                self.answers.push_back(last);
+            }
+            self.tcp.take(slot, qp);
+            return Handled::Completed(Completion::Sent { qp, context });
+        }
+        let is_received = was_missing && flow.missing == 0;
+        if !flow.is_opener && flow.connection.state() == State::CloseWait {
+            flow.connection.close();
+        }
+        self.refresh_tcp(cx, slot, qp);
+        if is_received {
+            return Handled::Completed(Completion::Received { src: packet.src, qp, context, duplicates });
+        }
+        Handled::Taken
+    }
+
+    /// The next packet of the flow at `slot`, which comes up in the ready ring.
+    #[inline(never)]
+    pub(crate) fn serve_tcp(&mut self, cx: &mut Cx<'_>, slot: u32) -> Option<Packet> {
+        let Some(flow) = self.tcp.places.get_mut((slot - TCP) as usize).and_then(Option::as_deref_mut) else {
+            self.tcp.free.push(slot - TCP); // closed while it stood in the ring
+            return None;
+        };
+        flow.queued = false;
+        let qp = flow.qp;
+        let packet = flow.poll(cx, self.id);
+        if let Some(Packet { repr: Repr::Tcp(tcp), .. }) = &packet {
+            self.stats.retransmissions += u64::from(tcp.is_again() && tcp.payload() > 0);
+            if tcp.payload() > 0 {
+                self.stats.data_sent += 1;
+            } else {
+                self.stats.acks_sent += 1;
+            }
+        }
+        self.refresh_tcp(cx, slot, qp);
+        packet
+    }
+
+    /// A deadline of the flow at `slot` has come.
+    #[cold]
+    pub(crate) fn on_tcp_deadline(&mut self, cx: &mut Cx<'_>, at: Instant, slot: u32, qp: QpNumber) {
+        let Some(flow) = self.tcp.get_mut(slot, qp).filter(|flow| flow.armed == at) else { return };
+        flow.armed = Instant::NEVER;
+        if flow.is_opener {
+            cx.about(qp);
+        }
+        let before = flow.connection.stats().timeouts;
+        flow.connection.handle_timeout(cx);
+        self.stats.timeouts += u64::from(flow.connection.stats().timeouts - before);
+        self.refresh_tcp(cx, slot, qp);
+    }
+
+    /// Puts a flow where its connection's wishes say. What the end that was opened has to say are
+    /// acknowledgements, which go first.
+    fn refresh_tcp(&mut self, cx: &mut Cx<'_>, slot: u32, qp: QpNumber) {
+        let Some(flow) = self.tcp.get_mut(slot, qp) else { return };
+        if flow.is_opener {
+            if !flow.queued && flow.connection.is_ready() {
+                flow.queued = true;
+                self.ready.push_back(slot);
+            }
+        } else {
+            while let Some(ack) = flow.poll(cx, self.id) {
+                self.answers.push_back(ack);
+            }
+        }
+        if let Some(at) = flow.connection.poll_timeout()
+            && at < flow.armed
+        {
+            flow.armed = at;
+            self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), qp)));
+        }
+    }
+}

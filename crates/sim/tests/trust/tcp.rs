@@ -1,0 +1,141 @@
+//! Flows that speak TCP: what can be computed by hand, and what must hold anyway.
+
+use selvedge_sim::SimConfig;
+use selvedge_sim::config::TransportConfig;
+use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::FatTree;
+use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::congestion::CongestionConfig;
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+
+use crate::support::{Scene, Series, link, pair, star};
+
+/// Any scene with TCP in it.
+fn speaking(scene: Scene, tcp: TcpConfig) -> Scene {
+    scene.with(|config| config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() })
+}
+
+/// Every combination of mechanisms worth telling apart.
+fn variants() -> Vec<TcpConfig> {
+    let base = TcpConfig::default();
+    let mut all = vec![
+        TcpConfig { sack: false, timestamps: false, delayed_ack: Setting::Off, ..base },
+        TcpConfig { handshake: true, fin: true, ..base },
+        TcpConfig { receive_buffer: Setting::Value(Bytes::from_kb(20)), nagle: true, ..base },
+    ];
+    all.extend(CongestionConfig::all().map(|congestion| TcpConfig { congestion, ..base }));
+    all
+}
+
+fn lossy(config: &mut SimConfig, rate: Chance) {
+    config.loss.push(LossConfig {
+        link: "all".parse().unwrap(),
+        direction: Direction::Both,
+        packets: Affected::All,
+        model: LossModel::Random(RandomLoss { rate }),
+    });
+}
+
+#[test]
+fn an_idle_path_takes_the_ideal_time_if_the_window_lets_it() {
+    let wide = TcpConfig { initial_window: Setting::Value(10_000), ..TcpConfig::default() };
+    let mut scene = speaking(Scene::new(star(&[link(25, 10), link(40, 3_000)]), Series::Irn), wide).buffer(None);
+    for (n, size) in (0..).zip([1, 1_023, 1_024, 1_025, 10_241, 300_000]) {
+        scene = scene.flow(0, 1, size, Duration::from_ms(n));
+    }
+    let outcome = scene.finish();
+    for row in &outcome.flows {
+        assert_eq!(row.fct(), Some(row.ideal), "{}", row.size);
+    }
+    assert_eq!(outcome.record.data_sent, outcome.flows.iter().map(|row| row.packets).sum::<u64>());
+}
+
+#[test]
+fn a_segment_by_hand() {
+    // Ethernet 14, IPv4 20, TCP 20, time stamps 12, FCS 4, gap 20: 90 bytes beside 1,024.
+    let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default());
+    let outcome = scene.flow(0, 1, 1_024, Duration::ZERO).finish();
+    assert_eq!(outcome.flow(0).fct(), Some(Duration::from_ps((1_024 + 90) * 80 + 1_000_000)));
+}
+
+#[test]
+fn a_handshake_takes_a_round_trip() {
+    let shake = |handshake| {
+        let tcp = TcpConfig { handshake, fin: handshake, ..TcpConfig::default() };
+        let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), tcp);
+        scene.flow(0, 1, 5_000, Duration::ZERO).finish().flow(0).fct().unwrap()
+    };
+    // A SYN of 78 bytes and its answer of as many; then an acknowledgement goes before the data. Its 90
+    // bytes on the wire are the same as those of the SYNs less their options of eight.
+    let syn = Duration::from_ps((78 + 20) * 80) + Duration::from_us(1);
+    assert_eq!(shake(true) - shake(false), syn * 2);
+}
+
+#[test]
+fn slow_start_takes_the_rounds_that_it_takes() {
+    // 10, 20 and 40 segments in three rounds of 20 us and little more, acknowledging each segment.
+    let tcp = TcpConfig { delayed_ack: Setting::Off, ..TcpConfig::default() };
+    let scene = speaking(Scene::new(pair(link(100, 10_000)), Series::Irn), tcp);
+    let outcome = scene.flow(0, 1, 70 * 1_024, Duration::ZERO).finish();
+    let fct = outcome.flow(0).fct().unwrap().as_us_f64();
+    assert!((50.0..55.0).contains(&fct), "{fct} us");
+}
+
+#[test]
+fn nothing_appears_or_vanishes() {
+    for series in [Series::Irn, Series::IrnPfc] {
+        for tcp in variants() {
+            let graph = FatTree { k: 4, link: link(40, 2_000) }.build().unwrap();
+            let scene = speaking(Scene::new(graph, series), tcp).with(|config| {
+                config.workload.poisson = Many::from(Poisson {
+                    load: Fraction::new(0.6).unwrap(),
+                    sizes: Sizes::Uniform([Bytes::new(1), Bytes::new(100_000)]),
+                    hosts: None,
+                    pairs: Pairs::Uniform,
+                    flows: Some(100),
+                    start: Duration::ZERO,
+                    until: None,
+                });
+                config.workload.incast = Many::from(Incast {
+                    size: Bytes::new(1_000_000),
+                    senders: Senders::Count(12),
+                    receiver: None,
+                    start: Duration::from_us(20),
+                    stagger: Duration::ZERO,
+                    jitter: Duration::ZERO,
+                    repeat: 1,
+                    interval: None,
+                    connections: 1,
+                });
+                config.switch.ecn.enabled = true.into();
+                lossy(config, Chance::ratio(1, 100));
+            });
+            let whole = scene.clone().finish();
+            assert!(whole.record.retransmissions > 0);
+            assert_eq!(scene.parallel(2, 4).finish(), whole, "{tcp:?}");
+        }
+    }
+}
+
+#[test]
+fn goodput_under_random_loss_is_what_the_square_root_formula_says() {
+    // Mathis et al. (CCR 1997), figure 2: MSS / RTT * 1.31 / sqrt(p) for random losses and every segment
+    // acknowledged.
+    for p in [300, 1_000, 3_000] {
+        let tcp = TcpConfig { delayed_ack: Setting::Off, ..TcpConfig::default() };
+        let mut total = 0.0;
+        for seed in 1..=3 {
+            let scene = speaking(Scene::new(pair(link(100, 100_000)), Series::Irn), tcp).buffer(None).with(|config| {
+                config.seed = seed;
+                lossy(config, Chance::ratio(1, p));
+                config.loss[0].packets = Affected::Data;
+            });
+            let outcome = scene.flow(0, 1, 1_000 * p * 64, Duration::ZERO).finish();
+            total += (1_000 * p * 64) as f64 / outcome.flow(0).fct().unwrap().as_secs_f64() / 3.0;
+        }
+        let rtt = Duration::from_us(200).as_secs_f64() + Rate::from_gbps(100).time_for(Bytes::new(1_204)).as_secs_f64();
+        let formula = 1_024.0 / rtt * 1.31 * (p as f64).sqrt();
+        assert!((total / formula - 1.0).abs() < 0.1, "p = 1/{p}: {total:.0} B/s, the formula says {formula:.0}");
+    }
+}

@@ -1,0 +1,33 @@
+//! How an acknowledgement fills a BTH and an AETH (InfiniBand architecture, volume 1, chapter 9).
+//!
+//! On a NACK, the BTH's PSN is the one that the receiver expects; on an ACK the one before it, the last that
+//! arrived in order.
+
+use selvedge_units::Psn;
+
+use crate::aeth::{Aeth, Syndrome};
+use crate::bth::{Bth, Opcode};
+use crate::error::ParseError;
+use crate::packet::{Ack, AckKind};
+
+impl Ack {
+    /// Its headers; the BTH lacks its destination and partition.
+    pub fn headers(&self) -> (Bth, Aeth) {
+        let (syndrome, psn) = match self.kind {
+            AckKind::Ack => (Syndrome::NO_CREDITS, Psn::new(self.expected.get().wrapping_sub(1))),
+            AckKind::Nack => (Syndrome::SEQUENCE_ERROR, self.expected),
+        };
+        let bth = Bth { opcode: Opcode::ACKNOWLEDGE, becn: self.ecn_echo, psn, ..Bth::default() };
+        (bth, Aeth { syndrome, msn: self.msn })
+    }
+
+    /// What these headers acknowledge; `sack` is the packet that triggered it.
+    pub(crate) fn from_headers(bth: &Bth, aeth: &Aeth, sack: Psn) -> Result<Self, ParseError> {
+        let (kind, expected) = match aeth.syndrome {
+            Syndrome::Ack(_) => (AckKind::Ack, Psn::new(bth.psn.get() + 1)),
+            Syndrome::SEQUENCE_ERROR => (AckKind::Nack, bth.psn),
+            Syndrome::NotReady(_) | Syndrome::Nak(_) => return Err(ParseError::Syndrome(aeth.emit()[0])),
+        };
+        Ok(Self { kind, ecn_echo: bth.becn, expected, sack, msn: aeth.msn })
+    }
+}

@@ -1,0 +1,155 @@
+//! `cargo xtask kernel-tcp`: our TCP against the one of the kernel that runs us.
+//!
+//! Both send as many bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
+//! packets: those on a list that was drawn beforehand. The kernel does it in real time, between two network
+//! namespaces with a relay of ours between them; the simulator does it in virtual time. This needs root,
+//! `ip`, `sysctl` and /dev/net/tun, and minutes: a chore, not a test.
+
+mod drops;
+mod kernel;
+mod namespaces;
+mod peer;
+mod relay;
+mod simulator;
+mod table;
+mod tun;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, thread};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+pub(crate) use peer::{Peer, peer};
+
+use crate::workspace::root;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Congestion controls, as the kernel calls them: reno, cubic
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "reno,cubic")]
+    control: Vec<String>,
+    /// Loss rates, in percent
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.01,0.1,1")]
+    loss: Vec<f64>,
+    /// How many lists of lost packets for each loss rate
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    seeds: u64,
+    /// How long a transfer shall take, about
+    #[arg(long, value_name = "SECONDS", default_value_t = 40)]
+    seconds: u64,
+    /// Transfers of the kernel at a time
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    jobs: usize,
+    /// Write the table to docs/tcp.md
+    #[arg(long)]
+    write: bool,
+}
+
+/// The way between the two ends, the same in both worlds.
+#[derive(Clone, Copy)]
+struct Bottleneck {
+    /// Bits per second on the wire.
+    rate: u64,
+    /// Propagation, there and back, in milliseconds.
+    rtt_ms: u64,
+    /// Bytes that may wait.
+    buffer: u64,
+}
+
+/// 167 full packets in flight, and as many in the buffer: so that losses limit the rate, not the link.
+const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000 };
+
+/// Payload of a full segment: 1,500 bytes less the headers of IP and TCP and time stamps.
+const MSS: u64 = 1_448;
+/// Bytes that a frame takes on the wire beside an IP packet: Ethernet, FCS, preamble, gap.
+const AROUND_IP: u64 = 14 + 4 + 20;
+
+/// One transfer, in both worlds.
+#[derive(Clone)]
+struct Transfer {
+    control: String,
+    /// In percent.
+    loss: f64,
+    seed: u64,
+    bytes: u64,
+    /// Numbers of the data packets that are lost, from 0.
+    drops: Vec<u64>,
+}
+
+/// What one world made of it.
+#[derive(Clone, Copy)]
+struct Outcome {
+    seconds: f64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+/// A transfer and what came of it.
+struct Compared {
+    transfer: Transfer,
+    kernel: Outcome,
+    ours: Outcome,
+}
+
+impl Compared {
+    /// Payload, megabits per second.
+    fn goodput(&self, outcome: Outcome) -> f64 {
+        self.transfer.bytes as f64 * 8.0 / 1e6 / outcome.seconds
+    }
+}
+
+pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
+    let transfers = transfers(options);
+    eprintln!("{} transfers of about {} s, {} at a time", transfers.len(), options.seconds, options.jobs);
+    let simulator = simulator::Simulator::new()?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    thread::scope(|scope| -> Result<()> {
+        let work = || -> Result<()> {
+            while let Some(transfer) = transfers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let kernel = kernel::run(transfer)?;
+                let ours = simulator.run(transfer)?;
+                let compared = Compared { transfer: transfer.clone(), kernel, ours };
+                eprintln!("{}", table::line(&compared));
+                results.lock().expect("nobody panics").push(compared);
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("nobody panics"))
+    })?;
+    let table = table::table(&results.into_inner().expect("nobody panics"))?;
+    println!("{table}");
+    if options.write {
+        let path = root().join("docs/tcp.md");
+        let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        fs::write(&path, table::replaced(&page, &table)?)?;
+        eprintln!("wrote docs/tcp.md");
+    }
+    Ok(())
+}
+
+/// Rarer losses first: their transfers are the longest to wait for.
+fn transfers(options: &Options) -> Vec<Transfer> {
+    let mut transfers = Vec::new();
+    for control in &options.control {
+        for &loss in &options.loss {
+            // Without loss all lists are the same.
+            for seed in 1..=if loss > 0.0 { options.seeds } else { 1 } {
+                let bytes = (expected_rate(loss / 100.0) * options.seconds as f64 / 8.0) as u64 / MSS * MSS;
+                // Enough for as many retransmissions again.
+                let drops = drops::drawn(loss / 100.0, seed, bytes / MSS * 2);
+                transfers.push(Transfer { control: control.clone(), loss, seed, bytes, drops });
+            }
+        }
+    }
+    transfers
+}
+
+/// Bits per second that a transfer may reach (Mathis et al., CCR 1997): to choose its length only.
+fn expected_rate(p: f64) -> f64 {
+    let window = 1.3 * 8.0 * MSS as f64 / p.max(1e-9).sqrt();
+    (window / (BOTTLENECK.rtt_ms as f64 / 1e3)).min(BOTTLENECK.rate as f64 * 0.9)
+}

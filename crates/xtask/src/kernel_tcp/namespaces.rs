@@ -1,0 +1,86 @@
+//! Two network namespaces with a bottleneck between them.
+
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{BOTTLENECK, Transfer, relay, tun};
+use crate::command::{output, text_of};
+
+/// Addresses of the two ends.
+pub(super) const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
+
+/// Two namespaces; gone when this is.
+pub(super) struct Namespaces {
+    names: [String; 2],
+}
+
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+impl Namespaces {
+    /// Two namespaces, each with one device, and between those the bottleneck that loses the packets of
+    /// `transfer`.
+    pub(super) fn new(transfer: &Transfer) -> Result<Self> {
+        let unique = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let this = Self { names: ["a", "b"].map(|end| format!("selvedge-{unique}-{end}")) };
+        let devices = ["a", "b"].map(|end| format!("sv{unique}{end}"));
+        let mut files = Vec::new();
+        for ((name, device), address) in this.names.iter().zip(&devices).zip(ADDRESSES) {
+            quiet(Command::new("ip").args(["netns", "add", name]))?;
+            files.push(tun::open(device)?);
+            quiet(Command::new("ip").args(["link", "set", device, "netns", name]))?;
+            quiet(Command::new("ip").args(["-n", name, "address", "add", &format!("{address}/24"), "dev", device]))?;
+            // A queue before the bottleneck must not lose anything.
+            let link = ["-n", name, "link", "set", device, "mtu", "1500", "txqueuelen", "10000", "up"];
+            quiet(Command::new("ip").args(link))?;
+        }
+        for (key, value) in settings(&transfer.control) {
+            for end in 0..2 {
+                let assignment = format!("net.ipv4.{key}={value}");
+                quiet(this.within(end, "sysctl").args(["-q", "-w", &assignment]))?;
+            }
+        }
+        let copy = |end: usize| files[end].try_clone().context("cannot copy a descriptor");
+        relay::start(copy(0)?, copy(1)?, BOTTLENECK, transfer.drops.clone())?;
+        relay::start(copy(1)?, copy(0)?, BOTTLENECK, Vec::new())?;
+        Ok(this)
+    }
+
+    /// A command that runs `program` at one end.
+    pub(super) fn within(&self, end: usize, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end]]).arg(program);
+        command
+    }
+
+    /// A counter of the sender's kernel, from /proc/net/snmp or netstat.
+    pub(super) fn counter(&self, file: &str, group: &str, name: &str) -> Result<u64> {
+        let text = output(self.within(0, "cat").arg(format!("/proc/net/{file}")))?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(group));
+        let (names, values) = lines.next().zip(lines.next()).with_context(|| format!("no {group} in {file}"))?;
+        let mut pairs = names.split_whitespace().zip(values.split_whitespace());
+        let value = pairs.find(|(known, _)| *known == name).with_context(|| format!("no {name} in {file}"))?.1;
+        value.parse().with_context(|| format!("{name} in {file}"))
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+/// The kernel as our engine is set: the same control, and nothing remembered of earlier connections.
+fn settings(control: &str) -> [(&'static str, &str); 3] {
+    [("tcp_congestion_control", control), ("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")]
+}
+
+fn quiet(command: &mut Command) -> Result<()> {
+    let text = text_of(command);
+    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;
+    ensure!(done.status.success(), "`{text}` failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! One end of a transfer of the kernel, as a process in its namespace.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+/// One end of a transfer.
+#[derive(Args)]
+pub(crate) struct Peer {
+    /// Where the receiver listens
+    address: SocketAddr,
+    /// Bytes to transfer
+    bytes: u64,
+    /// Send them; else receive them
+    #[arg(long)]
+    send: bool,
+}
+
+/// Sends and prints when that began, or listens and prints when the last byte came: nanoseconds since 1970.
+pub(crate) fn peer(options: &Peer) -> Result<()> {
+    if options.send { send(options) } else { receive(options) }
+}
+
+fn send(options: &Peer) -> Result<()> {
+    let block = vec![0; 1 << 16];
+    let start = clock()?;
+    let mut stream = TcpStream::connect(options.address).context("cannot connect")?;
+    let mut left = options.bytes;
+    while left > 0 {
+        let now = left.min(block.len() as u64);
+        stream.write_all(&block[..now as usize])?;
+        left -= now;
+    }
+    // Until the receiver has everything and closes.
+    let _ = stream.read(&mut [0]);
+    println!("{start}");
+    Ok(())
+}
+
+fn receive(options: &Peer) -> Result<()> {
+    let listener = TcpListener::bind(options.address).context("cannot listen")?;
+    println!("ready");
+    let (mut stream, _) = listener.accept()?;
+    let mut block = vec![0; 1 << 16];
+    let mut left = options.bytes;
+    while left > 0 {
+        let count = stream.read(&mut block)?;
+        ensure!(count > 0, "the sender closed {left} bytes too early");
+        left -= count as u64;
+    }
+    println!("{}", clock()?);
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "two processes compare their times")]
+fn clock() -> Result<u128> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos())
+}

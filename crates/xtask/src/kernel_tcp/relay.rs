@@ -1,0 +1,92 @@
+//! The bottleneck in real time: from one device to another, at a rate, after a delay.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::{AROUND_IP, Bottleneck};
+
+/// A packet and when it arrives.
+type Flying = (Instant, Vec<u8>);
+
+/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers
+/// in `drops` get lost on the way, behind the queue.
+pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>) -> Result<()> {
+    let (send, receive) = channel();
+    thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &drops))?;
+    thread::Builder::new().name("propagation".into()).spawn(move || deliver(to, &receive))?;
+    Ok(())
+}
+
+/// Serialises what the kernel sends, as one queue would.
+fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drops: &[u64]) {
+    let delay = Duration::from_millis(bottleneck.rtt_ms) / 2;
+    let on_wire = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / bottleneck.rate);
+    let mut buffer = [0; 2_048];
+    let mut free_at = now();
+    let mut data_packets = 0;
+    while let Ok(length) = from.read(&mut buffer) {
+        let now = now();
+        let packet = &buffer[..length];
+        let bytes = length as u64 + AROUND_IP;
+        if free_at.saturating_duration_since(now) + on_wire(bytes) > on_wire(bottleneck.buffer) {
+            continue; // no room
+        }
+        free_at = free_at.max(now) + on_wire(bytes);
+        let is_lost = carries_data(packet) && {
+            data_packets += 1;
+            drops.binary_search(&(data_packets - 1)).is_ok()
+        };
+        if !is_lost && flying.send((free_at + delay, packet.to_vec())).is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands each packet over when its time has come. They come in order.
+fn deliver(mut to: File, flying: &Receiver<Flying>) {
+    for (at, packet) in flying {
+        wait_until(at);
+        if to.write_all(&packet).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether an IPv4 packet is a TCP segment with payload.
+fn carries_data(packet: &[u8]) -> bool {
+    let ip_header = usize::from(packet.first().copied().unwrap_or_default() & 0x0f) * 4;
+    let is_tcp = packet.get(9) == Some(&6);
+    let tcp_header = packet.get(ip_header + 12).map_or(0, |offset| usize::from(offset >> 4) * 4);
+    is_tcp && packet.len() > ip_header + tcp_header
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel's TCP runs in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel's TCP runs in real time")]
+fn wait_until(at: Instant) {
+    thread::sleep(at.saturating_duration_since(now()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_told_from_acknowledgements() {
+        let segment = |length: usize| {
+            let mut packet = vec![0; length];
+            (packet[0], packet[9], packet[32]) = (0x45, 6, 0x80); // IPv4, TCP with time stamps
+            packet
+        };
+        assert!(!carries_data(&segment(52)) && carries_data(&segment(53)));
+        assert!(!carries_data(&[]) && !carries_data(&[0x45; 20]));
+    }
+}

@@ -1,0 +1,96 @@
+//! What came of it, for people.
+
+use anyhow::{Context, Result};
+
+use super::{BOTTLENECK, Compared, MSS, Outcome};
+
+/// One transfer in one line.
+pub(super) fn line(compared: &Compared) -> String {
+    let transfer = &compared.transfer;
+    format!(
+        "{} {} % seed {}: kernel {:.2} Mb/s, ours {:.2} Mb/s; retransmissions {} and {}, timeouts {} and {}",
+        transfer.control,
+        transfer.loss,
+        transfer.seed,
+        compared.goodput(compared.kernel),
+        compared.goodput(compared.ours),
+        compared.kernel.retransmissions,
+        compared.ours.retransmissions,
+        compared.kernel.timeouts,
+        compared.ours.timeouts,
+    )
+}
+
+/// The table of docs/tcp.md.
+pub(super) fn table(all: &[Compared]) -> Result<String> {
+    let mut rows: Vec<(&str, f64)> = all.iter().map(|one| (&*one.transfer.control, one.transfer.loss)).collect();
+    rows.sort_by(|one, other| other.0.cmp(one.0).then(one.1.total_cmp(&other.1)));
+    rows.dedup();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
+    let mut text = format!(
+        "Linux {}, {} Mb/s, {} ms, {} KB of buffer, segments of {MSS} bytes. Goodput in Mb/s, mean of the seeds (lowest to\nhighest); \
+         retransmissions and timeouts per transfer.\n\n",
+        kernel.trim(),
+        BOTTLENECK.rate / 1_000_000,
+        BOTTLENECK.rtt_ms,
+        BOTTLENECK.buffer / 1_000,
+    );
+    text += "| control | loss | seeds | MB each | kernel | ours | ours / kernel | retransmitted, kernel / ours | timeouts, kernel / ours |\n";
+    text += "|---|---|---|---|---|---|---|---|---|\n";
+    for (control, loss) in rows {
+        let of_row = |one: &&Compared| one.transfer.control == control && one.transfer.loss == loss;
+        let these: Vec<&Compared> = all.iter().filter(of_row).collect();
+        text += &row(control, loss, &these);
+    }
+    Ok(text)
+}
+
+fn row(control: &str, loss: f64, all: &[&Compared]) -> String {
+    let spread = |values: Vec<f64>| {
+        let (low, high) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
+        format!("{:.2} ({low:.2}-{high:.2})", mean(&values))
+    };
+    let each = |value: &dyn Fn(&Compared) -> f64| -> Vec<f64> { all.iter().map(|one| value(one)).collect() };
+    let pair = |value: &dyn Fn(Outcome) -> u64| {
+        let (kernel, ours) = (each(&|one| value(one.kernel) as f64), each(&|one| value(one.ours) as f64));
+        format!("{:.1} / {:.1}", mean(&kernel), mean(&ours))
+    };
+    format!(
+        "| {control} | {loss} % | {} | {:.0} | {} | {} | {} | {} | {} |\n",
+        all.len(),
+        mean(&each(&|one| one.transfer.bytes as f64 / 1e6)),
+        spread(each(&|one| one.goodput(one.kernel))),
+        spread(each(&|one| one.goodput(one.ours))),
+        spread(each(&|one| one.kernel.seconds / one.ours.seconds)),
+        pair(&|outcome| outcome.retransmissions),
+        pair(&|outcome| outcome.timeouts),
+    )
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+const BEGIN: &str = "<!-- cargo xtask kernel-tcp --write -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// The page with another table.
+pub(super) fn replaced(page: &str, table: &str) -> Result<String> {
+    let (before, rest) = page.split_once(BEGIN).context("docs/tcp.md has no mark where the table begins")?;
+    let (_, after) = rest.split_once(END).context("docs/tcp.md has no mark where the table ends")?;
+    Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_replaced_and_the_rest_stays() {
+        let page = format!("above\n{BEGIN}old\n{END}below\n");
+        let once = replaced(&page, "new\n").expect("marks");
+        assert_eq!(once, format!("above\n{BEGIN}\nnew\n\n{END}below\n"));
+        assert_eq!(replaced(&once, "new\n").expect("marks"), once);
+        assert!(replaced("nothing", "new").is_err());
+    }
+}
