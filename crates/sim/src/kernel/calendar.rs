@@ -342,7 +342,12 @@ mod tests {
                         sent += 2;
                         let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         if mail.insert((to, at)) {
-                            calendar.send(calendar.inbox_of(to), at, 0, &Descriptor { slot: sent, ..Descriptor::EMPTY });
+                            calendar.send(
+                                calendar.inbox_of(to),
+                                at,
+                                0,
+                                &Descriptor { slot: sent, ..Descriptor::EMPTY },
+                            );
                         }
                         let (who, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         calendar.book(who, at);

@@ -20,9 +20,9 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, Repr};
 
 use super::calendar::{Calendar, Inbox};
-use super::pending::NEVER;
 use super::log::Log;
 use super::order::Order;
+use super::pending::NEVER;
 use super::prefetch_all;
 use super::table::Table;
 use crate::config::BufferConfig;

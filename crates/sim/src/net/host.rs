@@ -12,8 +12,8 @@ use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::descriptor::Descriptor;
-use crate::kernel::pending::NEVER;
 use crate::kernel::partition::{Partition, kind_of};
+use crate::kernel::pending::NEVER;
 use crate::workload::{FlowSpec, Generator};
 
 /// A host.

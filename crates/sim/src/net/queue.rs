@@ -101,7 +101,14 @@ impl Line {
 
     /// Puts a packet at the end of `queue`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, packet: &Descriptor, flags: u8) {
+    pub(crate) fn push(
+        &mut self,
+        queues: &mut Table<Queue>,
+        queue: u32,
+        store: &mut Store,
+        packet: &Descriptor,
+        flags: u8,
+    ) {
         self.bytes += u64::from(packet.frame);
         self.peak = self.peak.max(self.bytes);
         let place = store.put(packet, flags);
