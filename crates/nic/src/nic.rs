@@ -129,6 +129,7 @@ impl Nic {
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
         let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        sender.set_path(message.links);
         sender.supply(packets);
         let qp = self.name_qp();
         let state = SendQp {

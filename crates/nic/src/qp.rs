@@ -14,6 +14,8 @@ pub struct Outgoing {
     pub entropy: u32,
     /// Traffic class of its data; one of [`crate::NicParams::data_classes`].
     pub class: u8,
+    /// Links that its packets cross; zero where that is not known.
+    pub links: u32,
     /// The caller's own name for it, returned on completion.
     pub context: u32,
 }

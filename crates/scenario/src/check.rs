@@ -247,9 +247,15 @@ fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(
     };
     transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
     transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
-    if transport.congestion.needs().acks && !transport.recovery.acknowledges() {
+    let needs = transport.congestion.needs();
+    if needs.acks && !transport.recovery.acknowledges() {
         let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
         return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
+    }
+    if needs.losses && scenario.switch.pfc.enabled {
+        let message =
+            format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
+        warnings.push(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
 }

@@ -40,6 +40,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         frame,
         gap: nic.gap,
         base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap),
+        links: network.longest().links,
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer),
         acks: false,
     };
