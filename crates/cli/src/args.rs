@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use selvedge_scenario::{Seeds, preset_help};
 use selvedge_sim::record::FlowKey;
+use selvedge_units::Bytes;
 
 /// Do I need a lossless fabric?
 ///
@@ -33,6 +34,9 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     /// Look at the traffic before running anything: load, sizes, first flows
     Workload(WorkloadArgs),
+    /// Look at what loss recovery costs on a NIC: bits per queue pair, per WQE, share of its cache
+    #[command(after_long_help = FOOTPRINT_EXAMPLES)]
+    Footprint(FootprintArgs),
     /// Drive an IRN engine by an event trace and print its output trace
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
@@ -199,6 +203,34 @@ pub(crate) struct WorkloadArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct FootprintArgs {
+    /// Scenario file (TOML), or a folder with a scenario.toml; without: the IRN paper's default case
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Schemes to show [default: every loss recovery and its variants]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) series: Option<String>,
+    /// Change one value of the scenario first; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Size of the NIC's cache
+    #[arg(long, value_name = "BYTES", default_value = "4MB", value_parser = some_bytes)]
+    pub(crate) cache: Bytes,
+    /// Queue pairs in it
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(..=MOST))]
+    pub(crate) qps: u64,
+    /// Work queue elements in it
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(..=MOST))]
+    pub(crate) wqes: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// More would not be counted in 64 bits.
+const MOST: u64 = 1 << 32;
+
+#[derive(Args)]
 pub(crate) struct ReplayArgs {
     #[command(subcommand)]
     pub(crate) engine: Engine,
@@ -219,6 +251,15 @@ pub(crate) enum Engine {
         #[arg(long, value_name = "N", default_value_t = 2807)]
         flow_packets: u64,
     },
+}
+
+fn some_bytes(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    if bytes.get() == 0 {
+        Err("a NIC without cache has no share to give; give a size above".to_owned())
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// "17", or "1:17" in the second workload.
@@ -265,6 +306,15 @@ Examples:
   selvedge check figures/irn --html claims.html   the whole evaluation of a paper, claim by claim
 
 Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails, 2 wrong input.";
+
+const FOOTPRINT_EXAMPLES: &str = "\
+Examples:
+  selvedge footprint                              the IRN paper's section 6.1, recomputed
+  selvedge footprint --set topology.fat-tree.link.rate=100Gbps --cache 8MB --qps 10000
+  selvedge footprint my.toml --series irn,irn+no-sack --json
+
+Counted is what a NIC has to keep beyond go-back-N's state, from the settings that a run of the
+scenario would use: bitmaps, for example, are as long as the BDP cap, in pieces of 32 bits.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:

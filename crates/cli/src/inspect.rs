@@ -1,8 +1,8 @@
-//! `selvedge topology` and `selvedge workload`.
+//! `selvedge topology`, `selvedge workload` and `selvedge footprint`.
 
-use selvedge_scenario::{Network, TopologyFacts, WorkloadFacts};
+use selvedge_scenario::{FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names};
 
-use crate::args::{Input, TopologyArgs, WorkloadArgs};
+use crate::args::{FootprintArgs, Input, TopologyArgs, WorkloadArgs};
 use crate::output::{Failure, json, print, say};
 use crate::run::plan_of;
 
@@ -33,5 +33,19 @@ pub(crate) fn workload(args: &WorkloadArgs) -> Result<(), Failure> {
     let plan = plan_of(&args.input)?;
     plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let facts = WorkloadFacts::new(&plan);
+    print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
+}
+
+pub(crate) fn footprint(args: &FootprintArgs) -> Result<(), Failure> {
+    let plan = plan_of(&Input {
+        file: args.file.clone(),
+        topology: None,
+        flows: None,
+        series: Some(args.series.clone().unwrap_or_else(|| scheme_names().join(","))),
+        sets: args.sets.clone(),
+        seeds: None,
+    })?;
+    let nic = NicUse { cache: args.cache, queue_pairs: args.qps, work_requests: args.wqes };
+    let facts = FootprintFacts::new(&plan, nic).map_err(Failure::input)?;
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
 }

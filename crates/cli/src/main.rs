@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::Topology(args) => inspect::topology(&args),
         Command::Workload(args) => inspect::workload(&args),
+        Command::Footprint(args) => inspect::footprint(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
         Command::Completions { shell } => {

@@ -136,6 +136,12 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["explain", "empty", "--flow", "first"], "give the flow's number, as in 17, or workload:number"),
         (&["explain", "empty", "--flow", "1", "--worst", "2"], "cannot be used with"),
         (&["explain", "empty", "--worst", "0"], "0"),
+        (&["footprint", "missing.toml"], "error: missing.toml: no such file"),
+        (&["footprint", "--cache", "0B"], "a NIC without cache"),
+        (&["footprint", "--cache", "4"], "\"4\" is not a size: no unit"),
+        (&["footprint", "--qps", "99999999999"], "99999999999 is not in 0..="),
+        (&["footprint", "--series", "irn,bogus"], "unknown scheme \"bogus\""),
+        (&["footprint", "--series", "irn,tcp"], "series \"tcp\" is TCP, whose state is not counted; choose schemes"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, message) in cases {
@@ -284,6 +290,45 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
 }
 
 #[test]
+fn priorities_and_queues_of_files_count() {
+    let topology = "Nodes 4\nTiers 2\nPodsize 4\n\n\
+        Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\nQueue_Up 60000\nQueue_Down 50000\n\n\
+        Tier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nQueue_Down 70000\n";
+    let matrix = "Nodes 4\nConnections 4\n0->2 start 0 size 200000 prio 5\n1->2 start 0 size 200000\n\
+        3->2 start 0 size 200000 prio 2000000\n0->3 start 0 size 200000 prio 9\n";
+    let scratch = Scratch::new("prio")
+        .with("own.topo", topology)
+        .with("alike.topo", &topology.replace("60000", "50000").replace("70000", "50000"))
+        .with("some.topo", &topology.replace("Queue_Up 60000\n", ""))
+        .with("x.cm", matrix);
+    let run = |topology: &str, out: &str, more: &[&str]| {
+        let study = ["run", "--topology", topology, "--flows", "x.cm", "--series", "roce+pfc", "--seeds", "1"];
+        let (_, error) = scratch.expect(0, &[&study[..], &["--out", out], more].concat());
+        let fct = fs::read_to_string(scratch.join(out).join("fct.txt")).expect("fct.txt");
+        (fct, fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario"), error)
+    };
+    let (fct, scenario, said) = run("own.topo", "own", &[]);
+    assert!(said.contains("x.cm:6: prio 9 is none of the priorities 0 to 7"), "{said}");
+    assert!(scenario.contains("per-port = \"auto\""), "each port keeps its own: {scenario}");
+    let (_, scenario, _) = run("alike.topo", "alike", &[]);
+    assert!(scenario.contains("per-port = \"50KB\""), "{scenario}");
+    let (_, scenario, said) = run("some.topo", "some", &[]);
+    assert!(said.contains("Queue_Up and Queue_Down are not used, because some tiers lack them"), "{said}");
+    assert!(scenario.contains("per-port = \"200KB\""), "twice the BDP: {scenario}");
+    let (all_alike, ..) = run("own.topo", "nic", &["--set", "workload.flows.priorities=nic"]);
+    // The flow of priority 5 goes first everywhere, unless priorities do not count.
+    let times = |fct: &str| -> Vec<u64> {
+        fct.lines().map(|line| line.split(' ').nth(6).and_then(|ns| ns.parse().ok()).expect("a time")).collect()
+    };
+    let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
+    assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
+    // What does not fit.
+    let small = scratch.with("small.topo", &topology.replace("50000", "9000"));
+    let (_, error) = small.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
+    assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
+}
+
+#[test]
 fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 2400Gbps 0.000025ms 0\n0 6 100Gbps 0.0005ms 0\n\
         1 4 2400Gbps 0.000025ms 0\n1 6 100Gbps 0.0005ms 0\n2 5 2400Gbps 0.000025ms 0\n2 6 100Gbps 0.0005ms 0\n\
@@ -314,6 +359,25 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
     let facts = parsed(&out);
     assert_eq!((&facts["flows"], &facts["first_flows"][1]["src"]), (&2.into(), &"3".into()));
+}
+
+#[test]
+fn the_state_of_schemes_is_counted() {
+    let scratch = Scratch::new("footprint").with("ok.toml", SMALL);
+    // IRN section 6.1: 160 bits of variables, five bitmaps of 128; three bytes per WQE, ten in all.
+    let (out, _) = scratch.expect(0, &["footprint"]);
+    assert!(out.contains("irn                    800       24       80         260010      6.5 %"), "{out}");
+    assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
+    // Two links of 2 us each way and four more of 2 us: the same RTT at twice the rate.
+    let twice = ["footprint", "ok.toml", "--series", "irn+pfc", "--set", "topology.fat-tree.link.rate=80Gbps"];
+    let (out, _) =
+        scratch.expect(0, &[&twice[..], &["--cache", "8MB", "--qps", "1", "--wqes", "0", "--json"]].concat());
+    let facts = parsed(&out);
+    let scheme = &facts["schemes"][0];
+    assert_eq!((&facts["bdp_bytes"], &facts["cache_bytes"]), (&240_000.into(), &8_000_000.into()));
+    // 222 packets, in pieces of 32.
+    assert_eq!((&scheme["name"], &scheme["queue_pair_bits"]), (&"irn+pfc".into(), &(160 + 5 * 224).into()));
+    assert_eq!((&scheme["total_bytes"], &scheme["published"]["shared_bits"]), (&170.into(), &80.into()));
 }
 
 #[test]

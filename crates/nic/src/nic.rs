@@ -4,6 +4,7 @@
 //! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
 //!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
 //!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
+//!    Where some classes are paused, others overtake them; whose turn it is does not depend on the class.
 //! 2. *Answers first.* Acknowledgements and congestion notifications are made when data arrives and leave
 //!    before the next data packet; they are short and hold up the other side.
 //! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap. Moving a deadline later is
@@ -40,8 +41,8 @@ pub struct NicParams {
     pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
-    /// Traffic class of data.
-    pub data_class: u8,
+    /// Bit per traffic class: data may have it.
+    pub data_classes: u8,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
     /// Traffic class of congestion notifications.
@@ -128,6 +129,7 @@ impl Nic {
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
         let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        sender.set_path(message.links);
         sender.supply(packets);
         let qp = self.name_qp();
         let state = SendQp {
@@ -138,6 +140,7 @@ impl Nic {
             context: message.context,
             last: Seq::new(packets - 1),
             last_payload: (message.size - mtu * (packets - 1)).get() as u16,
+            class: message.class,
             queued: false,
             timer_armed: Instant::NEVER,
             pacing_armed: Instant::NEVER,
@@ -321,10 +324,7 @@ impl Nic {
             }
             return Some(packet);
         }
-        if paused & (1 << params.data_class) != 0 {
-            return None;
-        }
-        while let Some(slot) = self.ready.pop_front() {
+        while let Some(slot) = self.next_ready(params, paused) {
             let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
                 if slot >= TCP {
                     let packet = self.serve_tcp(cx, slot);
@@ -350,7 +350,7 @@ impl Nic {
                 slot,
                 entropy: state.entropy,
                 frame: payload(segment.seq) + params.header,
-                class: params.data_class,
+                class: state.class,
                 ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
                 repr: Repr::Data(Data {
                     psn: segment.seq.to_psn(FIRST_PSN),
@@ -372,6 +372,29 @@ impl Nic {
             }
         }
         None
+    }
+
+    /// The queue pair whose turn it is, of those whose class may go.
+    #[inline]
+    fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        match paused & params.data_classes {
+            0 => self.ready.pop_front(),
+            some => self.next_unpaused(params, some),
+        }
+    }
+
+    /// As [`Nic::next_ready`] where some classes are paused. Those that have to wait keep their places.
+    #[cold]
+    fn next_unpaused(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        if paused == params.data_classes {
+            return None;
+        }
+        let waits = |slot: u32| match self.senders.get(slot as usize) {
+            Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
+            None => self.tcp.class_at(slot).is_some_and(|class| paused & (1 << class) != 0),
+        };
+        let first = self.ready.iter().position(|&slot| !waits(slot))?;
+        self.ready.remove(first)
     }
 
     /// The first answer whose class may go.

@@ -41,6 +41,12 @@ const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "hls",
+        of: "irn",
+        about: "IRN as its authors' hardware code has it (IRN 6.2)",
+        sets: &[("transport.recovery.irn.mode", "'hls'")],
+    },
+    Variant {
         name: "no-bdp-fc",
         of: "irn",
         about: "IRN without BDP-FC (IRN 4.3)",
@@ -196,6 +202,15 @@ pub fn preset_help() -> String {
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
     lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
+}
+
+/// Every loss recovery and each of its variants by itself.
+pub fn scheme_names() -> Vec<String> {
+    let of = |short: &'static str| {
+        let variants = VARIANTS.iter().filter(move |variant| variant.of == short);
+        [short.to_owned()].into_iter().chain(variants.map(move |variant| format!("{short}+{}", variant.name)))
+    };
+    RECOVERIES.iter().flat_map(|&(short, ..)| of(short)).collect()
 }
 
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp";

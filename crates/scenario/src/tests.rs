@@ -150,6 +150,10 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[switch.buffer.input-queued]\nper-port = '1KB'\n"),
         with("[switch.ecn]\nenabled = true\nk-min = '500KB'\n"),
         with("[transport.recovery.irn]\nbdp-cap = 0\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.dctcp]\n[switch.ecn]\nenabled = false\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.dctcp]\ng = 0.0\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.swift]\nbeta = 2.0\n"),
+        with("[transport.recovery.go-back-n]\nacks = 'none'\nrto = 'off'\n[transport.congestion.aimd]\n"),
         with("[transport.tcp]\nmss = '2KB'\n"),
         with("[transport.tcp]\nmin-rto = '1ms'\nmax-rto = '1us'\n"),
         with("[transport.tcp]\ndelayed-ack = '600ms'\n"),
@@ -198,6 +202,17 @@ fn tcp_and_rdma_stand_beside_each_other() {
     // The resolved scenario can be read again and means the same.
     let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
     assert_eq!(again.series[0].scenario.transport, transport(0));
+}
+
+#[test]
+fn aimd_with_pfc_is_warned_about() {
+    let changes = Changes { series: Some("irn+aimd,irn+aimd+pfc,irn+dctcp+pfc".into()), ..Changes::default() };
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a study may want it");
+    let [warning] = &plan.warnings[..] else { panic!("one warning: {:?}", plan.warnings) };
+    assert!(warning.contains("irn+aimd+pfc") && warning.contains("PFC prevents them"), "{warning}");
+    // A seventh of the line rate times the empty path's round trip (DCTCP, equation 13).
+    let k = plan.series[2].scenario.switch.ecn.k_min.resolve(|| None).expect("it marks");
+    assert!((17_142..20_000).contains(&k.get()), "{k}");
 }
 
 #[test]

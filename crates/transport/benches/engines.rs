@@ -31,6 +31,7 @@ fn recovery(name: &str) -> RecoveryConfig {
         frame: Bytes::new(1024 + 62),
         gap: Bytes::new(20),
         base_rtt: Duration::from_us(24),
+        links: 6,
         congested_rtt: Duration::from_us(320),
         acks: false,
     };

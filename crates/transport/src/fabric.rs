@@ -21,6 +21,8 @@ pub struct Fabric {
     /// Round-trip time of the longest path when it is empty: propagation, and serialisation of a full
     /// frame there and an acknowledgement back at every link.
     pub base_rtt: Duration,
+    /// Links of that path.
+    pub links: u32,
     /// Maximum round-trip time with one congested link: the propagation delay of the longest path
     /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default).
     pub congested_rtt: Duration,

@@ -22,6 +22,7 @@ pub(crate) const FABRIC: Fabric = Fabric {
     frame: Bytes::new(1_086),
     gap: Bytes::new(20),
     base_rtt: Duration::from_us(24),
+    links: 6,
     congested_rtt: Duration::from_us(312),
     acks: false,
 };
@@ -42,6 +43,7 @@ pub(crate) fn acked(bytes: u64, rtt_us: u64) -> Signal {
     Signal::Acked {
         bytes: Bytes::new(bytes),
         rtt: Duration::from_us(rtt_us),
+        in_flight: Bytes::from_kb(1_000_000),
         marked: false,
         acked: Seq::ZERO,
         sent: Seq::ZERO,
@@ -75,6 +77,10 @@ impl<'a, C: Congestion> Rounds<'a, C> {
     pub(crate) fn signal(&mut self, us: u64, event: &str, signal: Signal) {
         self.until(us);
         self.control.on_signal(&mut Cx::at(at(us)), signal);
+        self.line(at(us), event);
+    }
+    /// Shows a state that was come by otherwise.
+    pub(crate) fn note(&mut self, us: u64, event: &str) {
         self.line(at(us), event);
     }
     fn line(&mut self, now: Instant, event: &str) {

@@ -90,6 +90,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
+    /// Its packets cross so many links. To be said before anything is sent, where it is known.
+    pub fn set_path(&mut self, links: u32) {
+        self.congestion.on_path(links);
+    }
+
     /// The application has `packets` more packets to send.
     #[inline]
     pub fn supply(&mut self, packets: u64) {
@@ -252,7 +257,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     #[inline]
     fn on_feedback(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant, marked: bool) {
         let (acked, sent) = (self.recovery.acked(), self.recovery.sent());
-        self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), marked, acked, sent });
+        let in_flight = Bytes::new(self.recovery.in_flight() * u64::from(self.frame));
+        self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), in_flight, marked, acked, sent });
     }
     /// Tells congestion control, and paces as it wants.
     #[inline]
@@ -350,9 +356,10 @@ mod tests {
         // 3 is counted already.
         sender.on_ack(&mut Cx::at(at(27)), &ack(AckKind::Ack, 4, 1, false), at(1));
         sender.handle_timeout(&mut Cx::at(at(127)));
-        let heard = |frames, us, marked, acked| Signal::Acked {
+        let heard = |frames, us, in_flight, marked, acked| Signal::Acked {
             bytes: FRAME * frames,
             rtt: Duration::from_us(us),
+            in_flight: FRAME * in_flight,
             marked,
             acked: Seq::new(acked),
             sent: Seq::new(5),
@@ -360,14 +367,14 @@ mod tests {
         sender.on_cnp(&mut Cx::at(at(128)));
         sender.on_report(&mut Cx::at(at(130)), FRAME * 7, at(100));
         let expected = [
-            heard(1, 24, true, 1),
-            heard(1, 24, false, 1),
+            heard(1, 24, 4, true, 1),
+            heard(1, 24, 3, false, 1),
             Signal::Lost,
-            heard(0, 25, false, 1),
-            heard(2, 26, false, 4),
+            heard(0, 25, 3, false, 1),
+            heard(2, 26, 1, false, 4),
             Signal::TimedOut,
             Signal::Cnp,
-            heard(7, 30, false, 4),
+            heard(7, 30, 1, false, 4),
         ];
         assert_eq!(sender.congestion.0, expected);
     }

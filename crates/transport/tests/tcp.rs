@@ -18,6 +18,7 @@ const FABRIC: Fabric = Fabric {
     frame: Bytes::new(1024 + 70),
     gap: Bytes::new(20),
     base_rtt: Duration::from_us(24),
+    links: 6,
     congested_rtt: Duration::from_us(320),
     acks: false,
 };

@@ -65,6 +65,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         frame,
         gap: nic.gap,
         base_rtt: round_trip,
+        links: 6,
         congested_rtt,
         acks: false,
     });

@@ -313,7 +313,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, self.fabric.framing);
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
-        let message = Outgoing { dst, size: spec.size, entropy, context };
+        let class = self.fabric.class_of[usize::from(spec.priority.unwrap_or(8))];
+        let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
+        let message = Outgoing { dst, size: spec.size, entropy, class, links, context };
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
         let row = FlowRow {
             id: spec.id,

@@ -4,6 +4,7 @@
 //! ([`support::Outcome`]): conservation of packets and bytes, and buffers within their limits.
 
 mod closed_forms;
+mod congestion;
 mod conservation;
 mod deadlock;
 mod determinism;

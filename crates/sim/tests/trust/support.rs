@@ -111,6 +111,7 @@ impl Scene {
             src: HostId(src),
             dst: HostId(dst),
             size: Bytes::new(size),
+            priority: None,
             start,
             on_sent: None,
             on_received: None,
@@ -132,7 +133,7 @@ impl Scene {
     pub(crate) fn resolved(&self) -> SimConfig {
         let mut config = self.config.clone();
         if !self.list.flows.is_empty() {
-            config.workload.flows = Many::from(FlowFile { path: "list".into() });
+            config.workload.flows = Many::from(FlowFile::new("list"));
         }
         let graph = Arc::new(config.graph.clone());
         let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
@@ -158,16 +159,25 @@ impl Scene {
             frame,
             gap: config.nic.gap,
             base_rtt: propagation * 2,
+            links: paths.longest().expect("two hosts").links,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
-        config.transport.resolve(&fabric, &config.nic);
+        let needs = config.transport.resolve(&fabric, &config.nic);
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
             None => {
                 config.transport.congestion.check().expect("settings that can work");
                 config.transport.recovery.check().expect("settings that can work");
             }
+        }
+        if let Some(curve) = needs.marking {
+            let ecn = &mut config.switch.ecn;
+            ecn.enabled = ecn.enabled.resolve(|| true).into();
+            ecn.k_min = ecn.k_min.resolve(|| Some(curve.k_min)).into();
+            ecn.k_max = ecn.k_max.resolve(|| Some(curve.k_max)).into();
+            ecn.p_max = ecn.p_max.resolve(|| Some(curve.p_max)).into();
+            ecn.at_rate = ecn.at_rate.resolve(|| Some(curve.rate)).into();
         }
         config
     }

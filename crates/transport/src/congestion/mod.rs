@@ -9,16 +9,26 @@ use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
 use crate::role::Cx;
 
+pub mod aimd;
 pub mod dcqcn;
+pub mod dctcp;
 pub mod fixed;
+mod growing;
 pub mod none;
+pub mod swift;
 pub mod timely;
+
+pub use growing::WindowConfig;
 
 /// A congestion control: hears signals, keeps a window and a rate.
 ///
 /// What an algorithm does not read costs nothing: signals are plain values that the compiler
 /// computes only where a match arm uses them.
 pub trait Congestion {
+    /// The flow's path has so many links. Said once, before anything is sent, where it is known.
+    fn on_path(&mut self, links: u32) {
+        _ = links;
+    }
     /// Something happened.
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
     /// Bytes on the wire that may be in flight; [`Bytes::MAX`] without a limit. One packet may
@@ -41,6 +51,8 @@ pub enum Signal {
         bytes: Bytes,
         /// From the data packet's departure to this acknowledgement's arrival.
         rtt: Duration,
+        /// Bytes on the wire (full-sized packets assumed) that are still in flight.
+        in_flight: Bytes,
         /// Whether the data packet behind it was ECN-marked.
         marked: bool,
         /// The first packet not yet acknowledged.
@@ -72,6 +84,8 @@ pub struct Needs {
     pub acks: bool,
     /// RTT samples where the loss recovery acknowledges nothing.
     pub reports: Option<Reports>,
+    /// Losses: it hears of congestion by nothing else.
+    pub losses: bool,
 }
 
 /// A RED marking curve for links of one rate; others scale both thresholds in proportion.
@@ -148,6 +162,7 @@ registry! {
     }
     /// Any congestion control.
     run AnyCongestion: Congestion = Control {
+        fn on_path(&mut self, links: u32);
         fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
         fn window(&self) -> Bytes;
         fn rate(&self) -> Rate;
@@ -163,5 +178,11 @@ registry! {
         "dcqcn" => Dcqcn(dcqcn),
         /// TIMELY: the gradient of the round-trip time (SIGCOMM'15).
         "timely" => Timely(timely),
+        /// A window that grows by a frame per round trip and halves at a loss, as TCP's.
+        "aimd" => Aimd(aimd),
+        /// DCTCP: the window shrinks by the share of marked packets (SIGCOMM'10).
+        "dctcp" => Dctcp(dctcp),
+        /// Swift: a window that keeps the round-trip time near a target (SIGCOMM'20).
+        "swift" => Swift(swift),
     }
 }

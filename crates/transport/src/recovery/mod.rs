@@ -9,6 +9,7 @@ use selvedge_units::{Bytes, Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use crate::fabric::{Fabric, SettingError};
+use crate::footprint::Footprint;
 use crate::registry::registry;
 use crate::role::{Cx, Verdict};
 
@@ -109,6 +110,8 @@ pub trait Scheme {
     fn acknowledges(&self) -> bool;
     /// Bytes of headers on each data packet that the scheme adds to RoCE's.
     fn extra_header(&self) -> Bytes;
+    /// What its state costs on a NIC, by its resolved settings.
+    fn footprint(&self) -> Footprint;
 }
 
 registry! {
@@ -118,6 +121,7 @@ registry! {
         fn check(&self) -> Result<(), SettingError>;
         fn acknowledges(&self) -> bool;
         fn extra_header(&self) -> Bytes;
+        fn footprint(&self) -> Footprint;
     }
     /// Any loss recovery, sender's half.
     run AnyRecovery: Recovery = Send {

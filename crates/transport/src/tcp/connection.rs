@@ -22,7 +22,7 @@ use crate::role::{Cx, Hold, Limits};
 /// let mut config = TcpConfig { mss: Setting::Value(Bytes::new(1_000)), ..TcpConfig::default() };
 /// # let rate = selvedge_units::Rate::from_gbps(40);
 /// # let fabric = selvedge_transport::Fabric { pfc: false, line_rate: rate, bdp: Bytes::new(120_000),
-/// #     frame: Bytes::new(1_070), gap: Bytes::new(20), base_rtt: Duration::from_us(24),
+/// #     frame: Bytes::new(1_070), gap: Bytes::new(20), base_rtt: Duration::from_us(24), links: 6,
 /// #     congested_rtt: Duration::from_us(320), acks: false };
 /// config.resolve(&fabric, Bytes::new(1_000));
 /// let (ours, theirs) = (TcpSeq::new(1), TcpSeq::new(2));

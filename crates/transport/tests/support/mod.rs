@@ -85,6 +85,7 @@ impl Script<'_> {
             frame: FRAME,
             gap: Bytes::new(20),
             base_rtt: Duration::from_us(24),
+            links: 6,
             congested_rtt: Duration::from_us(320),
             acks: false,
         };

@@ -6,6 +6,7 @@ use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve};
+use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
 
 /// Go-back-N, as in RoCE NICs.
@@ -128,5 +129,19 @@ impl Scheme for GoBackNConfig {
     }
     fn extra_header(&self) -> Bytes {
         Bytes::ZERO
+    }
+    /// RoCE NICs keep all of it already; what "IRN with go-back-N" takes over from IRN comes on top.
+    fn footprint(&self) -> Footprint {
+        let mut footprint = Footprint::default();
+        if let Setting::Value(_) = self.bdp_cap {
+            footprint = footprint.with(Scope::Shared, 32, "BDP cap");
+        }
+        if let Setting::Value(_) = self.rto_low {
+            footprint = footprint
+                .with(Scope::QueuePair, 2, "flag: the short timeout runs, at requester and responder")
+                .with(Scope::Shared, 32, "RTO_low")
+                .with(Scope::Shared, 16, "N, up to which RTO_low applies");
+        }
+        footprint
     }
 }

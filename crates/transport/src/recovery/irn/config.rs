@@ -5,7 +5,10 @@ use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::footprint::Footprint;
 use crate::recovery::Scheme;
+
+use super::footprint;
 
 /// IRN, the improved RoCE NIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -194,5 +197,8 @@ impl Scheme for IrnConfig {
     }
     fn extra_header(&self) -> Bytes {
         self.extra_header
+    }
+    fn footprint(&self) -> Footprint {
+        footprint::of(self)
     }
 }

@@ -9,6 +9,7 @@
 
 mod completions;
 mod config;
+mod footprint;
 pub mod hls;
 mod paper;
 mod recv;

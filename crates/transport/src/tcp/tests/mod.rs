@@ -42,6 +42,7 @@ fn resolved(mut config: TcpConfig) -> TcpConfig {
         frame: Bytes::new(1_058),
         gap: Bytes::new(20),
         base_rtt: Duration::from_us(24),
+        links: 6,
         congested_rtt: Duration::from_us(320),
         acks: false,
     };

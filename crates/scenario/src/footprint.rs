@@ -1,0 +1,216 @@
+//! What the state of loss recovery schemes costs on a NIC, in the network of a scenario.
+
+use std::fmt;
+
+use selvedge_transport::{Footprint, Scheme, Scope};
+use selvedge_units::Bytes;
+use serde::Serialize;
+
+use crate::plan::{Plan, PlannedSeries};
+
+/// A NIC and how much it is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NicUse {
+    /// Cache for state of queue pairs and work queue elements.
+    pub cache: Bytes,
+    /// Queue pairs in it.
+    pub queue_pairs: u64,
+    /// Work queue elements in it.
+    pub work_requests: u64,
+}
+
+/// State of each scheme of a plan, beyond what RoCE NICs keep anyway. `Display` is for people.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FootprintFacts {
+    /// Line rate of the hosts.
+    pub rate_gbps: f64,
+    /// Twice the propagation delay of the longest path.
+    pub base_rtt_us: f64,
+    /// Bandwidth-delay product of the longest path.
+    pub bdp_bytes: u64,
+    /// Payload of a full packet.
+    pub mtu_bytes: u64,
+    /// See [`NicUse`].
+    pub cache_bytes: u64,
+    /// See [`NicUse`].
+    pub queue_pairs: u64,
+    /// See [`NicUse`].
+    pub work_requests: u64,
+    /// The schemes.
+    pub schemes: Vec<SchemeFacts>,
+}
+
+/// State of one scheme.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SchemeFacts {
+    /// Its name.
+    pub name: String,
+    /// Bits per queue pair.
+    pub queue_pair_bits: u64,
+    /// Bits per work queue element.
+    pub work_request_bits: u64,
+    /// Bits that all share.
+    pub shared_bits: u64,
+    /// All of it on the NIC.
+    pub total_bytes: u64,
+    /// That as a fraction of the cache.
+    pub cache_share: f64,
+    /// Item by item.
+    pub items: Vec<ItemFacts>,
+    /// What its paper says.
+    pub published: Option<PublishedFacts>,
+}
+
+/// One piece of state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ItemFacts {
+    /// One per what: "QP", "WQE" or "NIC".
+    pub per: &'static str,
+    /// How long it is.
+    pub bits: u64,
+    /// What it is.
+    pub what: String,
+}
+
+/// A paper's own numbers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PublishedFacts {
+    /// Which paper, and where in it.
+    pub source: &'static str,
+    /// Bits per queue pair.
+    pub queue_pair_bits: u64,
+    /// Bits per work queue element.
+    pub work_request_bits: u64,
+    /// Bits that all share.
+    pub shared_bits: u64,
+    /// For which network, and what else it says.
+    pub note: &'static str,
+}
+
+impl FootprintFacts {
+    /// The schemes of `plan`, on this NIC.
+    ///
+    /// # Errors
+    /// TCP among them: its state is of another kind, and its papers do not count it.
+    pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
+        if let Some(series) = plan.series.iter().find(|series| series.scenario.transport.tcp.is_some()) {
+            let name = &series.name;
+            return Err(format!(
+                "series \"{name}\" is TCP, whose state is not counted; choose schemes by --series, as in --series irn,roce"
+            ));
+        }
+        let PlannedSeries { network, scenario, .. } = &plan.series[0];
+        Ok(Self {
+            rate_gbps: network.line_rate().as_gbps_f64(),
+            base_rtt_us: network.base_rtt().as_us_f64(),
+            bdp_bytes: network.bdp().get(),
+            mtu_bytes: scenario.nic.mtu.get(),
+            cache_bytes: nic.cache.get(),
+            queue_pairs: nic.queue_pairs,
+            work_requests: nic.work_requests,
+            schemes: plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect(),
+        })
+    }
+}
+
+impl SchemeFacts {
+    fn new(series: &PlannedSeries, nic: NicUse) -> Self {
+        let footprint = series.scenario.transport.recovery.footprint();
+        let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
+        Self {
+            name: series.name.clone(),
+            queue_pair_bits: footprint.bits(Scope::QueuePair),
+            work_request_bits: footprint.bits(Scope::WorkRequest),
+            shared_bits: footprint.bits(Scope::Shared),
+            total_bytes,
+            cache_share: total_bytes as f64 / nic.cache.get().max(1) as f64,
+            items: items(&footprint),
+            published: footprint.published.map(|published| PublishedFacts {
+                source: published.source,
+                queue_pair_bits: published.queue_pair,
+                work_request_bits: published.work_request,
+                shared_bits: published.shared,
+                note: published.note,
+            }),
+        }
+    }
+}
+
+fn items(footprint: &Footprint) -> Vec<ItemFacts> {
+    let mut items: Vec<_> = footprint.items.iter().collect();
+    items.sort_by_key(|item| item.scope);
+    let facts = items.into_iter().map(|item| ItemFacts {
+        per: match item.scope {
+            Scope::QueuePair => "QP",
+            Scope::WorkRequest => "WQE",
+            Scope::Shared => "NIC",
+        },
+        bits: item.bits,
+        what: item.what.clone(),
+    });
+    facts.collect()
+}
+
+impl fmt::Display for FootprintFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate_gbps, base_rtt_us, bdp_bytes, mtu_bytes, queue_pairs, work_requests, .. } = self;
+        let cache = Bytes::new(self.cache_bytes);
+        writeln!(f, "state beyond what RoCE NICs keep for go-back-N, in bits")?;
+        writeln!(f, "{rate_gbps} Gb/s, base RTT {base_rtt_us} us, BDP {bdp_bytes} bytes, MTU {mtu_bytes} bytes")?;
+        writeln!(f, "{queue_pairs} QPs and {work_requests} WQEs in a cache of {cache}\n")?;
+        self.write_table(f)?;
+        self.write_items(f)?;
+        self.write_published(f)
+    }
+}
+
+impl FootprintFacts {
+    fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.schemes.iter().map(|scheme| scheme.name.len()).max().unwrap_or(0).max(6);
+        let share = format!("of {}", Bytes::new(self.cache_bytes));
+        let head = ("scheme", "per QP", "per WQE", "shared", "bytes in all");
+        writeln!(f, "{:<width$} {:>10} {:>8} {:>8} {:>14} {share:>10}", head.0, head.1, head.2, head.3, head.4)?;
+        for scheme in &self.schemes {
+            let SchemeFacts { name, queue_pair_bits, work_request_bits, shared_bits, total_bytes, .. } = scheme;
+            let share = format!("{:.1} %", scheme.cache_share * 100.0);
+            writeln!(
+                f,
+                "{name:<width$} {queue_pair_bits:>10} {work_request_bits:>8} {shared_bits:>8} {total_bytes:>14} {share:>10}"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What it is made of, once for schemes that have it in common.
+    fn write_items(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown: Vec<&Vec<ItemFacts>> = Vec::new();
+        for scheme in self.schemes.iter().filter(|scheme| !scheme.items.is_empty()) {
+            if shown.contains(&&scheme.items) {
+                continue;
+            }
+            shown.push(&scheme.items);
+            let alike = self.schemes.iter().filter(|other| other.items == scheme.items);
+            let names: Vec<&str> = alike.map(|other| other.name.as_str()).collect();
+            writeln!(f, "\n{}", names.join(", "))?;
+            for ItemFacts { per, bits, what } in &scheme.items {
+                writeln!(f, "  {bits:>10} per {per:<4} {what}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the papers say, each once.
+    fn write_published(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown: Vec<&PublishedFacts> = Vec::new();
+        for published in self.schemes.iter().filter_map(|scheme| scheme.published.as_ref()) {
+            if shown.contains(&published) {
+                continue;
+            }
+            shown.push(published);
+            let PublishedFacts { source, queue_pair_bits, work_request_bits, shared_bits, note } = published;
+            writeln!(f, "\n{source} says {queue_pair_bits} per QP, {work_request_bits} per WQE, {shared_bits} shared")?;
+            writeln!(f, "  ({note})")?;
+        }
+        Ok(())
+    }
+}

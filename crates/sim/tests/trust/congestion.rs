@@ -1,0 +1,181 @@
+//! Congestion controls where their papers say they come to rest: many long flows through one bottleneck.
+
+use selvedge_transport::CongestionConfig;
+use selvedge_transport::congestion::aimd::AimdConfig;
+use selvedge_transport::congestion::dcqcn::DcqcnConfig;
+use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::congestion::timely::TimelyConfig;
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Setting};
+
+use selvedge_sim::topology::LinkConfig;
+use selvedge_transport::recovery::irn::Timeouts;
+
+use crate::support::{Outcome, Scene, Series, star};
+
+const LINE: Rate = Rate::from_gbps(40);
+/// A full frame with its gap.
+const FRAME: f64 = 1_106.0;
+
+/// `flows` hosts send to one, from the beginning and without end.
+struct Bottleneck {
+    congestion: CongestionConfig,
+    flows: u32,
+    /// Of each link.
+    delay: Duration,
+    /// Rate towards the receiver; the senders' links have [`LINE`].
+    line: Rate,
+    buffer: u64,
+}
+
+/// What came of it.
+struct Rest {
+    outcome: Outcome,
+    flows: u32,
+    line: Rate,
+    /// Round trip of an empty fabric, without serialisation.
+    base_rtt: Duration,
+    half: Instant,
+}
+
+impl Bottleneck {
+    fn new(congestion: impl Into<CongestionConfig>, flows: u32) -> Self {
+        let congestion = congestion.into();
+        Self { congestion, flows, delay: Duration::from_us(1), line: LINE, buffer: 2_000_000 }
+    }
+    /// Runs it for so many milliseconds.
+    fn run(&self, ms: u64) -> Rest {
+        let Self { congestion, flows, delay, line, buffer } = *self;
+        let mut links = vec![LinkConfig { rate: LINE, delay }; flows as usize];
+        links.push(LinkConfig { rate: line, delay });
+        // Rates with RoCE, as in their papers; windows live by acknowledgements.
+        let series = match congestion {
+            CongestionConfig::Dcqcn(_) | CongestionConfig::Timely(_) => Series::RocePfc,
+            _ => Series::Irn,
+        };
+        let scene = Scene::new(star(&links), series).buffer(Some(buffer)).with(|config| {
+            config.transport.congestion = congestion;
+            config.stop.time = Some(Duration::from_ms(ms));
+            config.sample = Some(Duration::from_us(10));
+        });
+        // Congestion control alone decides.
+        let scene = scene.irn(|irn| (irn.bdp_cap, irn.timeouts) = (Setting::Off, Timeouts::Off));
+        let scene = (0..flows).fold(scene, |scene, host| scene.flow(host, flows, 1_000_000_000, Duration::ZERO));
+        let half = Instant::ZERO + Duration::from_ms(ms) / 2;
+        Rest { outcome: scene.run(), flows, line, base_rtt: delay * 4, half }
+    }
+}
+
+impl Rest {
+    /// What each flow sent in the second half, as a part of the line rate.
+    fn shares(&self) -> Vec<f64> {
+        let share = |host| {
+            let rows = self.outcome.ports.iter().filter(|row| row.port == PortId(host) && row.time > self.half);
+            let (busy, count) = rows.fold((0.0, 0.0), |(busy, n), row| (busy + row.busy.as_us_f64(), n + 1.0));
+            busy / (count * 10.0)
+        };
+        (0..self.flows).map(share).collect()
+    }
+    /// What waited for the bottleneck in the second half, sample by sample.
+    fn queue(&self) -> Vec<f64> {
+        let bottleneck = PortId(self.flows + 1 + self.flows);
+        let rows = self.outcome.ports.iter().filter(|row| row.port == bottleneck && row.time > self.half);
+        rows.map(|row| row.egress_queue.get() as f64).collect()
+    }
+    /// The round trips that such queues make.
+    fn rtts(&self) -> impl Iterator<Item = Duration> {
+        let waits = |queue| self.line.time_for(Bytes::new(queue as u64));
+        self.queue().into_iter().map(move |queue| self.base_rtt + waits(queue))
+    }
+}
+
+/// Jain's index: 1 where all are equal, 1/n where one has everything.
+fn fairness(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    sum * sum / (squares * shares.len() as f64)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::MAX, f64::min)
+}
+
+#[test]
+fn dcqcn_shares_fairly_among_2_10_and_50_flows() {
+    for flows in [2, 10, 50] {
+        let run = Bottleneck::new(DcqcnConfig::default(), flows).run(50);
+        let shares = run.shares();
+        assert!(fairness(&shares) > 0.98, "{flows} flows: {shares:?}");
+        assert!(shares.iter().sum::<f64>() > 0.9, "{flows} flows use the link: {shares:?}");
+    }
+}
+
+#[test]
+fn timely_comes_back_to_t_low_and_keeps_below_t_high() {
+    let config = TimelyConfig::default();
+    for flows in [2, 10] {
+        let run = Bottleneck::new(config, flows).run(100);
+        assert!(fairness(&run.shares()) > 0.98, "{flows} flows: {:?}", run.shares());
+        // Below T_low rates only rise.
+        let longest = run.rtts().fold(Duration::ZERO, Duration::max);
+        assert!(longest >= config.t_low && longest < config.t_high, "{flows} flows: {longest}");
+    }
+}
+
+#[test]
+fn dctcp_keeps_the_queue_near_k() {
+    for k in [65, 200] {
+        for flows in [2, 10] {
+            let config = DctcpConfig { k: Setting::Value(Bytes::from_kb(k)), ..DctcpConfig::default() };
+            let run = Bottleneck { delay: Duration::from_us(10), ..Bottleneck::new(config, flows) }.run(40);
+            let (k, queue) = (k as f64 * 1e3, run.queue());
+            assert!((0.7 * k..k).contains(&mean(&queue)), "{flows} flows, K {k}: {}", mean(&queue));
+            // Section 3.3: it exceeds K by what the flows add in a round trip, a packet each.
+            let most = k + f64::from(2 * flows) * FRAME;
+            assert!(queue.iter().all(|&queue| queue > 0.0 && queue < most), "{flows} flows, K {k}");
+            assert!(fairness(&run.shares()) > 0.99);
+        }
+    }
+}
+
+#[test]
+fn swift_keeps_the_delay_at_its_target() {
+    for flows in [10, 50] {
+        let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(SwiftConfig::default(), flows) }.run(40);
+        let rtt = mean(&run.rtts().map(Duration::as_us_f64).collect::<Vec<_>>());
+        // Section 3.5 with windows that fill the link for that long.
+        let cwnd = rtt * 1e-6 * LINE.as_bps() as f64 / 8.0 / FRAME / f64::from(flows);
+        let alpha = 125.0 / (1.0 / 0.1f64.sqrt() - 0.1);
+        let target = 25.0 + run.base_rtt.as_us_f64() + alpha / cwnd.sqrt() - alpha * 0.1;
+        assert!((rtt / target - 1.0).abs() < 0.05, "{flows} flows: {rtt} us, the target is {target} us");
+        assert!(fairness(&run.shares()) > 0.99 && run.shares().iter().sum::<f64>() > 0.99);
+    }
+}
+
+#[test]
+fn aimd_is_a_sawtooth_between_a_full_buffer_and_half_a_window() {
+    // The bottleneck's bandwidth-delay product is 50 KB; its buffer holds three of them.
+    let (product, buffer) = (50_000.0, 150_000);
+    let slow = Bottleneck {
+        delay: Duration::from_us(10),
+        line: Rate::from_gbps(10),
+        buffer,
+        ..Bottleneck::new(AimdConfig::default(), 1)
+    };
+    let queue = slow.run(60).queue();
+    let (low, high) = (least(&queue), most(&queue));
+    let peak = buffer as f64;
+    assert!((peak - 2.0 * FRAME..=peak).contains(&high), "{high}");
+    let half = (product + peak) / 2.0 - product;
+    assert!((low / half - 1.0).abs() < 0.2, "{low}, and half the window leaves {half}");
+    // A frame more per round trip, and round trips grow with the window: its square is linear in time.
+    let (from, to) = ((product + peak) / 2.0, product + peak);
+    let expected = 2.0 / 3.0 * (to.powi(3) - from.powi(3)) / (to.powi(2) - from.powi(2)) - product;
+    assert!((mean(&queue) / expected - 1.0).abs() < 0.06, "{}, not {expected}", mean(&queue));
+}

@@ -1,0 +1,52 @@
+//! Settings of AIMD.
+
+use crate::congestion::growing::WindowConfig;
+use crate::congestion::{Needs, Tuning};
+use crate::fabric::{Fabric, SettingError};
+
+/// Additive increase, multiplicative decrease, as TCP has it (RFC 5681).
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct AimdConfig {
+    /// The window.
+    pub window: WindowConfig,
+    /// What a loss leaves of the window, from 0 to below 1. Default: 0.5.
+    pub decrease_factor: f64,
+    /// What a timeout does to the window. Default: decrease.
+    pub on_timeout: OnTimeout,
+}
+
+/// What a timeout does to the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum OnTimeout {
+    /// The same as any loss.
+    #[default]
+    Decrease,
+    /// Down to the smallest window (RFC 5681, section 3.1).
+    Restart,
+}
+
+impl Default for AimdConfig {
+    fn default() -> Self {
+        Self { window: WindowConfig::default(), decrease_factor: 0.5, on_timeout: OnTimeout::Decrease }
+    }
+}
+
+impl Tuning for AimdConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        self.window.resolve(fabric);
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        if !(0.0..1.0).contains(&self.decrease_factor) {
+            let message = alloc::format!("{} is out of range: from 0 to below 1", self.decrease_factor);
+            return Err(SettingError::new("decrease-factor", message));
+        }
+        self.window.check()
+    }
+    fn needs(&self) -> Needs {
+        Needs { acks: true, losses: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,61 @@
+//! AIMD: a frame more per round trip, half of it after a loss.
+
+use selvedge_units::{Bytes, Instant, Rate};
+
+use super::growing::Window;
+use super::{Congestion, Signal};
+use crate::role::Cx;
+
+mod config;
+
+pub use config::{AimdConfig, AimdConfig as Config, OnTimeout};
+
+/// The window of one flow.
+#[derive(Clone, Debug)]
+pub struct Control {
+    window: Window,
+    decrease_factor: f64,
+    on_timeout: OnTimeout,
+}
+
+impl Control {
+    /// A flow that has sent nothing.
+    ///
+    /// # Panics
+    /// When a setting still says "auto".
+    pub fn new(config: &AimdConfig) -> Self {
+        let AimdConfig { window, decrease_factor, on_timeout } = config;
+        Self { window: Window::new(window), decrease_factor: *decrease_factor, on_timeout: *on_timeout }
+    }
+}
+
+impl Congestion for Control {
+    #[inline]
+    fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
+        match signal {
+            Signal::Acked { bytes, in_flight, .. } => self.window.grow(bytes, in_flight),
+            Signal::Lost => self.window.cut(self.decrease_factor),
+            Signal::TimedOut => self.window.cut(match self.on_timeout {
+                OnTimeout::Decrease => self.decrease_factor,
+                OnTimeout::Restart => 0.0,
+            }),
+            Signal::Cnp | Signal::Sent { .. } => {}
+        }
+    }
+    #[inline]
+    fn window(&self) -> Bytes {
+        self.window.bytes()
+    }
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::MAX
+    }
+    #[inline]
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
+}
+
+#[cfg(test)]
+mod tests;

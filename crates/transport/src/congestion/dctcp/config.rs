@@ -1,0 +1,75 @@
+//! Settings of DCTCP.
+
+use selvedge_units::{Bytes, Chance, Rate, Setting};
+
+use crate::congestion::growing::WindowConfig;
+use crate::congestion::{Marking, Needs, Tuning};
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// DCTCP, on a transport that acknowledges each packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct DctcpConfig {
+    /// The window.
+    pub window: WindowConfig,
+    /// g: the weight of the newest window's share of marks, above 0, at most 1. Default: 1/16 (section 4).
+    pub g: f64,
+    /// Alpha before anything is known, 0 to 1. Default: 1 (RFC 8257, section 3.3).
+    pub initial_alpha: f64,
+    /// What a loss leaves of the window, from 0 to below 1. Default: 0.5.
+    pub decrease_factor: f64,
+    /// K: packets that find more than this before them are marked, on links of the hosts' line rate; what
+    /// `switch.ecn` says "auto" to. Default: "auto", a seventh of the line rate times the round-trip time of
+    /// the empty longest path (equation 13).
+    pub k: Setting<Bytes>,
+    /// The rate that `k` is for. Default: "auto", the hosts' line rate.
+    pub line_rate: Setting<Rate>,
+}
+
+impl Default for DctcpConfig {
+    fn default() -> Self {
+        Self {
+            window: WindowConfig::default(),
+            g: 1.0 / 16.0,
+            initial_alpha: 1.0,
+            decrease_factor: 0.5,
+            k: Setting::Auto,
+            line_rate: Setting::Auto,
+        }
+    }
+}
+
+impl Tuning for DctcpConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        self.window.resolve(fabric);
+        resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        resolve(&mut self.k, || Some(Bytes::new(fabric.line_rate.amount_in(fabric.base_rtt).get() / 7)));
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        if !(self.g > 0.0 && self.g <= 1.0) {
+            return Err(SettingError::new("g", alloc::format!("{} is out of range: above 0, at most 1", self.g)));
+        }
+        if !(0.0..=1.0).contains(&self.initial_alpha) {
+            let message = alloc::format!("{} is out of range: a share of marks is 0 to 1", self.initial_alpha);
+            return Err(SettingError::new("initial-alpha", message));
+        }
+        if !(0.0..1.0).contains(&self.decrease_factor) {
+            let message = alloc::format!("{} is out of range: from 0 to below 1", self.decrease_factor);
+            return Err(SettingError::new("decrease-factor", message));
+        }
+        if resolved(self.k, "k").is_none() {
+            return Err(SettingError::new("k", "DCTCP lives by marks; give a queue length, or \"auto\""));
+        }
+        if resolved(self.line_rate, "line-rate").is_none_or(Rate::is_zero) {
+            return Err(SettingError::new("line-rate", "give a rate, or \"auto\""));
+        }
+        self.window.check()
+    }
+    fn needs(&self) -> Needs {
+        let k = resolved(self.k, "k").unwrap_or(Bytes::MAX);
+        let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::MAX);
+        let marking = Some(Marking { k_min: k, k_max: k, p_max: Chance::ALWAYS, rate });
+        Needs { marking, acks: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,79 @@
+//! A window that grows by a step per round trip and is cut at times: what AIMD and DCTCP have in common.
+
+use selvedge_units::{Bytes, Setting};
+
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// The settings of such a window.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct WindowConfig {
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the line rate times the
+    /// round-trip time of the empty longest path: flows start at line rate.
+    pub initial: Setting<Bytes>,
+    /// The smallest window. Default: "auto", one full frame.
+    pub min: Setting<Bytes>,
+    /// By how much the window grows per round trip. Default: "auto", one full frame (RFC 5681, section 3.1).
+    pub step: Setting<Bytes>,
+    /// Whether the window doubles per round trip until it is cut for the first time. Default: false, for
+    /// flows start at line rate.
+    pub slow_start: bool,
+}
+
+impl WindowConfig {
+    pub(super) fn resolve(&mut self, fabric: &Fabric) {
+        let frame = fabric.frame + fabric.gap;
+        resolve(&mut self.initial, || Some(fabric.line_rate.amount_in(fabric.base_rtt).max(frame)));
+        resolve(&mut self.min, || Some(frame));
+        resolve(&mut self.step, || Some(frame));
+    }
+    pub(super) fn check(&self) -> Result<(), SettingError> {
+        for (key, setting) in [("window.initial", self.initial), ("window.min", self.min), ("window.step", self.step)] {
+            if resolved(setting, key).is_none_or(Bytes::is_zero) {
+                return Err(SettingError::new(key, "give some bytes, or \"auto\""));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A window in bytes on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    bytes: f64,
+    min: f64,
+    step: f64,
+    slow_start: bool,
+}
+
+impl Window {
+    pub(super) fn new(config: &WindowConfig) -> Self {
+        let bytes = |setting, key| resolved(setting, key).map_or(0.0, |bytes: Bytes| bytes.get() as f64);
+        Self {
+            bytes: bytes(config.initial, "window.initial"),
+            min: bytes(config.min, "window.min"),
+            step: bytes(config.step, "window.step"),
+            slow_start: config.slow_start,
+        }
+    }
+    #[inline]
+    pub(super) fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes as u64)
+    }
+    /// `bytes` have arrived, `in_flight` still are. A window that the flow does not fill does not grow:
+    /// nothing is known about whether more would go through (RFC 7661).
+    #[inline]
+    pub(super) fn grow(&mut self, bytes: Bytes, in_flight: Bytes) {
+        // It was full before if one more packet like these had no room.
+        let is_full = (in_flight + bytes * 2).get() as f64 > self.bytes;
+        if is_full {
+            let bytes = bytes.get() as f64;
+            self.bytes += if self.slow_start { bytes } else { bytes * self.step / self.bytes };
+        }
+    }
+    pub(super) fn cut(&mut self, factor: f64) {
+        self.slow_start = false;
+        self.bytes = (self.bytes * factor).max(self.min);
+    }
+}

@@ -1,0 +1,111 @@
+//! Settings of Swift.
+
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::congestion::{Needs, Tuning};
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, else htsim's; flows start at line
+/// rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct SwiftConfig {
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the line rate times the
+    /// round-trip time of the empty longest path: flows start at line rate.
+    pub initial_window: Setting<Bytes>,
+    /// The largest window. Default: "auto", what keeps the longest path's delay at its target, alone and at
+    /// line rate.
+    pub max_window: Setting<Bytes>,
+    /// The smallest window, in packets; a packet per many round trips. Above 0. Default: 0.001.
+    pub min_cwnd: f64,
+    /// What windows count in. Default: "auto", a full frame.
+    pub packet: Setting<Bytes>,
+    /// ai: packets that the window grows by per round trip below the target delay. Default: 1.
+    pub additive_increase: f64,
+    /// Beta: how strongly the window follows the delay's excess, above 0, at most 1. Default: 0.8.
+    pub beta: f64,
+    /// max_mdf: no decrease takes more than this part of the window, above 0, below 1. Default: 0.5.
+    pub max_decrease: f64,
+    /// base_target: the target delay of a path without links, and of a large window. Default: 25us.
+    pub base_target: Duration,
+    /// h-bar: what each link of a path adds to its target (section 3.5, topology-based scaling). Default:
+    /// "auto", its share of the round-trip time of the empty longest path; "off": nothing.
+    pub per_link: Setting<Duration>,
+    /// fs_range: the most that small windows add to the target (section 3.5, flow-based scaling). Default:
+    /// "auto", five times the base target; "off": nothing.
+    pub flow_scaling: Setting<Duration>,
+    /// fs_min_cwnd: windows up to this, in packets, add all of it. Above 0. Default: 0.1.
+    pub flow_scaling_from: f64,
+    /// fs_max_cwnd: windows from this on, in packets, add nothing. Default: 100.
+    pub flow_scaling_to: f64,
+    /// RETX_RESET_THRESHOLD: so many timeouts in a row make the window the smallest. At least 1. Default: 5.
+    pub reset_after: u32,
+}
+
+impl Default for SwiftConfig {
+    fn default() -> Self {
+        Self {
+            initial_window: Setting::Auto,
+            max_window: Setting::Auto,
+            min_cwnd: 0.001,
+            packet: Setting::Auto,
+            additive_increase: 1.0,
+            beta: 0.8,
+            max_decrease: 0.5,
+            base_target: Duration::from_us(25),
+            per_link: Setting::Auto,
+            flow_scaling: Setting::Auto,
+            flow_scaling_from: 0.1,
+            flow_scaling_to: 100.0,
+            reset_after: 5,
+        }
+    }
+}
+
+impl Tuning for SwiftConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        let frame = fabric.frame + fabric.gap;
+        let links = u64::from(fabric.links.max(1));
+        resolve(&mut self.packet, || Some(frame));
+        resolve(&mut self.initial_window, || Some(fabric.line_rate.amount_in(fabric.base_rtt).max(frame)));
+        resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
+        let base_target = self.base_target;
+        let target = base_target + resolved(self.per_link, "per-link").unwrap_or_default() * links;
+        resolve(&mut self.max_window, || Some(fabric.line_rate.amount_in(target).max(frame)));
+        resolve(&mut self.flow_scaling, || Some(base_target * 5));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let sizes = [("initial-window", self.initial_window), ("max-window", self.max_window), ("packet", self.packet)];
+        for (key, setting) in sizes {
+            if resolved(setting, key).is_none_or(Bytes::is_zero) {
+                return Err(SettingError::new(key, "give some bytes, or \"auto\""));
+            }
+        }
+        let range = |key, value: f64, from: f64, to: f64| {
+            if value > from && value <= to {
+                return Ok(());
+            }
+            let most = if to == f64::MAX { alloc::string::String::new() } else { alloc::format!(", at most {to}") };
+            Err(SettingError::new(key, alloc::format!("{value} is out of range: above {from}{most}")))
+        };
+        range("min-cwnd", self.min_cwnd, 0.0, 1.0)?;
+        range("additive-increase", self.additive_increase, 0.0, f64::MAX)?;
+        range("beta", self.beta, 0.0, 1.0)?;
+        range("max-decrease", self.max_decrease, 0.0, 0.999)?;
+        range("flow-scaling-from", self.flow_scaling_from, 0.0, f64::MAX)?;
+        range("flow-scaling-to", self.flow_scaling_to, self.flow_scaling_from, f64::MAX)?;
+        if self.base_target.is_zero() {
+            return Err(SettingError::new("base-target", "no path is that short; give a time above zero"));
+        }
+        if self.reset_after == 0 {
+            return Err(SettingError::new("reset-after", "give 1 or more timeouts"));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { acks: true, ..Needs::default() }
+    }
+}

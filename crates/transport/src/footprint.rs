@@ -1,0 +1,151 @@
+//! What a scheme's state costs on a NIC.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// State that a scheme adds to what RoCE NICs keep anyway: the accounting of IRN section 6.1 and MELO
+/// section 3.2.4, from the scheme's own resolved settings.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Footprint {
+    /// Item by item.
+    pub items: Vec<Item>,
+    /// What its paper says, if it does.
+    pub published: Option<Published>,
+}
+
+/// One piece of state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// How many of it there are.
+    pub scope: Scope,
+    /// How long it is.
+    pub bits: u64,
+    /// What it is, and how its length follows from the settings.
+    pub what: String,
+}
+
+/// How many there are of a piece of state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Scope {
+    /// One per queue pair.
+    QueuePair,
+    /// One per work queue element.
+    WorkRequest,
+    /// One for the whole NIC.
+    Shared,
+}
+
+/// A paper's own numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Published {
+    /// Which paper, and where in it.
+    pub source: &'static str,
+    /// Bits per queue pair.
+    pub queue_pair: u64,
+    /// Bits per work queue element.
+    pub work_request: u64,
+    /// Bits for all together.
+    pub shared: u64,
+    /// For which network, and what else it says.
+    pub note: &'static str,
+}
+
+impl Footprint {
+    /// Adds an item.
+    pub(crate) fn with(mut self, scope: Scope, bits: u64, what: impl Into<String>) -> Self {
+        self.items.push(Item { scope, bits, what: what.into() });
+        self
+    }
+    /// Bits of this scope.
+    pub fn bits(&self, scope: Scope) -> u64 {
+        self.items.iter().filter(|item| item.scope == scope).map(|item| item.bits).sum()
+    }
+    /// Bits on a NIC with so many queue pairs and work queue elements.
+    pub fn total(&self, queue_pairs: u64, work_requests: u64) -> u64 {
+        self.bits(Scope::QueuePair) * queue_pairs
+            + self.bits(Scope::WorkRequest) * work_requests
+            + self.bits(Scope::Shared)
+    }
+}
+
+/// Bits of a bitmap with room for `packets`: hardware works on pieces of 32 (IRN section 6.2).
+pub(crate) const fn bitmap_bits(packets: u64) -> u64 {
+    packets.next_multiple_of(32)
+}
+
+/// Bits of a number up to `most`.
+pub(crate) const fn bits_of(most: u64) -> u64 {
+    (u64::BITS - most.leading_zeros()) as u64
+}
+
+/// Bits of a packet sequence number.
+pub(crate) const PSN_BITS: u64 = 24;
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+    use super::*;
+    use crate::recovery::irn::{IrnConfig, Mode};
+    use crate::recovery::{RecoveryConfig, Scheme};
+    use crate::rounds::FABRIC;
+    use crate::{Fabric, SettingError};
+
+    /// Three tiers with 2 us per link: 24 us there and back.
+    fn fabric(gbps: u64) -> Fabric {
+        let rtt = Duration::from_us(24);
+        let line_rate = Rate::from_gbps(gbps);
+        Fabric { line_rate, bdp: line_rate.amount_in(rtt), frame: Bytes::new(1_086), ..FABRIC }
+    }
+
+    fn of(config: impl Into<RecoveryConfig>, fabric: &Fabric) -> Footprint {
+        let mut config = config.into();
+        config.resolve(fabric);
+        let checked: Result<(), SettingError> = config.check();
+        checked.expect("settings that can work");
+        config.footprint()
+    }
+
+    #[test]
+    fn irn_costs_what_its_paper_says() {
+        for mode in [Mode::Paper, Mode::Hls] {
+            let irn = of(IrnConfig { mode, ..IrnConfig::default() }, &fabric(40));
+            let published = irn.published.expect("section 6.1");
+            assert_eq!(irn.bits(Scope::QueuePair), published.queue_pair);
+            assert_eq!(irn.bits(Scope::WorkRequest), published.work_request);
+            assert_eq!(irn.bits(Scope::Shared), published.shared);
+            // "A couple of thousands of QPs and tens of thousands of WQEs", in 4 MB: "3-10 %".
+            let share = irn.total(2_000, 20_000) as f64 / 8.0 / 4e6;
+            assert!((0.03..0.10).contains(&share), "{share}");
+        }
+    }
+
+    #[test]
+    fn bitmaps_follow_the_bandwidth_delay_product() {
+        // 277 packets, in pieces of 32.
+        let irn = of(IrnConfig::default(), &fabric(100));
+        assert_eq!(irn.bits(Scope::QueuePair), 160 + 5 * 288);
+        let without = of(IrnConfig { sack: false, ..IrnConfig::default() }, &fabric(100));
+        assert_eq!(without.bits(Scope::QueuePair), 160 + 3 * 288);
+        let unbounded = of(IrnConfig { bdp_cap: Setting::Off, ..IrnConfig::default() }, &fabric(40));
+        assert!(unbounded.bits(Scope::QueuePair) > 1_000_000, "BDP-FC is what bounds it");
+    }
+
+    #[test]
+    fn go_back_n_is_what_nics_have() {
+        for config in RecoveryConfig::all().filter(|config| config.name() == "go-back-n") {
+            assert_eq!(of(config, &fabric(40)), Footprint::default());
+        }
+    }
+
+    #[test]
+    fn what_a_variant_adds_is_counted() {
+        use crate::recovery::irn::{DynamicRto, Rto};
+        let plain = of(IrnConfig::default(), &fabric(40)).bits(Scope::QueuePair);
+        let patient = of(IrnConfig { nack_threshold: 8, ..IrnConfig::default() }, &fabric(40));
+        assert_eq!(patient.bits(Scope::QueuePair), plain + 2 * 4);
+        let dynamic = of(IrnConfig { rto: Rto::Dynamic(DynamicRto::default()), ..IrnConfig::default() }, &fabric(40));
+        // 10,000 us are 14 bits.
+        assert_eq!(dynamic.bits(Scope::QueuePair), plain + 2 * 3 * 14);
+    }
+}

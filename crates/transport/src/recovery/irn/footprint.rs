@@ -1,0 +1,78 @@
+//! What IRN's state costs on a NIC: section 6.1, from the settings.
+
+use alloc::format;
+
+use super::config::{IrnConfig, Rto};
+use crate::bitmap::WIDEST_WINDOW;
+use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bitmap_bits, bits_of};
+
+/// Requester and responder: the one that is asked for Reads sends data too.
+const BOTH: u64 = 2;
+
+/// Flags of one end: a packet waits to be sent again, recovery, the short timeout runs, look for the
+/// next hole (the names of the authors' hardware code: doRetransmit, inRecovery, quickTimeout,
+/// findNewHole).
+const FLAGS: u64 = 4;
+
+/// Timer and progress of Reads, at the responder; the paper gives the sum.
+const READS: u64 = 56;
+
+const PUBLISHED: Published = Published {
+    source: "IRN section 6.1",
+    queue_pair: 160 + 640,
+    work_request: 24,
+    shared: 80,
+    note: "40 Gb/s and up to 24 us, bitmaps of 128 bits; 3-10 % of a cache of several MB for a couple of thousands \
+           of QPs and tens of thousands of WQEs, even at 100 Gb/s",
+};
+
+/// The state that `config`, which is resolved, asks for.
+pub(super) fn of(config: &IrnConfig) -> Footprint {
+    let cap = config.window();
+    let bitmap = bitmap_bits(cap);
+    let size = match cap {
+        WIDEST_WINDOW => format!("{bitmap} bits: no BDP-FC bounds them but the PSNs"),
+        _ => format!("{bitmap} bits for {cap} packets (BDP cap)"),
+    };
+    let mut footprint = Footprint { published: Some(PUBLISHED), ..Footprint::default() }
+        .with(Scope::QueuePair, BOTH * PSN_BITS, "packet to send again, at requester and responder")
+        .with(Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence, at both")
+        .with(Scope::QueuePair, BOTH * FLAGS, "four flags, at both")
+        .with(Scope::QueuePair, READS, "timer and progress of Reads, at the responder")
+        .with(
+            Scope::QueuePair,
+            3 * bitmap,
+            format!("3 bitmaps of arrivals (2 at the responder, 1 of Read responses): {size}"),
+        );
+    if config.sack {
+        footprint = footprint.with(Scope::QueuePair, BOTH * bitmap, "2 bitmaps of selective acknowledgements, at both");
+    }
+    if config.nack_threshold > 1 {
+        let counter = bits_of(u64::from(config.nack_threshold));
+        footprint = footprint.with(Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
+    }
+    footprint = footprint.with(Scope::WorkRequest, PSN_BITS, "sequence number of the WQE");
+    with_shared(footprint, config)
+}
+
+/// What all queue pairs share: 10 bytes by the paper, which does not say how they are divided.
+fn with_shared(mut footprint: Footprint, config: &IrnConfig) -> Footprint {
+    if config.window() < WIDEST_WINDOW {
+        footprint = footprint.with(Scope::Shared, 32, "BDP cap");
+    }
+    match config.rto {
+        Rto::Static => {
+            footprint.with(Scope::Shared, 32, "RTO_low").with(Scope::Shared, 16, "N, up to which RTO_low applies")
+        }
+        Rto::Dynamic(rto) => {
+            let microseconds = bits_of(rto.max.as_ps() / 1_000_000);
+            footprint
+                .with(
+                    Scope::QueuePair,
+                    BOTH * 3 * microseconds,
+                    "round-trip time, its variation and timeout in us, at both",
+                )
+                .with(Scope::Shared, 3 * 32, "least, first and longest timeout")
+        }
+    }
+}
