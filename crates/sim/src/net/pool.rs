@@ -73,6 +73,7 @@ impl Pool {
     pub(crate) fn occupy(&mut self, slot: Slot) {
         debug_assert_eq!(slot, self.free);
         self.free = self.places[slot].next;
+        crate::kernel::prefetch(&self.places, self.free);
     }
 
     /// Makes a free place.
