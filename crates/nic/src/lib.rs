@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod echo;
 mod nic;
 mod qp;
 mod table;

@@ -21,6 +21,7 @@ use selvedge_transport::{
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
+use crate::echo::Echo;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
 use crate::tcp::{Flows, TCP};
@@ -86,6 +87,8 @@ pub struct Nic {
     pub(crate) answers: VecDeque<Packet>,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
+    /// Telemetry that waits with them; none where no switch writes.
+    pub(crate) echoes: VecDeque<Echo>,
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
@@ -109,6 +112,7 @@ impl Nic {
             turn: 0,
             answers: VecDeque::new(),
             reports: VecDeque::new(),
+            echoes: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
             tcp: Flows::default(),
@@ -431,13 +435,13 @@ impl Nic {
     }
 
     #[inline]
-    fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+    pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
         self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
     }
 
     /// Puts a queue pair where its engine's wishes say, after anything happened to it.
     #[inline]
-    fn refresh(&mut self, slot: u32, now: Instant) {
+    pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
         let next = state.sender.next(now);
         match next {

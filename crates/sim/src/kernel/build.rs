@@ -17,6 +17,7 @@ use crate::fault::{LossPlan, link_events};
 use crate::net::buffer::{Account, Accounting, Limits};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::int::Records;
 use crate::net::marking::Red;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
@@ -192,6 +193,7 @@ pub(crate) fn build<const RECORDED: bool>(
             order: Vec::new(),
             now: Instant::ZERO,
             pool: Pool::new(),
+            records: Records::default(),
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
@@ -299,6 +301,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         reports_freely: config.transport.feedback().reports_freely(),
+        writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -367,7 +370,11 @@ fn populate<const RECORDED: bool>(
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, is_host: bool, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
-        partition.egress.push(Egress::new(link.delay, is_host, owner, link.rate));
+        let mut egress = Egress::new(link.delay, is_host, owner, link.rate);
+        if partition.fabric.writes_telemetry {
+            egress.look_closely();
+        }
+        partition.egress.push(egress);
         partition.ingress.push(Ingress::NEW);
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
