@@ -22,6 +22,8 @@ mod nic;
 mod qp;
 mod table;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

@@ -42,12 +42,6 @@ impl PathRecord {
             self.count += 1;
         }
     }
-    /// Whether both come from links of the same rates, in the same order.
-    #[inline]
-    pub fn is_along(&self, other: &Self) -> bool {
-        let pairs = || self.hops().iter().zip(other.hops());
-        self.count == other.count && pairs().all(|(one, other)| one.ps_per_byte == other.ps_per_byte)
-    }
     /// What was written.
     #[inline]
     pub fn hops(&self) -> &[Hop] {

@@ -94,22 +94,25 @@ impl Control {
     /// nothing to compare with: the first acknowledgement, or one from another path.
     #[inline]
     fn measure(&mut self, path: &PathRecord) -> bool {
-        let is_comparable = path.is_along(&self.links);
         let Settings { base_rtt, per_base_rtt, .. } = self.settings;
-        let (mut most, mut tau) = (0.0, 0.0);
+        let mut is_comparable = self.links.hops().len() == path.hops().len();
+        // The fullest link so far, as work and the time for it: one division, for the winner.
+        let (mut work, mut time) = (0.0, 1.0);
         for (link, hop) in self.links.hops().iter().zip(path.hops()) {
-            let passed = (hop.at.as_ps() as i64).wrapping_sub(link.at.as_ps() as i64) as f64;
-            let bytes = f64::from(hop.sent.wrapping_sub(link.sent));
+            is_comparable &= link.ps_per_byte == hop.ps_per_byte;
+            let passed = hop.at.as_ps().wrapping_sub(link.at.as_ps()) as i64 as f64;
+            let sent = f64::from(hop.sent.wrapping_sub(link.sent));
             let queue = f64::from(hop.queue.min(link.queue));
-            let utilisation = (queue * per_base_rtt + bytes / passed) * hop.ps_per_byte;
-            if passed > 0.0 && utilisation > most {
-                (most, tau) = (utilisation, passed);
+            // Equation 2, times the time that has passed.
+            let carried = (queue * per_base_rtt * passed + sent) * hop.ps_per_byte;
+            if (passed > 0.0) & (carried * time > work * passed) {
+                (work, time) = (carried, passed);
             }
         }
         *self.links = *path;
-        if is_comparable {
-            let weight = tau.min(base_rtt) * per_base_rtt;
-            self.utilisation = (1.0 - weight) * self.utilisation + weight * most;
+        if is_comparable && work > 0.0 {
+            let weight = time.min(base_rtt) * per_base_rtt;
+            self.utilisation = (1.0 - weight) * self.utilisation + weight * work / time;
         }
         is_comparable
     }
