@@ -290,6 +290,45 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
 }
 
 #[test]
+fn priorities_and_queues_of_files_count() {
+    let topology = "Nodes 4\nTiers 2\nPodsize 4\n\n\
+        Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\nQueue_Up 60000\nQueue_Down 50000\n\n\
+        Tier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nQueue_Down 70000\n";
+    let matrix = "Nodes 4\nConnections 4\n0->2 start 0 size 200000 prio 5\n1->2 start 0 size 200000\n\
+        3->2 start 0 size 200000 prio 2000000\n0->3 start 0 size 200000 prio 9\n";
+    let scratch = Scratch::new("prio")
+        .with("own.topo", topology)
+        .with("alike.topo", &topology.replace("60000", "50000").replace("70000", "50000"))
+        .with("some.topo", &topology.replace("Queue_Up 60000\n", ""))
+        .with("x.cm", matrix);
+    let run = |topology: &str, out: &str, more: &[&str]| {
+        let study = ["run", "--topology", topology, "--flows", "x.cm", "--series", "roce+pfc", "--seeds", "1"];
+        let (_, error) = scratch.expect(0, &[&study[..], &["--out", out], more].concat());
+        let fct = fs::read_to_string(scratch.join(out).join("fct.txt")).expect("fct.txt");
+        (fct, fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario"), error)
+    };
+    let (fct, scenario, said) = run("own.topo", "own", &[]);
+    assert!(said.contains("x.cm:6: prio 9 is none of the priorities 0 to 7"), "{said}");
+    assert!(scenario.contains("per-port = \"auto\""), "each port keeps its own: {scenario}");
+    let (_, scenario, _) = run("alike.topo", "alike", &[]);
+    assert!(scenario.contains("per-port = \"50KB\""), "{scenario}");
+    let (_, scenario, said) = run("some.topo", "some", &[]);
+    assert!(said.contains("Queue_Up and Queue_Down are not used, because some tiers lack them"), "{said}");
+    assert!(scenario.contains("per-port = \"200KB\""), "twice the BDP: {scenario}");
+    let (all_alike, ..) = run("own.topo", "nic", &["--set", "workload.flows.priorities=nic"]);
+    // The flow of priority 5 goes first everywhere, unless priorities do not count.
+    let times = |fct: &str| -> Vec<u64> {
+        fct.lines().map(|line| line.split(' ').nth(6).and_then(|ns| ns.parse().ok()).expect("a time")).collect()
+    };
+    let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
+    assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
+    // What does not fit.
+    let small = scratch.with("small.topo", &topology.replace("50000", "9000"));
+    let (_, error) = small.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
+    assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
+}
+
+#[test]
 fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 2400Gbps 0.000025ms 0\n0 6 100Gbps 0.0005ms 0\n\
         1 4 2400Gbps 0.000025ms 0\n1 6 100Gbps 0.0005ms 0\n2 5 2400Gbps 0.000025ms 0\n2 6 100Gbps 0.0005ms 0\n\

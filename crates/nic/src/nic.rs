@@ -4,6 +4,7 @@
 //! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
 //!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
 //!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
+//!    Where some classes are paused, others overtake them; whose turn it is does not depend on the class.
 //! 2. *Answers first.* Acknowledgements and congestion notifications are made when data arrives and leave
 //!    before the next data packet; they are short and hold up the other side.
 //! 3. *Lazy deadlines.* Each queue pair has at most a few entries in the heap. Moving a deadline later is
@@ -41,8 +42,8 @@ pub struct NicParams {
     pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
-    /// Traffic class of data.
-    pub data_class: u8,
+    /// Bit per traffic class: data may have it.
+    pub data_classes: u8,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
     /// Traffic class of congestion notifications.
@@ -143,6 +144,7 @@ impl Nic {
             context: message.context,
             last: Seq::new(packets - 1),
             last_payload: (message.size - mtu * (packets - 1)).get() as u16,
+            class: message.class,
             queued: false,
             timer_armed: Instant::NEVER,
             pacing_armed: Instant::NEVER,
@@ -310,83 +312,120 @@ impl Nic {
         !self.answers.is_empty() || !self.ready.is_empty()
     }
 
-    /// The next packet for the link. Call while the link is free; bit `i` of `paused` forbids class
-    /// `i`.
+    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
+    /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
     #[inline]
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8) -> Option<Packet> {
-        if let Some(packet) = self.next_answer(paused) {
-            match packet.repr {
-                Repr::Cnp => self.stats.cnps_sent += 1,
-                Repr::Ack(Ack { kind, .. }) => {
-                    self.stats.acks_sent += 1;
-                    self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
-                }
-                Repr::Tcp(_) => self.stats.acks_sent += 1,
-                Repr::Data(_) | Repr::Pause(_) => {}
-            }
-            return Some(packet);
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        if !self.answers.is_empty() && self.send_answer(params, paused, packet) {
+            return true;
         }
-        if paused & (1 << params.data_class) != 0 {
+        while let Some(slot) = self.next_ready(params, paused) {
+            if self.send_data(cx, params, slot, packet) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The queue pair whose turn it is, of those whose class may go.
+    #[inline]
+    fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        match paused & params.data_classes {
+            0 => self.ready.pop_front(),
+            some => self.next_unpaused(params, some),
+        }
+    }
+
+    /// As [`Nic::next_ready`] where some classes are paused. Those that have to wait keep their places.
+    #[cold]
+    fn next_unpaused(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        if paused == params.data_classes {
             return None;
         }
-        while let Some(slot) = self.ready.pop_front() {
-            let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-                if slot >= TCP {
-                    let packet = self.serve_tcp(cx, slot);
-                    if packet.is_some() {
-                        self.keep_turn(slot, params.qp_burst);
-                        return packet;
-                    }
-                    continue;
-                }
-                self.free_senders.push(slot); // closed while it stood in the ring
-                continue;
-            };
-            state.queued = false;
-            let (last, last_payload) = (state.last, state.last_payload);
-            let payload = |seq| if seq == last { last_payload } else { params.mtu };
-            let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
-            let segment = state.sender.poll_transmit(cx, on_wire);
-            let packet = segment.map(|segment| Packet {
+        let waits = |slot: u32| match self.senders.get(slot as usize) {
+            Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
+            None => self.tcp.class_at(slot).is_some_and(|class| paused & (1 << class) != 0),
+        };
+        let first = self.ready.iter().position(|&slot| !waits(slot))?;
+        self.ready.remove(first)
+    }
+
+    /// Sends the first answer whose class may go.
+    #[inline]
+    fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        let next = if paused == 0 {
+            self.answers.pop_front()
+        } else if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
+            None
+        } else {
+            let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0);
+            first.and_then(|first| self.answers.remove(first))
+        };
+        let Some(next) = next else { return false };
+        *packet = next;
+        match packet.repr {
+            Repr::Ack(Ack { kind, .. }) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
+            }
+            Repr::Tcp(_) => self.stats.acks_sent += 1,
+            Repr::Cnp => self.stats.cnps_sent += 1,
+            Repr::Data(_) | Repr::Pause(_) => {}
+        }
+        true
+    }
+
+    /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
+    #[inline(always)]
+    fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.send_otherwise(cx, params, slot, packet);
+        };
+        state.queued = false;
+        let (last, last_payload) = (state.last, state.last_payload);
+        let payload = |seq| if seq == last { last_payload } else { params.mtu };
+        let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+        let segment = state.sender.poll_transmit(cx, on_wire);
+        if let Some(segment) = segment {
+            let payload = payload(segment.seq);
+            *packet = Packet {
                 sent_at: cx.now,
                 src: self.id,
                 dst: state.dst,
                 qp: state.qp,
                 slot,
                 entropy: state.entropy,
-                frame: payload(segment.seq) + params.header,
-                class: params.data_class,
+                frame: payload + params.header,
+                class: state.class,
                 ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
                 repr: Repr::Data(Data {
                     psn: segment.seq.to_psn(FIRST_PSN),
-                    payload: payload(segment.seq),
+                    payload,
                     last: segment.seq == last,
                     retransmission: segment.retransmission,
                 }),
-            });
-            if let Some(segment) = segment {
-                self.stats.data_sent += 1;
-                self.stats.retransmissions += u64::from(segment.retransmission);
-            }
-            self.refresh(slot, cx.now);
-            if packet.is_some() {
-                if params.qp_burst > 1 {
-                    self.keep_turn(slot, params.qp_burst);
-                }
-                return packet;
-            }
+            };
+            self.stats.data_sent += 1;
+            self.stats.retransmissions += u64::from(segment.retransmission);
         }
-        None
+        self.refresh(slot, cx.now);
+        if segment.is_some() && params.qp_burst > 1 {
+            self.keep_turn(slot, params.qp_burst);
+        }
+        segment.is_some()
     }
 
-    /// The first answer whose class may go.
-    #[inline]
-    fn next_answer(&mut self, paused: u8) -> Option<Packet> {
-        if paused == 0 {
-            return self.answers.pop_front();
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow may send.
+    #[cold]
+    fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        if slot < TCP {
+            self.free_senders.push(slot); // closed while it stood in the ring
+            return false;
         }
-        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
-        self.answers.remove(first)
+        let Some(segment) = self.serve_tcp(cx, slot) else { return false };
+        *packet = segment;
+        self.keep_turn(slot, params.qp_burst);
+        true
     }
 
     /// When [`Nic::handle_timeout`] wants to be called.
@@ -443,17 +482,19 @@ impl Nic {
     #[inline]
     pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
-        let next = state.sender.next(now);
-        match next {
-            Next::Send(_) if !state.queued => {
-                state.queued = true;
-                self.ready.push_back(slot);
+        // One that stands in the ring is asked when its turn comes.
+        if !state.queued {
+            match state.sender.next(now) {
+                Next::Send(_) => {
+                    state.queued = true;
+                    self.ready.push_back(slot);
+                }
+                Next::Wait(until) if until < state.pacing_armed => {
+                    state.pacing_armed = until;
+                    self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
+                }
+                Next::Wait(_) | Next::Idle => {}
             }
-            Next::Wait(until) if until < state.pacing_armed => {
-                state.pacing_armed = until;
-                self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
-            }
-            _ => {}
         }
         let timer = state.sender.timers();
         if timer < state.timer_armed {

@@ -12,6 +12,8 @@ pub struct Outgoing {
     pub size: Bytes,
     /// What ECMP hashes.
     pub entropy: u32,
+    /// Traffic class of its data; one of [`crate::NicParams::data_classes`].
+    pub class: u8,
     /// Links that its packets cross; zero where that is not known.
     pub links: u32,
     /// The caller's own name for it, returned on completion.
@@ -93,6 +95,8 @@ pub(crate) struct SendQp {
     /// Index of the last packet, whose payload may be short.
     pub(crate) last: Seq,
     pub(crate) last_payload: u16,
+    /// Traffic class of its data.
+    pub(crate) class: u8,
     /// Whether it stands in the ready ring.
     pub(crate) queued: bool,
     /// The earliest entries in the heap of deadlines that speak of this queue pair: of its timers, and of

@@ -96,7 +96,8 @@ impl Flow {
             },
             missing: if is_opener { 0 } else { size.get() },
             duplicates: 0,
-            classes: Classes { data: params.data_class, ack: params.ack_class },
+            // Only the end that opened it sends data, and says its class.
+            classes: Classes { data: params.ack_class, ack: params.ack_class },
             queued: false,
             armed: Instant::NEVER,
         })
@@ -143,6 +144,11 @@ impl Flows {
         let place = self.places.get_mut(slot.checked_sub(TCP)? as usize)?;
         place.as_deref_mut().filter(|flow| flow.qp == qp)
     }
+    /// Class of what the flow in a slot sends.
+    pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
+        let flow = self.places.get(slot.checked_sub(TCP)? as usize)?.as_deref()?;
+        Some(if flow.is_opener { flow.classes.data } else { flow.classes.ack })
+    }
     fn put(&mut self, flow: Box<Flow>) -> u32 {
         put(&mut self.places, &mut self.free, flow) + TCP
     }
@@ -169,6 +175,7 @@ impl Nic {
         let qp = self.name_qp();
         let mut flow = Flow::new(params, config, true, qp, message.dst, message.size);
         (flow.entropy, flow.context) = (message.entropy, message.context);
+        flow.classes.data = message.class;
         let slot = self.tcp.put(flow);
         if let Some(flow) = self.tcp.get_mut(slot, qp) {
             flow.opener_slot = slot;

@@ -2,7 +2,7 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
-use selvedge_sim::config::BufferConfig;
+use selvedge_sim::config::{BufferConfig, InputQueued, MOST_CLASSES};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
@@ -28,9 +28,9 @@ impl Finding {
 pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
     check_nic(scenario)?;
-    check_buffer(scenario)?;
+    check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
-    check_ecn(scenario, &mut warnings)?;
+    check_ecn(scenario, network, &mut warnings)?;
     check_transport(scenario, network, &mut warnings)?;
     check_times(scenario)?;
     Ok(warnings)
@@ -74,13 +74,13 @@ fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-fn check_buffer(scenario: &Scenario) -> Result<(), Finding> {
+fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
     let nic = &scenario.nic;
     let frame = nic.payload(&scenario.transport) + nic.data_header(&scenario.transport);
     let room = match &scenario.switch.buffer {
-        BufferConfig::InputQueued(buffer) => match buffer.per_port {
-            Setting::Value(room) => ("switch.buffer.input-queued.per-port", room),
-            Setting::Auto | Setting::Off => return Ok(()),
+        BufferConfig::InputQueued(buffer) => match least_room(buffer, network) {
+            Some(room) => ("switch.buffer.input-queued.per-port", room),
+            None => return Ok(()),
         },
         BufferConfig::SharedBuffer(buffer) => {
             for (key, alpha) in [
@@ -98,6 +98,11 @@ fn check_buffer(scenario: &Scenario) -> Result<(), Finding> {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
     }
     Ok(())
+}
+
+/// The smallest buffer of any port, if they have limits.
+fn least_room(buffer: &InputQueued, network: &Network) -> Option<Bytes> {
+    buffer.per_port.resolve(|| network.own_buffers().flatten().min())
 }
 
 fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
@@ -129,7 +134,7 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     }
     let xon_gap = pfc.xon_gap.resolve(|| None).unwrap_or_default();
     if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
-        && let Setting::Value(room) = buffer.per_port
+        && let Some(room) = least_room(buffer, network)
     {
         if largest >= room {
             let message = format!(
@@ -160,7 +165,27 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     Ok(())
 }
 
-fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+/// Checks the priorities that data and answers have together; returns what a person should know.
+pub(crate) fn check_priorities(scenario: &Scenario, priorities: &[u8]) -> Result<Option<Finding>, Finding> {
+    if priorities.len() > MOST_CLASSES {
+        let message = format!(
+            "flows and NICs use {} priorities together, and at most {MOST_CLASSES} can be; let some flows share one, or set \
+             priorities = \"nic\"",
+            priorities.len()
+        );
+        return Err(Finding::new("workload.flows", message));
+    }
+    let pfc = &scenario.switch.pfc;
+    let lossy = priorities.iter().find(|priority| !pfc.classes.contains(priority));
+    let lossy = lossy.filter(|&&priority| pfc.enabled && priority != scenario.nic.data_class);
+    Ok(lossy.map(|priority| {
+        let message =
+            format!("PFC is enabled, but priority {priority}, which some packets have, is not among its classes");
+        Finding::new("switch.pfc.classes", message)
+    }))
+}
+
+fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let ecn = &scenario.switch.ecn;
     let transport = &scenario.transport;
     let congestion = transport.congestion_name();
@@ -200,7 +225,7 @@ fn check_ecn(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Fin
         let message = format!("switches mark packets, but {} does not hear it", congestion);
         warnings.push(Finding::new("switch.ecn.enabled", message));
     } else if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
-        && let Setting::Value(room) = buffer.per_port
+        && let Some(room) = least_room(buffer, network)
         && !scenario.switch.pfc.enabled
         && k_min >= room
     {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use selvedge_sim::config::BufferConfig;
 use selvedge_sim::topology::{Graph, Link, Path, Paths, Routes};
-use selvedge_units::{Bytes, Duration, Rate, Setting, SwitchId};
+use selvedge_units::{Bytes, Duration, Rate, SwitchId};
 
 /// A network with its routes.
 #[derive(Clone, Debug)]
@@ -62,19 +63,28 @@ impl Network {
         self.graph.links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
 
+    /// Buffers that the topology file gives to ports of switches, port by port; `None` where it does not.
+    pub(crate) fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
+        let ends = self.graph.links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
+        ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
+    }
+
     /// How long the last packet waits when every input buffer of a switch is full of packets for the
     /// same output: ports x buffer / rate, of the switch where that is longest.
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is
     /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us).
-    pub(crate) fn longest_queueing(&self, buffer_of_port: Setting<Bytes>, buffer_of_switch: Option<Bytes>) -> Duration {
-        let per_port = buffer_of_port.resolve(|| None);
+    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig) -> Duration {
         let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
         let of_switch = |switch: SwitchId| {
-            let ports = self.routes.ports().of(switch);
-            let slowest = ports.iter().map(|port| self.graph.links[port.link as usize].rate).min()?;
-            let full = buffer_of_switch.or_else(|| Some(per_port? * ports.len() as u64))?;
-            Some(slowest.time_for(full))
+            let links = || self.routes.ports().of(switch).iter().map(|port| &self.graph.links[port.link as usize]);
+            let full = match buffer {
+                BufferConfig::InputQueued(own) => {
+                    links().map(|link| own.room(link, switch.into())).sum::<Option<_>>()?
+                }
+                BufferConfig::SharedBuffer(shared) => shared.total,
+            };
+            Some(links().map(|link| link.rate).min()?.time_for(full))
         };
         switches.filter_map(of_switch).max().unwrap_or_default()
     }

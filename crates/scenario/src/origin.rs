@@ -60,7 +60,7 @@ impl Plan {
             ..Scenario::new(
                 format!("{} on {}", stem(&flows), stem(&topology)),
                 Topology::File(TopologyFile { path: topology.clone() }),
-                WorkloadConfig { flows: FlowFile { path: flows.clone() }.into(), ..WorkloadConfig::default() },
+                WorkloadConfig { flows: FlowFile::new(flows).into(), ..WorkloadConfig::default() },
             )
         };
         let text = toml::to_string(&scenario).expect("a scenario can be written");

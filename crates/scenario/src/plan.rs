@@ -8,7 +8,7 @@ use selvedge_sim::topology::{LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
 
-use crate::check::check;
+use crate::check::{check, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -239,6 +239,13 @@ impl Builder<'_> {
             stop_flows: scenario.stop.flows,
         };
         let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
+        let priorities = scenario.nic.priorities(&workload.summaries);
+        let checked = check_priorities(&scenario, &priorities);
+        warnings.extend(
+            checked
+                .map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
+                .map(|finding| draft.error(&variant, &finding.key, finding.message).to_string()),
+        );
         let extent = workload.extent().limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
             let message =

@@ -13,14 +13,15 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let bdp = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
 
-    let (of_port, of_switch) = match &mut switch.buffer {
-        BufferConfig::InputQueued(buffer) => {
+    if let BufferConfig::InputQueued(buffer) = &mut switch.buffer {
+        // One value where all ports are alike; else each keeps its own.
+        let mut own = network.own_buffers();
+        let first = own.next().flatten();
+        if own.all(|other| other == first) {
             // IRN section 4.1: twice the bandwidth-delay product.
-            settle(&mut buffer.per_port, Some(bdp * 2));
-            (buffer.per_port, None)
+            settle(&mut buffer.per_port, Some(first.unwrap_or(bdp * 2)));
         }
-        BufferConfig::SharedBuffer(buffer) => (Setting::Off, Some(buffer.total)),
-    };
+    }
 
     // One value where all links are alike; else each input keeps its own.
     let wire = NicConfig { header: nic.data_header(transport), ..nic.clone() };
@@ -40,7 +41,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         gap: nic.gap,
         base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap),
         links: network.longest().links,
-        congested_rtt: network.base_rtt() + network.longest_queueing(of_port, of_switch),
+        congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer),
         acks: false,
     };
     let needs = transport.resolve(&fabric, nic);

@@ -1,6 +1,7 @@
 //! What one run of the fabric is made of.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use selvedge_transport::tcp::{Ecn, TcpConfig};
@@ -13,8 +14,8 @@ use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{LinkFailure, LossConfig};
-use crate::topology::{Framing, Graph};
-use crate::workload::{Measure, WorkloadConfig};
+use crate::topology::{Framing, Graph, Link, Node};
+use crate::workload::{Measure, Summary, WorkloadConfig};
 
 /// Every switch of the fabric.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +52,18 @@ impl Default for BufferConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
     /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
-    /// (IRN section 4.1: 240 KB); "off": without limit.
+    /// (IRN section 4.1: 240 KB), or what the topology file gives each port (htsim's `Queue_Up` and
+    /// `Queue_Down`); "off": without limit.
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,
+}
+
+impl InputQueued {
+    /// Buffer of the port of `node` on `link`; `None`: without limit.
+    pub fn room(&self, link: &Link, node: Node) -> Option<Bytes> {
+        self.per_port.resolve(|| link.buffer_at(node))
+    }
 }
 
 /// Which input an output serves next.
@@ -185,7 +194,7 @@ pub struct NicConfig {
     /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
     /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default.
     pub qp_burst: u32,
-    /// Traffic class of data.
+    /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give other ones to their flows.
     pub data_class: u8,
     /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
     /// whether they are prioritised: same class by default.
@@ -303,6 +312,10 @@ impl Default for TransportConfig {
     }
 }
 
+/// Priorities that can be in use together: a port of which all eight are paused would look like one whose link
+/// is down.
+pub const MOST_CLASSES: usize = 7;
+
 impl NicConfig {
     /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
     /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
@@ -326,12 +339,11 @@ impl NicConfig {
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
-    /// Priorities in use, lowest first: packets carry their positions here as classes.
-    pub fn priorities(&self) -> Vec<u8> {
-        let mut priorities = vec![self.data_class, self.ack_class, self.cnp_class];
-        priorities.sort_unstable();
-        priorities.dedup();
-        priorities
+    /// Priorities that these workloads use, lowest first: packets carry their positions here as classes.
+    pub fn priorities(&self, workloads: &[Summary]) -> Vec<u8> {
+        let own = [self.data_class, self.ack_class, self.cnp_class];
+        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
+        own.into_iter().chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
     }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {

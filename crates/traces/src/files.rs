@@ -11,6 +11,7 @@ use selvedge_sim::SimConfig;
 use selvedge_sim::record::{Chosen, Event, FlowKey, Focus, Recorder, What};
 use selvedge_units::Instant;
 
+use crate::headers::Headers;
 use crate::names::PortNames;
 use crate::pcapng::{Capture, LONGEST};
 use crate::perfetto::Timeline;
@@ -45,7 +46,8 @@ pub struct TraceError {
 }
 
 impl TraceFiles {
-    /// Creates the files for a run of `config` of which `focus` is recorded. Of each packet, `snaplen` bytes are
+    /// Creates the files for a run of `config` of which `focus` is recorded; classes of packets stand for these
+    /// `priorities`, in their order. Of each packet, `snaplen` bytes are
     /// kept; `None`: all. `program` is who writes the capture.
     ///
     /// # Errors
@@ -53,13 +55,16 @@ impl TraceFiles {
     pub fn create(
         paths: TracePaths,
         config: &SimConfig,
+        priorities: Vec<u8>,
         focus: &Focus,
         snaplen: Option<usize>,
         program: &str,
     ) -> Result<Self, TraceError> {
         let names = Arc::new(PortNames::new(&config.graph));
         let snaplen = snaplen.unwrap_or(LONGEST);
-        let capture = open(&paths.capture, |file| Capture::begin(file, program, config, Arc::clone(&names), snaplen))?;
+        let capture = open(&paths.capture, |file| {
+            Capture::begin(file, program, Headers::new(config, priorities), &config.graph, Arc::clone(&names), snaplen)
+        })?;
         let timeline = open(&paths.timeline, |file| Timeline::begin(file, &config.graph, names, focus))?;
         let awaited = match &focus.flows {
             Chosen::All => BTreeSet::new(),

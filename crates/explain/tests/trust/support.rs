@@ -28,13 +28,13 @@ pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, 
     let plan =
         plan(&format!("title = \"Causes\"\nseeds = 1\n[[workload.incast]]\nsize = \"1B\"\nsenders = 1\n{text}"), sets);
     let mut config = plan.config(Point { series: 0, seed: 1 });
-    config.workload =
-        WorkloadConfig { flows: Many::from(FlowFile { path: "list".into() }), ..WorkloadConfig::default() };
+    config.workload = WorkloadConfig { flows: Many::from(FlowFile::new("list")), ..WorkloadConfig::default() };
     let flow = |(id, &(src, dst, size, at)): (u64, &(u32, u32, u64, Duration))| ListedFlow {
         id,
         src: HostId(src),
         dst: HostId(dst),
         size: Bytes::new(size),
+        priority: None,
         start: Start::At(Instant::ZERO + at),
         on_sent: None,
         on_received: None,

@@ -83,6 +83,16 @@ impl FatTreeFile {
     pub fn aggs(&self) -> u32 {
         self.pods * self.aggs_per_pod
     }
+    /// Buffers of the ports at the lower and the upper end of a link, where the file gives them; none at hosts.
+    pub fn queues(&self, link: Link) -> [Option<Bytes>; 2] {
+        let tier = |node| match node {
+            Node::Host(_) => None,
+            Node::Tor(_) => self.tiers.first(),
+            Node::Agg(_) => self.tiers.get(1),
+            Node::Core(_) => self.tiers.get(2),
+        };
+        [tier(link.lower).and_then(|tier| tier.queue_up), tier(link.upper).and_then(|tier| tier.queue_down)]
+    }
     /// Switches of all tiers.
     pub fn switches(&self) -> u32 {
         self.tors() + self.aggs() + self.cores

@@ -6,22 +6,40 @@ use selvedge_formats::Warning;
 use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
 use selvedge_formats::htsim_topo::{self, FatTreeFile};
 use selvedge_sim::ConfigError;
-use selvedge_sim::topology::{Graph, LinkConfig, Node};
+use selvedge_sim::topology::{Graph, Link, LinkConfig, Node};
 use selvedge_sim::workload::{FlowList, ListedFlow, Start, TriggerKind};
 use selvedge_units::{Duration, HostId, SwitchId};
 
 use super::FileLibrary;
 
+/// What flows have in htsim that are given no priority.
+const NO_PRIORITY: u32 = 2_000_000;
+
+/// A flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken
+/// as those of 802.1Q.
+fn priority(written: u32) -> Option<u8> {
+    u8::try_from(written).ok().filter(|&priority| priority <= 7)
+}
+
 impl FileLibrary {
     pub(super) fn htsim_flows(&self, path: &str, matrix: &ConnectionMatrix) -> Result<FlowList, ConfigError> {
         let index: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
         let trigger = |id: &u32| index.get(id).copied();
+        let strange =
+            |flow: &&htsim_cm::Flow| flow.priority.is_some_and(|written| written > 7 && written != NO_PRIORITY);
+        if let Some(first) = matrix.flows.iter().find(strange) {
+            let written = first.priority.unwrap_or_default();
+            let message =
+                format!("prio {written} is none of the priorities 0 to 7: such flows have that of nic.data-class");
+            self.note(path, [Warning { line: first.line, message }]);
+        }
         let flows = (0..).zip(&matrix.flows).map(|(position, flow)| {
             Ok(ListedFlow {
                 id: flow.id.map_or(position, u64::from),
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,
                 size: flow.size,
+                priority: flow.priority.and_then(priority),
                 start: match flow.start {
                     htsim_cm::Start::At(start) => Start::At(start),
                     htsim_cm::Start::Trigger(id) => Start::Triggered(index[&id]),
@@ -42,10 +60,7 @@ impl FileLibrary {
     }
 
     pub(super) fn htsim_graph(&self, path: &str, file: &FatTreeFile) -> Graph {
-        if file.tiers.iter().any(|tier| tier.queue_up.is_some() || tier.queue_down.is_some()) {
-            let message = "Queue_Up and Queue_Down are not used: buffers are set by switch.buffer";
-            self.note(path, [Warning { line: 1, message: message.to_owned() }]);
-        }
+        let has_queues = self.has_queues(path, file);
         let mut graph = Graph::default();
         for host in 0..file.hosts {
             graph.add_host(htsim_topo::Node::Host(host).to_string(), 0);
@@ -75,9 +90,28 @@ impl FileLibrary {
         for link in file.links() {
             let through = (switch_delay(link.lower) + switch_delay(link.upper)) / 2;
             let config = LinkConfig { rate: link.rate, delay: link.delay + through };
-            graph.connect(place(link.lower), place(link.upper), config);
+            let mut link =
+                Link { buffers: file.queues(link), ..Link::new(place(link.lower), place(link.upper), config) };
+            if !has_queues {
+                link.buffers = [None; 2];
+            }
+            graph.links.push(link);
         }
         graph.place_switches();
         graph
+    }
+
+    /// Whether the file gives the buffer of every port of every switch.
+    fn has_queues(&self, path: &str, file: &FatTreeFile) -> bool {
+        let given = |tier: &htsim_topo::Tier| {
+            [tier.queue_down.is_some()].into_iter().chain(tier.radix_up.map(|_| tier.queue_up.is_some()))
+        };
+        let all = file.tiers.iter().flat_map(given).all(|given| given);
+        if !all && file.tiers.iter().flat_map(given).any(|given| given) {
+            let message = "Queue_Up and Queue_Down are not used, because some tiers lack them: buffers are set by \
+                           switch.buffer";
+            self.note(path, [Warning { line: 1, message: message.to_owned() }]);
+        }
+        all
     }
 }

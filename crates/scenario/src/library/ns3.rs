@@ -6,7 +6,7 @@ use selvedge_formats::Warning;
 use selvedge_formats::ns3_flow::FlowList as Ns3Flows;
 use selvedge_formats::ns3_topology::{self, SwitchKind, Topology as Ns3Topology};
 use selvedge_sim::ConfigError;
-use selvedge_sim::topology::{Graph, Link, Node};
+use selvedge_sim::topology::{Graph, Link, LinkConfig, Node};
 use selvedge_sim::workload::{FlowList, ListedFlow, Start};
 
 use super::FileLibrary;
@@ -20,6 +20,7 @@ impl FileLibrary {
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,
                 size: flow.size,
+                priority: Some(flow.priority),
                 start: Start::At(flow.start),
                 on_sent: None,
                 on_received: None,
@@ -47,7 +48,8 @@ impl FileLibrary {
                 Some(None) => continue,
                 None => [nodes[&link.a], nodes[&link.b]],
             };
-            graph.links.push(Link { a, b, rate: link.rate, delay: link.delay, loss: link.loss });
+            let config = LinkConfig { rate: link.rate, delay: link.delay };
+            graph.links.push(Link { loss: link.loss, ..Link::new(a, b, config) });
         }
         graph.place_switches();
         graph

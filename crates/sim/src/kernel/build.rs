@@ -7,11 +7,12 @@ use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Inbox};
 use super::log::Log;
+use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, InputQueued, MOST_CLASSES, NicConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::buffer::{Account, Accounting, Limits};
@@ -24,7 +25,7 @@ use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
 use crate::topology::{Graph, InnerNics, Link, Node, Paths, Ports, Routes};
-use crate::workload::BuildEnv;
+use crate::workload::{BuildEnv, Summary};
 
 /// A fabric ready to run.
 pub(crate) struct Built<const RECORDED: bool> {
@@ -177,7 +178,8 @@ pub(crate) fn build<const RECORDED: bool>(
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
-    let fabric = Arc::new(fabric(config, &graph, &routes, paths, &cut, lookahead)?);
+    let classes = Classes::of(&config.nic, &workload.summaries)?;
+    let fabric = Arc::new(fabric(config, classes, &graph, &routes, paths, &cut, lookahead)?);
     let forwarding = Arc::new(forwarding(&routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
     for index in 0..cut.count {
@@ -190,8 +192,9 @@ pub(crate) fn build<const RECORDED: bool>(
             accounting: fabric.accounting,
             calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
-            order: Vec::new(),
+            order: Order::default(),
             now: Instant::ZERO,
+            stop: 0,
             pool: Pool::new(),
             records: Records::default(),
             egress: Table::new(),
@@ -247,13 +250,13 @@ fn forwarding(routes: &Routes) -> Result<Forwarding, ConfigError> {
 /// What all partitions share.
 fn fabric(
     config: &SimConfig,
+    classes: Classes,
     graph: &Arc<Graph>,
     routes: &Routes,
     paths: Paths,
     cut: &Cut,
     lookahead: Duration,
 ) -> Result<Fabric, ConfigError> {
-    let classes = Classes::of(&config.nic);
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
@@ -276,7 +279,7 @@ fn fabric(
             cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
-            data_class: classes.data,
+            data_classes: classes.all_data,
             ack_class: classes.ack,
             cnp_class: classes.cnp,
             ecn_capable: config.switch.ecn.enabled.resolve(|| false),
@@ -291,6 +294,7 @@ fn fabric(
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
         classes: classes.count,
+        class_of: classes.of_flow,
         attachment: hosts
             .map(|host| Attachment {
                 leaf: routes.leaf_of(host).map_or(u32::MAX, |leaf| leaf as u32),
@@ -312,7 +316,10 @@ fn fabric(
 
 /// Priorities in use, as packets carry them inside the fabric: 0 for the lowest.
 struct Classes {
-    data: u8,
+    /// Of flows with each priority; behind them, of flows with none.
+    of_flow: [u8; 9],
+    /// Bit per class: flows may have it.
+    all_data: u8,
     ack: u8,
     cnp: u8,
     count: u32,
@@ -320,16 +327,26 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(nic: &NicConfig) -> Self {
-        let priorities = nic.priorities();
+    fn of(nic: &NicConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
+        let priorities = nic.priorities(workloads);
+        if priorities.len() > MOST_CLASSES {
+            let message = format!("{} priorities are in use; at most {MOST_CLASSES} can be", priorities.len());
+            return Err(ConfigError::new("workload", message));
+        }
         let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
-        Self {
-            data: index(nic.data_class),
+        let of_flow = std::array::from_fn(|priority| match priority as u8 {
+            priority @ 0..=7 => index(priority),
+            _ => index(nic.data_class),
+        });
+        let asked = workloads.iter().flat_map(|workload| &workload.priorities);
+        Ok(Self {
+            of_flow,
+            all_data: asked.fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
             ack: index(nic.ack_class),
             cnp: index(nic.cnp_class),
             count: priorities.len() as u32,
             priorities,
-        }
+        })
     }
 
     /// Bit per class whose priority is listed.
@@ -367,10 +384,10 @@ fn populate<const RECORDED: bool>(
     cut: &Cut,
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
-    let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, is_host: bool, owner: u32| {
+    let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
-        let mut egress = Egress::new(link.delay, is_host, owner, link.rate);
+        let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
         if partition.fabric.writes_telemetry {
             egress.look_closely();
         }
@@ -386,14 +403,14 @@ fn populate<const RECORDED: bool>(
             let lossless = |class| accounting.is_lossless(class);
             partition
                 .accounts
-                .extend((0..classes as u8).map(|class| Account::new(limits(link, config, lossless(class)))));
+                .extend((0..classes as u8).map(|class| Account::new(limits(link, node, config, lossless(class)))));
         }
         at
     };
     for host in (0..graph.hosts.len() as u32).map(HostId) {
         let partition = &mut partitions[cut.hosts[host.index()] as usize];
         let link = &graph.links[numbering.ports.of_host(host).link as usize];
-        let port = add_port(partition, PortId(host.0), link, true, partition.hosts.len() as u32);
+        let port = add_port(partition, PortId(host.0), link, host.into(), partition.hosts.len() as u32);
         partition.hosts.push(Host::new(host, port));
     }
     for id in (0..graph.switches.len() as u32).map(SwitchId) {
@@ -404,10 +421,10 @@ fn populate<const RECORDED: bool>(
         for (offset, port) in (0..).zip(ports) {
             let link = &graph.links[port.link as usize];
             let global = PortId(numbering.first[id.index()] + offset);
-            let at = add_port(partition, global, link, false, owner);
+            let at = add_port(partition, global, link, id.into(), owner);
             let accounting = partition.fabric.accounting;
             if accounting.is_plain {
-                partition.ingress[at].limits = limits(link, config, accounting.lossless != 0);
+                partition.ingress[at].limits = limits(link, id.into(), config, accounting.lossless != 0);
             }
         }
         let inputs = match config.switch.buffer {
@@ -430,6 +447,7 @@ fn populate<const RECORDED: bool>(
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             ports: ports.len() as u32,
+            routes: partition.forwarding.routes_of(id),
             first_queue,
             inputs,
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
@@ -440,9 +458,9 @@ fn populate<const RECORDED: bool>(
 }
 
 /// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.
-fn limits(link: &Link, config: &SimConfig, is_lossless: bool) -> Limits {
+fn limits(link: &Link, node: Node, config: &SimConfig, is_lossless: bool) -> Limits {
     let BufferConfig::InputQueued(own) = config.switch.buffer else { return Limits::NONE };
-    let Some(buffer) = own.per_port.resolve(|| None) else { return Limits::NONE };
+    let Some(buffer) = own.room(link, node) else { return Limits::NONE };
     let most = buffer.get();
     if !is_lossless {
         return Limits { most, ..Limits::NONE };
@@ -469,7 +487,9 @@ fn connect<const RECORDED: bool>(
             } else {
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
             };
+            let inbox = if partition == peer_partition { there.calendar.inbox_of(node) } else { Inbox::AWAY };
             let port = &mut partitions[partition as usize].egress[at];
+            port.inbox = inbox;
             (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
         }
     }

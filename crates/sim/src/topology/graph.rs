@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use selvedge_units::{Chance, Duration, HostId, Rate, SwitchId};
+use selvedge_units::{Bytes, Chance, Duration, HostId, Rate, SwitchId};
 
 use super::{LinkConfig, Ports};
 use crate::ConfigError;
@@ -55,6 +55,19 @@ pub struct Link {
     pub delay: Duration,
     /// Random loss per packet in each direction, where the topology file asks for it.
     pub loss: Chance,
+    /// Buffers of the ports at `a` and `b`, where the topology file gives them.
+    pub buffers: [Option<Bytes>; 2],
+}
+
+impl Link {
+    /// A link without random loss, and without buffers of its own.
+    pub fn new(a: Node, b: Node, config: LinkConfig) -> Self {
+        Self { a, b, rate: config.rate, delay: config.delay, loss: Chance::NEVER, buffers: [None; 2] }
+    }
+    /// Buffer of the port at `node`, where the topology file gives it.
+    pub fn buffer_at(&self, node: Node) -> Option<Bytes> {
+        self.buffers[usize::from(self.a != node)]
+    }
 }
 
 /// What a link ends at.
@@ -91,7 +104,7 @@ impl Graph {
     }
     /// Adds a link without random loss.
     pub fn connect(&mut self, a: Node, b: Node, link: LinkConfig) {
-        self.links.push(Link { a, b, rate: link.rate, delay: link.delay, loss: Chance::NEVER });
+        self.links.push(Link::new(a, b, link));
     }
     /// Adds the next host, "h0" being the first, with a link to `switch`.
     pub(super) fn add_host_on(&mut self, switch: SwitchId, unit: u32, link: LinkConfig) {

@@ -1,5 +1,7 @@
 //! From configuration to flows.
 
+use std::collections::BTreeSet;
+
 use selvedge_units::{Duration, HostId};
 
 use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Triggers};
@@ -66,6 +68,8 @@ pub struct Summary {
     pub extent: Extent,
     /// How long flows keep starting, in the mean; where that is known.
     pub duration: Option<Duration>,
+    /// Priorities that its flows ask for.
+    pub priorities: BTreeSet<u8>,
 }
 
 impl Workload {
@@ -93,6 +97,7 @@ impl Summary {
             flows_per_second: None,
             extent: Extent::Endless,
             duration: None,
+            priorities: BTreeSet::new(),
         }
     }
 }

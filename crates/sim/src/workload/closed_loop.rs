@@ -164,6 +164,7 @@ impl ClosedLoop {
             src,
             dst,
             size,
+            priority: None,
             start,
             measured: self.measure.counts(start),
             on_sent: None,

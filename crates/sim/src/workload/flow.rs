@@ -17,6 +17,8 @@ pub struct FlowSpec {
     pub dst: HostId,
     /// Payload; above zero.
     pub size: Bytes,
+    /// Priority of its data, 0 to 7; `None`: the NIC's own (`data_class`).
+    pub priority: Option<u8>,
     /// When the application hands it to the NIC.
     pub start: Instant,
     /// Whether it counts.

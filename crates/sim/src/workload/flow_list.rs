@@ -17,6 +17,21 @@ use crate::topology::Graph;
 pub struct FlowFile {
     /// Path, relative to the scenario file. The dialect is detected.
     pub path: String,
+    /// Where the priorities of these flows come from. Default: "file".
+    #[serde(default)]
+    pub priorities: Priorities,
+}
+
+/// Where the priorities of listed flows come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Priorities {
+    /// The file, where it gives one from 0 to 7 (ns-3's `pg`, htsim's `prio`): the 802.1Q priority of the
+    /// flow's data, which PFC pauses and switches queue by. Else `nic.data-class`.
+    #[default]
+    File,
+    /// All have `nic.data-class`.
+    Nic,
 }
 
 /// Flows written out, some of which wait for others.
@@ -39,6 +54,8 @@ pub struct ListedFlow {
     pub dst: HostId,
     /// Payload.
     pub size: Bytes,
+    /// Priority of its data, 0 to 7, where the file gives one.
+    pub priority: Option<u8>,
     /// When it begins.
     pub start: Start,
     /// Trigger to activate when the sender has everything acknowledged.
@@ -65,6 +82,13 @@ pub enum TriggerKind {
     MultiShot,
     /// The `n`-th activation releases all waiting flows.
     Barrier(u32),
+}
+
+impl FlowFile {
+    /// The flows at `path`, with their own priorities.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), priorities: Priorities::File }
+    }
 }
 
 impl FlowList {
@@ -136,6 +160,9 @@ impl ListedFlow {
             return Err("a flow has at least one byte, found size 0".into());
         }
         let released_by = if let Start::Triggered(trigger) = self.start { Some(trigger) } else { None };
+        if let Some(priority) = self.priority.filter(|&priority| priority > 7) {
+            return Err(format!("{priority} is not a priority: they are 0 to 7"));
+        }
         match released_by.into_iter().chain(self.on_sent).chain(self.on_received).find(|&n| n as usize >= triggers) {
             Some(n) => Err(format!("it refers to trigger {} of {triggers}", u64::from(n) + 1)),
             None => Ok(()),
@@ -149,6 +176,7 @@ impl ListedFlow {
             src: self.src,
             dst: self.dst,
             size: self.size,
+            priority: self.priority,
             start: if let Start::At(start) = self.start { start } else { Instant::ZERO },
             measured: true,
             on_sent: self.on_sent.map(|trigger| first_trigger + trigger),
@@ -161,7 +189,10 @@ impl Kind for FlowFile {
     const NAME: &'static str = "flows";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
-        let list = env.library.flows(&self.path).map_err(|error| error.within("path"))?;
+        let mut list = env.library.flows(&self.path).map_err(|error| error.within("path"))?;
+        if self.priorities == Priorities::Nic {
+            list.flows.iter_mut().for_each(|flow| flow.priority = None);
+        }
         let in_file = |mut error: ConfigError| {
             error.message = format!("{}: {}", self.path, error.message);
             error.within("path")
@@ -182,6 +213,7 @@ impl Kind for FlowFile {
             mean_size: bytes / list.flows.len() as f64,
             extent: Extent::Known(list.flows.len() as u64),
             duration: list.flows.iter().filter_map(|flow| flow.start.time()).max(),
+            priorities: list.flows.iter().filter_map(|flow| flow.priority).collect(),
             ..Summary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
         };
         let source = Source::Triggered(Box::new(move |triggers| {

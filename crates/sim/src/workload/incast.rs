@@ -208,6 +208,7 @@ impl Waves {
                 src,
                 dst: receiver,
                 size: Bytes::new(stripe + u64::from(n < rest)),
+                priority: None,
                 start: Instant::ZERO,
                 measured: true,
                 on_sent: None,

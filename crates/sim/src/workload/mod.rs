@@ -34,7 +34,7 @@ pub use cdf::Cdf;
 pub use closed_loop::{ClosedLoop, ClosedLoopConfig};
 pub use config::WorkloadConfig;
 pub use flow::{Extent, FlowSpec, Generator};
-pub use flow_list::{FlowFile, FlowList, ListedFlow, Start, TriggerKind};
+pub use flow_list::{FlowFile, FlowList, ListedFlow, Priorities, Start, TriggerKind};
 pub use fraction::Fraction;
 pub use hosts::{HostRef, Hosts};
 pub use incast::{Incast, Senders};

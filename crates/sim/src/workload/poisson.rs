@@ -180,6 +180,7 @@ impl Generator for PoissonFlows {
             src,
             dst: other_than(src, &self.receivers, &mut source.destinations),
             size: self.sizes.sample(&mut source.sizes),
+            priority: None,
             start,
             measured: true,
             on_sent: None,

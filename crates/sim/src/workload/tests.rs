@@ -341,6 +341,7 @@ fn listed(id: u64, src: u32, dst: u32, start: Start) -> ListedFlow {
         src: HostId(src),
         dst: HostId(dst),
         size: Bytes::from_kb(1),
+        priority: None,
         start,
         on_sent: None,
         on_received: None,

@@ -3,11 +3,12 @@
 use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph};
+use selvedge_sim::workload::Start;
 use selvedge_sim::{SimConfig, port_infos};
 use selvedge_telemetry::{DropReason, PortKind};
 use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::recovery::irn::Timeouts;
-use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use crate::support::{Outcome, PAUSE_FRAME, Scene, Series, drops, link, star};
 
@@ -177,6 +178,27 @@ fn acknowledgements_in_a_higher_class_pass_paused_data() {
     let mean = |outcome: &Outcome| outcome.flows.iter().map(|row| row.slowdown().unwrap()).sum::<f64>();
     assert!(mean(&higher) < mean(&lower), "ACKs that need not wait open windows sooner");
     assert_ne!(same.record.fingerprint, higher.record.fingerprint);
+}
+
+#[test]
+fn flows_of_another_priority_pass_paused_ones() {
+    // Host 1 sends into an incast of four, which stops it most of the time, and to a host that is idle.
+    for series in [Series::IrnPfc, Series::RocePfc] {
+        let beside = |priority| {
+            let scene = Scene::new(star(&[link(40, 1_000); 6]), series);
+            let mut scene = scene.irn(|irn| irn.bdp_cap = Setting::Value(200)).buffer(Some(60_000));
+            scene = (1..5).fold(scene, |scene, host| scene.flow(host, 0, 1_000_000, Duration::ZERO));
+            scene.add(1, 5, 300_000, Start::At(Instant::ZERO)).priority = priority;
+            let outcome = scene.finish();
+            assert_eq!(outcome.record.data_drops, Default::default());
+            assert!(outcome.record.pause_frames > 0);
+            let row = outcome.flows.iter().find(|row| row.id == 4).expect("it has finished");
+            (row.slowdown().expect("it has finished"), outcome.record.fingerprint)
+        };
+        let (none, same, other) = (beside(None), beside(Some(3)), beside(Some(5)));
+        assert_eq!(none, same, "priority 3 is that of nic.data-class");
+        assert!(same.0 > 2.0 * other.0, "{series:?}: {} as {}", other.0, same.0);
+    }
 }
 
 #[test]

@@ -111,6 +111,7 @@ impl Scene {
             src: HostId(src),
             dst: HostId(dst),
             size: Bytes::new(size),
+            priority: None,
             start,
             on_sent: None,
             on_received: None,
@@ -132,7 +133,7 @@ impl Scene {
     pub(crate) fn resolved(&self) -> SimConfig {
         let mut config = self.config.clone();
         if !self.list.flows.is_empty() {
-            config.workload.flows = Many::from(FlowFile { path: "list".into() });
+            config.workload.flows = Many::from(FlowFile::new("list"));
         }
         let graph = Arc::new(config.graph.clone());
         let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));

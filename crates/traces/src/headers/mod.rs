@@ -46,9 +46,9 @@ const TTL: u8 = 64;
 const PARTITION: u16 = 0xffff;
 
 impl Headers {
-    pub(crate) fn new(config: &SimConfig) -> Self {
+    pub(crate) fn new(config: &SimConfig, priorities: Vec<u8>) -> Self {
         Self {
-            priorities: config.nic.priorities(),
+            priorities,
             acknowledged: config.transport.recovery.acknowledges(),
             selective: matches!(config.transport.recovery, RecoveryConfig::Irn(_)),
             flows: BTreeMap::new(),

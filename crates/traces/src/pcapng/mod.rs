@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use selvedge_sim::SimConfig;
 use selvedge_sim::record::{Event, What};
-use selvedge_sim::topology::Node;
+use selvedge_sim::topology::{Graph, Node};
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::{Packet, Repr};
@@ -39,16 +38,17 @@ impl<W: Write> Capture<W> {
     pub(crate) fn begin(
         out: W,
         program: &str,
-        config: &SimConfig,
+        headers: Headers,
+        graph: &Graph,
         names: Arc<PortNames>,
         snaplen: usize,
     ) -> io::Result<Self> {
         Ok(Self {
             file: Pcapng::begin(out, program, snaplen)?,
             names,
-            headers: Headers::new(config),
+            headers,
             interfaces: BTreeMap::new(),
-            strangers: config.graph.hosts.iter().map(|host| Some(host.name.clone())).collect(),
+            strangers: graph.hosts.iter().map(|host| Some(host.name.clone())).collect(),
             buffer: vec![0; LONGEST],
         })
     }
