@@ -20,7 +20,7 @@ fn params(qp_burst: u32) -> NicParams {
         cnp_frame: 78,
         gap: 20,
         qp_burst,
-        data_class: 0,
+        data_classes: 1,
         ack_class: 0,
         cnp_class: 0,
         ecn_capable: false,
@@ -52,7 +52,7 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
     let mut nic = Nic::new(HostId(0));
     for (&packets, n) in packets.iter().zip(0..) {
         let size = Bytes::new(1_024) * packets;
-        nic.open_sender(&cx, &params, &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, context: n });
+        nic.open_sender(&cx, &params, &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n });
     }
     let mut packet = PACKET;
     core::iter::from_fn(|| nic.poll_transmit(&mut cx, &params, 0, &mut packet).then_some(packet.qp.0)).collect()
