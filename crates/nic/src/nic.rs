@@ -22,6 +22,7 @@ use selvedge_transport::{
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
+use crate::echo::Echo;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
 use crate::tcp::{Flows, TCP};
@@ -87,6 +88,8 @@ pub struct Nic {
     pub(crate) answers: VecDeque<Packet>,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
+    /// Telemetry that waits with them; none where no switch writes.
+    pub(crate) echoes: VecDeque<Echo>,
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
@@ -110,6 +113,7 @@ impl Nic {
             turn: 0,
             answers: VecDeque::new(),
             reports: VecDeque::new(),
+            echoes: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
             tcp: Flows::default(),
@@ -470,13 +474,13 @@ impl Nic {
     }
 
     #[inline]
-    fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+    pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
         self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
     }
 
     /// Puts a queue pair where its engine's wishes say, after anything happened to it.
     #[inline]
-    fn refresh(&mut self, slot: u32, now: Instant) {
+    pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
         // One that stands in the ring is asked when its turn comes.
         if !state.queued {

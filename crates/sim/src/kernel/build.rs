@@ -18,6 +18,7 @@ use crate::fault::{LossPlan, link_events};
 use crate::net::buffer::{Account, Accounting, Limits};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::int::Records;
 use crate::net::marking::Red;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
@@ -195,6 +196,7 @@ pub(crate) fn build<const RECORDED: bool>(
             now: Instant::ZERO,
             stop: 0,
             pool: Pool::new(),
+            records: Records::default(),
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
@@ -303,6 +305,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         reports_freely: config.transport.feedback().reports_freely(),
+        writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -384,7 +387,11 @@ fn populate<const RECORDED: bool>(
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
-        partition.egress.push(Egress::new(link.delay, node.host().is_some(), owner, link.rate));
+        let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
+        if partition.fabric.writes_telemetry {
+            egress.look_closely();
+        }
+        partition.egress.push(egress);
         partition.ingress.push(Ingress::NEW);
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);

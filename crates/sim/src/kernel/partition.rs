@@ -17,7 +17,7 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
-use selvedge_wire::{Packet, Repr};
+use selvedge_wire::{Packet, PathRecord, Repr};
 
 use super::calendar::{Calendar, Inbox};
 use super::log::Log;
@@ -31,6 +31,7 @@ use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
+use crate::net::int::Records;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
@@ -61,6 +62,8 @@ pub(crate) struct Fabric {
     pub(crate) unacknowledged: bool,
     /// Receivers report round-trip times outside the fabric.
     pub(crate) reports_freely: bool,
+    /// Switches write telemetry on packets.
+    pub(crate) writes_telemetry: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
@@ -94,6 +97,8 @@ pub(crate) struct Parcel {
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
+    /// What is written on each of them, where switches write.
+    pub(crate) records: Vec<PathRecord>,
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
@@ -136,6 +141,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// The switch that is visited handles what is earlier: the window's end, or a timer.
     pub(crate) stop: u64,
     pub(crate) pool: Pool,
+    pub(crate) records: Records,
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
@@ -324,10 +330,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_sent(at, packet.slot);
         }
-        let port = &mut self.egress[at];
-        debug_assert!(port.busy_until <= self.now, "one packet at a time");
+        debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
         let frame = u64::from(packet.frame);
-        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
+        let serialisation = match self.egress[at].plain_serialisation(frame + self.gap) {
+            Some(plain) => plain,
+            None => self.look_closer(at, packet),
+        };
+        let port = &mut self.egress[at];
+        port.busy_until = self.now + serialisation;
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
@@ -343,9 +353,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
         let port = &self.egress[at];
         let packet = self.pool.take(descriptor.slot);
+        let outbox = &mut self.outboxes[port.peer_partition as usize];
+        if !self.records.is_empty() {
+            outbox.records.push(self.records.get(descriptor.slot));
+        }
         let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
-        let parcel = Parcel { at: arrival, node: port.peer_node, descriptor, packet };
-        self.outboxes[port.peer_partition as usize].parcels.push(parcel);
+        outbox.parcels.push(Parcel { at: arrival, node: port.peer_node, descriptor, packet });
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
@@ -394,11 +407,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
+        let mut records = inbox.records.drain(..);
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
+            if let Some(record) = records.next() {
+                self.records.put(slot, record);
+            }
             let inbox = self.calendar.inbox_of(node);
             self.calendar.send(inbox, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
+        drop(records);
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }

@@ -191,6 +191,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, packet);
+        if self.fabric.writes_telemetry {
+            state.nic.handle_path(self.now, packet, &self.records.get(descriptor.slot));
+        }
         if RECORDED {
             let packet = *packet;
             self.note_handled(host, &packet);

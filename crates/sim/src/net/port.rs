@@ -16,7 +16,7 @@ pub(crate) struct Egress {
     pub(crate) delay: Duration,
     /// Frames sent.
     pub(crate) frames: u64,
-    /// Picoseconds per byte; zero if that is no whole number.
+    /// Picoseconds per byte; zero if that is no whole number, or a closer look is wanted at what it sends.
     ps_per_byte: u32,
     /// The port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
@@ -138,14 +138,19 @@ impl Egress {
         u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)]) == 0
     }
 
+    /// How long `bytes` take on the wire; `None` if that wants a closer look.
+    #[inline]
+    pub(crate) fn plain_serialisation(&self, bytes: u64) -> Option<Duration> {
+        (self.ps_per_byte != 0).then(|| Duration::from_ps(bytes * u64::from(self.ps_per_byte)))
+    }
     /// How long `bytes` take on the wire; `rate` is the port's.
     #[inline]
     pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
-        if self.ps_per_byte != 0 {
-            Duration::from_ps(bytes * u64::from(self.ps_per_byte))
-        } else {
-            slow_serialisation(bytes, rate())
-        }
+        self.plain_serialisation(bytes).unwrap_or_else(|| slow_serialisation(bytes, rate()))
+    }
+    /// From now on sending takes the slow way.
+    pub(crate) fn look_closely(&mut self) {
+        self.ps_per_byte = 0;
     }
 }
 
