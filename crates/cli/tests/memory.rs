@@ -36,6 +36,7 @@ fn peak_kb(flows: u64) -> u64 {
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
         peak = line.unwrap_or(peak);
+        #[expect(clippy::disallowed_methods, reason = "another process takes its time")]
         std::thread::sleep(Duration::from_millis(2));
     };
     assert!(ended.success() && peak > 0, "{ended}, {peak} kB");

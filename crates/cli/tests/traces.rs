@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use selvedge_wire::tcp::{Flags, TcpDatagram};
 use selvedge_wire::{Content, Frame, Opcode, Roce};
 use serde_json::Value;
 
@@ -38,9 +39,21 @@ preset = "irn"
 preset = "roce"
 [[series]]
 preset = "roce+pfc"
+[[series]]
+preset = "irn+dcqcn"
+[[series]]
+preset = "roce+timely"
+[[series]]
+preset = "tcp"
+set.'transport.tcp.handshake' = true
+set.'transport.tcp.initial-rto' = "1ms"
+set.'transport.tcp.fin' = true
+[[series]]
+preset = "tcp+dctcp"
 "#;
 
-const SERIES: [&str; 3] = ["irn", "roce", "roce+pfc"];
+const SERIES: [&str; 7] = ["irn", "roce", "roce+pfc", "irn+dcqcn", "roce+timely", "tcp", "tcp+dctcp"];
+const TCP: [&str; 2] = ["tcp", "tcp+dctcp"];
 
 /// A study in a folder of its own, which is removed at the end.
 struct Traced(PathBuf);
@@ -89,29 +102,65 @@ fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
+/// What a packet may be.
+const KINDS: [&str; 4] = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause", "7471"];
+/// A congestion notification packet, which Wireshark 4.0 calls unknown and later ones call by its name.
+const CNP: &str = "129";
+
 #[test]
 fn tshark_dissects_every_packet_without_complaint() {
     let traced = Traced::run("tshark", &["--trace", "all"]);
     let hops = traced.packet_hops();
     for series in SERIES {
         let capture = traced.capture(series);
-        // What anybody has to say, but for our own comments; what every packet is; the state of its checksum.
-        let complaints = "_ws.expert.severity >= 0x200000 or _ws.malformed or _ws.short or ip.checksum.status != 1";
-        let Some(complaints) = tshark(&capture, &["-Y", complaints]) else {
+        // What anybody has to say, but for our own comments; what every packet is; the state of its checksum. That
+        // TCP connects and closes is worth a note; its retransmissions are looked at below, where one end is seen.
+        let least = if TCP.contains(&series) { "0x600000" } else { "0x200000" };
+        let complaints =
+            format!("_ws.expert.severity >= {least} or _ws.malformed or _ws.short or ip.checksum.status != 1");
+        let once = ["-o", "tcp.analyze_sequence_numbers:FALSE", "-Y", &complaints];
+        let Some(complaints) = tshark(&capture, &once) else {
             eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
             return;
         };
         assert!(complaints.is_empty(), "{series}: {complaints:#?}");
-        let fields = ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "_ws.col.Info"];
-        let lines = tshark(&capture, &fields).expect("it was there a moment ago");
-        let known = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause"];
-        let mut sent = 0;
-        for line in lines {
-            let (direction, info) = line.split_once('\t').expect("two fields");
-            assert!(known.iter().any(|known| info.starts_with(known)), "{series}: {info}");
+        let fields =
+            ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "infiniband.bth.opcode", "-e", "_ws.col.Info"];
+        let (mut sent, mut notifications) = (0, 0);
+        for line in tshark(&capture, &fields).expect("it was there a moment ago") {
+            let [direction, opcode, info] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+                panic!("{series}: three fields, not {line}");
+            };
+            assert!(opcode == CNP || KINDS.iter().any(|kind| info.contains(kind)), "{series}: {info}");
             sent += u64::from(direction.ends_with('2'));
+            notifications += u32::from(opcode == CNP);
         }
         assert_eq!(sent, hops[series], "{series}: every packet on every hop");
+        assert_eq!(notifications > 0, series.contains("dcqcn"), "{series}: {notifications} notifications");
+    }
+}
+
+#[test]
+fn tshark_follows_the_connections_that_one_end_sees() {
+    let incast_from_h0 = ["--set", "workload.incast.receiver=5"];
+    let traced =
+        Traced::run("follows", &[&["--trace", "port=h0", "--series", "tcp,tcp+dctcp"], &incast_from_h0[..]].concat());
+    for series in TCP {
+        // What cannot be if the capture has all that leaves h0.
+        let gaps = "tcp.analysis.ack_lost_segment or (tcp.analysis.lost_segment and frame.packet_flags_direction == 2)";
+        let Some(gaps) = tshark(&traced.capture(series), &["-Y", gaps]) else {
+            eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+            return;
+        };
+        assert!(gaps.is_empty(), "{series}: {gaps:#?}");
+        let again = "tcp.analysis.retransmission or tcp.analysis.fast_retransmission or tcp.analysis.out_of_order";
+        let ours = "frame.comment contains \"retransmission\"";
+        let numbers = |what: &str| {
+            let filter = format!("frame.packet_flags_direction == 2 and ({what})");
+            tshark(&traced.capture(series), &["-Y", &filter, "-T", "fields", "-e", "frame.number"]).expect("tshark")
+        };
+        assert_eq!(numbers(again), numbers(ours), "{series}: what leaves h0 a second time");
+        assert_eq!(numbers(ours).is_empty(), series == "tcp+dctcp", "{series}: DCTCP loses nothing here");
     }
 }
 
@@ -119,17 +168,23 @@ fn tshark_dissects_every_packet_without_complaint() {
 fn every_frame_is_what_its_headers_say() {
     let traced = Traced::run("frames", &["--trace", "all"]);
     for series in SERIES {
-        let (mut first, mut bytes) = (0, 0);
+        let (mut messages, mut bytes) = (0, 0);
         for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {
             // Checksum and ICRC are checked on the way.
             let (frame, payload) = Frame::parse(&packet).unwrap_or_else(|error| panic!("{series}: {error}"));
-            if let Content::Roce(Roce { bth, .. }) = frame.content {
-                assert_eq!(bth.pad as usize, payload.len().next_multiple_of(4) - payload.len());
-                first += usize::from(matches!(bth.opcode, Opcode::WRITE_FIRST | Opcode::WRITE_ONLY));
-                bytes += payload.len();
+            bytes += payload.len();
+            match frame.content {
+                Content::Roce(Roce { bth, .. }) => {
+                    assert_eq!(bth.pad as usize, payload.len().next_multiple_of(4) - payload.len());
+                    messages += usize::from(matches!(bth.opcode, Opcode::WRITE_FIRST | Opcode::WRITE_ONLY));
+                }
+                Content::Tcp(TcpDatagram { header, .. }) => {
+                    messages += usize::from(header.segment.flags.contains(Flags::PSH));
+                }
+                Content::Pfc(_) => {}
             }
         }
-        assert!(first > 60 && bytes > 60 * 30_001, "{series}: {first} messages, {bytes} bytes");
+        assert!(messages > 60 && bytes > 60 * 30_001, "{series}: {messages} messages, {bytes} bytes");
     }
 }
 

@@ -163,3 +163,34 @@ fn limits_of_the_sender_have_names() {
         assert!(flow.flow.ideal.as_us_f64() - ideal.as_us_f64() < 1.0, "{flow:?}");
     }
 }
+
+#[test]
+fn slow_start_and_handshakes_are_waits_for_the_window() {
+    let tcp = |keys: &str| format!("{FAT_TREE}[transport.tcp]\ndelayed-ack = \"off\"\n{keys}\n");
+    let window = |keys: &str| {
+        let run = explain_flows(&tcp(keys), &[], &[(0, 15, 70 * 1_024, START)]);
+        let flow = run.flow(0);
+        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Window], "{keys}: {flow:?}");
+        flow.parts[Part::Window].as_us_f64()
+    };
+    // A round trip of 25.5 us, less the 2.2 and 4.5 that 10 and 20 segments take; the last 40 wait for nothing.
+    let rounds = window("initial-window = 10");
+    assert!((43.0..46.0).contains(&rounds), "after 10 and 20 segments: {rounds}");
+    let one = window("initial-window = 40");
+    assert!((16.0..18.0).contains(&one), "after 40: {one}");
+    let shake = window("initial-window = 40\nhandshake = true") - one;
+    assert!((24.0..25.0).contains(&shake), "a round trip more: {shake}");
+}
+
+#[test]
+fn who_loses_a_segment_of_tcp_waits_for_news_or_a_timeout() {
+    let lossy = |drops: &str| losing("tcp", drops);
+    let run = explain_flows(&lossy("2"), &[], &[(0, 15, 10_240, START)]);
+    let flow = run.flow(0);
+    assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (0, 1, 1), "{flow:?}");
+    assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery], "{flow:?}");
+    let run = explain_flows(&lossy("9"), &[], &[(0, 15, 10_240, START)]);
+    let flow = run.flow(0);
+    assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{flow:?}");
+    assert!(fraction(flow, Part::Timeout) > 0.5, "{flow:?}");
+}

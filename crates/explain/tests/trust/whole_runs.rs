@@ -49,3 +49,39 @@ fn parts_add_up_in_every_series() {
         assert!(!some(Part::Pacing) && !some(Part::Window) && !some(Part::Outage), "{name}");
     }
 }
+
+#[test]
+fn parts_add_up_for_tcp_whatever_it_is_set_to() {
+    let all = r#"
+[[series]]
+preset = "tcp"
+[[series]]
+preset = "tcp+dctcp"
+[[series]]
+preset = "tcp+cubic+pfc"
+[[series]]
+name = "connecting"
+preset = "tcp"
+set.'transport.tcp.handshake' = true
+set.'transport.tcp.initial-rto' = "500us"
+set.'transport.tcp.fin' = true
+[[series]]
+name = "plain"
+preset = "tcp"
+set.'transport.tcp.sack' = false
+set.'transport.tcp.timestamps' = false
+set.'transport.tcp.limited-transmit' = false
+set.'transport.tcp.receive-buffer' = "20KB"
+"#;
+    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").expect("series")].to_owned() + all), &[]);
+    for point in plan.points() {
+        let run = explain_point(&plan, point);
+        let name = &plan.series[point.series].name;
+        let some = |part| run.sum(part) > Duration::ZERO;
+        assert!(some(Part::Queueing) && some(Part::Window), "{name}");
+        assert!(!some(Part::Cap) && !some(Part::Pacing) && !some(Part::Outage), "{name}");
+        assert_eq!(some(Part::Pause), run.record.pause_frames > 0, "{name}");
+        assert_eq!(some(Part::Timeout), run.record.timeouts > 0, "{name}");
+        assert_eq!(some(Part::Recovery), run.record.retransmissions > 0, "{name}");
+    }
+}

@@ -42,6 +42,10 @@ impl Scoreboard {
     pub(super) fn lose_all(&mut self, sent: Octet) {
         (self.lost_before, self.timed_out_before) = (sent, sent);
     }
+    /// SACKed octets before `acked`.
+    pub(super) fn sacked_before(&self, acked: Octet) -> u64 {
+        self.sacked.octets_before(acked)
+    }
     /// Everything before `acked` has arrived.
     pub(super) fn forget_before(&mut self, acked: Octet) {
         self.sacked.forget_before(acked);

@@ -230,6 +230,13 @@ impl Sending {
     pub(super) fn flight(&self) -> u64 {
         self.next - self.acked
     }
+    /// What a reduction begins from, with `flight` octets outstanding: no more than may be in the network.
+    /// While a hole stays open, what was SACKed behind it is outstanding, too, and may be many windows;
+    /// and who loses a retransmission reduces twice (RFC 5681, section 4.3).
+    fn in_network(&self, flight: u64) -> u64 {
+        let is_inflated = self.mode == Mode::Fast && !self.settings.has_sack;
+        flight.min(if is_inflated { self.window.ssthresh } else { self.window.cwnd })
+    }
     /// Full segments believed to be in the network, and the octets that may be.
     pub(super) fn in_flight(&self) -> (u64, u64) {
         (self.pipe().div_ceil(self.window.mss), self.window.cwnd)
@@ -491,6 +498,7 @@ impl Sending {
         self.acked = heard.ack;
         self.next = self.next.max(heard.ack); // a probe was taken
         self.resent = self.resent.max(heard.ack);
+        let heard_before = self.board.sacked_before(heard.ack);
         self.board.forget_before(heard.ack);
         self.take_sample(cx.now, heard, flight);
         if was_syn {
@@ -508,7 +516,8 @@ impl Sending {
             Mode::Fast if self.settings.has_sack => {}
             Mode::Fast => restarts = self.on_partial(octets),
             Mode::Slow => {
-                self.grow(cx.now, data, true);
+                // What was SACKed left the network long ago: it makes no room.
+                self.grow(cx.now, data.saturating_sub(heard_before), true);
                 if self.acked >= self.recover {
                     self.mode = Mode::Open;
                     cx.trace(|| Trace::RecoveryLeft { acked: place(self.acked) });
@@ -579,7 +588,7 @@ impl Sending {
     /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
     fn enter_fast(&mut self, cx: &mut Cx<'_>) {
         let flight = self.flight() - self.limited.min(self.flight());
-        self.window.ssthresh = self.control.on_loss(&self.window, flight);
+        self.window.ssthresh = self.control.on_loss(&self.window, self.in_network(flight));
         self.window.set(self.window.ssthresh);
         if !self.settings.has_sack {
             self.window.cwnd += u64::from(self.settings.threshold) * self.window.mss;
@@ -622,7 +631,7 @@ impl Sending {
     fn on_feedback(&mut self, octets: u64, echo: bool, flight: u64) {
         self.control.on_echo(octets, echo, self.acked, self.next);
         if echo && self.mode == Mode::Open && self.acked > self.marked_until {
-            self.window.ssthresh = self.control.on_mark(&self.window, flight);
+            self.window.ssthresh = self.control.on_mark(&self.window, self.in_network(flight));
             self.window.set(self.window.ssthresh);
             self.marked_until = self.next;
             self.reduced = true;
@@ -670,7 +679,7 @@ impl Sending {
         // ssthresh is held while the same octets time out again (RFC 5681, section 3.1).
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
-            self.window.ssthresh = self.control.on_timeout(&self.window, self.flight());
+            self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
         }
         // A receiver that reneges, or seems to (RFC 2018, section 8).
         if !is_first || self.board.is_sacked(self.acked) {

@@ -21,13 +21,14 @@ pub(super) fn run(transfer: &Transfer) -> Result<Outcome> {
     let mut receiver = peer(namespaces.within(1, &this)).stdout(Stdio::piped()).spawn()?;
     let mut said = BufReader::new(receiver.stdout.take().context("it was piped")?);
     ensure!(line(&mut said)? == "ready", "the receiver did not begin");
-    let start: u128 = output(peer(namespaces.within(0, &this)).arg("--send"))?.trim().parse()?;
+    let start: u128 = output(peer(namespaces.within(0, &this)).args(["--send", &transfer.control]))?.trim().parse()?;
     let finish: u128 = line(&mut said)?.parse().context("the receiver did not end well")?;
     receiver.wait()?;
     Ok(Outcome {
         seconds: (finish - start) as f64 / 1e9,
         retransmissions: namespaces.counter("snmp", "Tcp:", "RetransSegs")?,
         timeouts: namespaces.counter("netstat", "TcpExt:", "TCPTimeouts")?,
+        late_us: namespaces.late_us(),
     })
 }
 

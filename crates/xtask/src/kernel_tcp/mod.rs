@@ -84,6 +84,8 @@ struct Outcome {
     seconds: f64,
     retransmissions: u64,
     timeouts: u64,
+    /// By how much its round trips were longer than the bottleneck's, on average: a busy machine's.
+    late_us: f64,
 }
 
 /// A transfer and what came of it.

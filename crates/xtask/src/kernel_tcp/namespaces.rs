@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{BOTTLENECK, Transfer, relay, tun};
+use super::relay::{self, Lateness};
+use super::{BOTTLENECK, Transfer, tun};
 use crate::command::{output, text_of};
 
 /// Addresses of the two ends.
@@ -14,6 +15,8 @@ pub(super) const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 /// Two namespaces; gone when this is.
 pub(super) struct Namespaces {
     names: [String; 2],
+    /// Between them, there and back.
+    late: [Lateness; 2],
 }
 
 static MADE: AtomicU32 = AtomicU32::new(0);
@@ -23,7 +26,8 @@ impl Namespaces {
     /// `transfer`.
     pub(super) fn new(transfer: &Transfer) -> Result<Self> {
         let unique = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let this = Self { names: ["a", "b"].map(|end| format!("selvedge-{unique}-{end}")) };
+        let names = ["a", "b"].map(|end| format!("selvedge-{unique}-{end}"));
+        let this = Self { names, late: Default::default() };
         let devices = ["a", "b"].map(|end| format!("sv{unique}{end}"));
         let mut files = Vec::new();
         for ((name, device), address) in this.names.iter().zip(&devices).zip(ADDRESSES) {
@@ -35,15 +39,16 @@ impl Namespaces {
             let link = ["-n", name, "link", "set", device, "mtu", "1500", "txqueuelen", "10000", "up"];
             quiet(Command::new("ip").args(link))?;
         }
-        for (key, value) in settings(&transfer.control) {
+        for (key, value) in SETTINGS {
             for end in 0..2 {
                 let assignment = format!("net.ipv4.{key}={value}");
                 quiet(this.within(end, "sysctl").args(["-q", "-w", &assignment]))?;
             }
         }
         let copy = |end: usize| files[end].try_clone().context("cannot copy a descriptor");
-        relay::start(copy(0)?, copy(1)?, BOTTLENECK, transfer.drops.clone())?;
-        relay::start(copy(1)?, copy(0)?, BOTTLENECK, Vec::new())?;
+        let [there, back] = this.late.clone();
+        relay::start(copy(0)?, copy(1)?, BOTTLENECK, transfer.drops.clone(), there)?;
+        relay::start(copy(1)?, copy(0)?, BOTTLENECK, Vec::new(), back)?;
         Ok(this)
     }
 
@@ -52,6 +57,11 @@ impl Namespaces {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program);
         command
+    }
+
+    /// By how much a round trip took longer than it should, on average, in microseconds.
+    pub(super) fn late_us(&self) -> f64 {
+        self.late.iter().map(Lateness::mean_us).sum()
     }
 
     /// A counter of the sender's kernel, from /proc/net/snmp or netstat.
@@ -73,10 +83,8 @@ impl Drop for Namespaces {
     }
 }
 
-/// The kernel as our engine is set: the same control, and nothing remembered of earlier connections.
-fn settings(control: &str) -> [(&'static str, &str); 3] {
-    [("tcp_congestion_control", control), ("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")]
-}
+/// The kernel as our engine is set, and nothing remembered of earlier connections.
+const SETTINGS: [(&str, &str); 2] = [("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")];
 
 fn quiet(command: &mut Command) -> Result<()> {
     let text = text_of(command);

@@ -14,20 +14,24 @@ pub(crate) struct Peer {
     address: SocketAddr,
     /// Bytes to transfer
     bytes: u64,
-    /// Send them; else receive them
-    #[arg(long)]
-    send: bool,
+    /// Send them, with this congestion control; else receive them
+    #[arg(long, value_name = "CONTROL")]
+    send: Option<String>,
 }
 
 /// Sends and prints when that began, or listens and prints when the last byte came: nanoseconds since 1970.
 pub(crate) fn peer(options: &Peer) -> Result<()> {
-    if options.send { send(options) } else { receive(options) }
+    match &options.send {
+        Some(control) => send(options, control),
+        None => receive(options),
+    }
 }
 
-fn send(options: &Peer) -> Result<()> {
+fn send(options: &Peer, control: &str) -> Result<()> {
     let block = vec![0; 1 << 16];
     let start = clock()?;
     let mut stream = TcpStream::connect(options.address).context("cannot connect")?;
+    choose(&stream, control).with_context(|| format!("this kernel has no {control}, or not for us"))?;
     let mut left = options.bytes;
     while left > 0 {
         let now = left.min(block.len() as u64);
@@ -53,6 +57,22 @@ fn receive(options: &Peer) -> Result<()> {
     }
     println!("{}", clock()?);
     Ok(())
+}
+
+/// Chooses the congestion control of a connection: other than of a namespace, any that the kernel has.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the standard library knows no such option")]
+fn choose(stream: &TcpStream, control: &str) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let (name, length) = (control.as_ptr().cast(), control.len() as libc::socklen_t);
+    // SAFETY: the descriptor is open, and the name is as long as we say.
+    let status = unsafe { libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name, length) };
+    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn choose(_: &TcpStream, _: &str) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 #[expect(clippy::disallowed_methods, reason = "two processes compare their times")]

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,12 +15,29 @@ use super::{AROUND_IP, Bottleneck};
 /// A packet and when it arrives.
 type Flying = (Instant, Vec<u8>);
 
+/// How late packets were handed over: what a busy machine adds to the delay.
+#[derive(Clone, Default)]
+pub(super) struct Lateness(Arc<[AtomicU64; 2]>);
+
+impl Lateness {
+    fn note(&self, late: Duration) {
+        let [total_ns, packets] = &*self.0;
+        total_ns.fetch_add(late.as_nanos() as u64, Ordering::Relaxed);
+        packets.fetch_add(1, Ordering::Relaxed);
+    }
+    /// On average, in microseconds.
+    pub(super) fn mean_us(&self) -> f64 {
+        let [total_ns, packets] = &*self.0;
+        total_ns.load(Ordering::Relaxed) as f64 / 1e3 / packets.load(Ordering::Relaxed).max(1) as f64
+    }
+}
+
 /// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers
 /// in `drops` get lost on the way, behind the queue.
-pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>) -> Result<()> {
+pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>, late: Lateness) -> Result<()> {
     let (send, receive) = channel();
     thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &drops))?;
-    thread::Builder::new().name("propagation".into()).spawn(move || deliver(to, &receive))?;
+    thread::Builder::new().name("propagation".into()).spawn(move || deliver(to, &receive, &late))?;
     Ok(())
 }
 
@@ -48,9 +67,10 @@ fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drop
 }
 
 /// Hands each packet over when its time has come. They come in order.
-fn deliver(mut to: File, flying: &Receiver<Flying>) {
+fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
     for (at, packet) in flying {
         wait_until(at);
+        late.note(now().saturating_duration_since(at));
         if to.write_all(&packet).is_err() {
             return;
         }

@@ -42,6 +42,7 @@ impl Simulator {
             seconds: metric("fct_mean_us")? / 1e6,
             retransmissions: metric("retransmissions")? as u64,
             timeouts: metric("timeouts")? as u64,
+            late_us: 0.0,
         })
     }
 }

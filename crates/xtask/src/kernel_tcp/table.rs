@@ -8,7 +8,8 @@ use super::{BOTTLENECK, Compared, MSS, Outcome};
 pub(super) fn line(compared: &Compared) -> String {
     let transfer = &compared.transfer;
     format!(
-        "{} {} % seed {}: kernel {:.2} Mb/s, ours {:.2} Mb/s; retransmissions {} and {}, timeouts {} and {}",
+        "{} {} % seed {}: kernel {:.2} Mb/s, ours {:.2} Mb/s; retransmissions {} and {}, timeouts {} and {}; \
+         the kernel's round trips {:.0} us longer",
         transfer.control,
         transfer.loss,
         transfer.seed,
@@ -18,6 +19,7 @@ pub(super) fn line(compared: &Compared) -> String {
         compared.ours.retransmissions,
         compared.kernel.timeouts,
         compared.ours.timeouts,
+        compared.kernel.late_us,
     )
 }
 
@@ -29,14 +31,14 @@ pub(super) fn table(all: &[Compared]) -> Result<String> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
     let mut text = format!(
         "Linux {}, {} Mb/s, {} ms, {} KB of buffer, segments of {MSS} bytes. Goodput in Mb/s, mean of the seeds (lowest to\nhighest); \
-         retransmissions and timeouts per transfer.\n\n",
+         retransmissions and timeouts per transfer. Late is what the machine that this ran on added to the kernel's round trips.\n\n",
         kernel.trim(),
         BOTTLENECK.rate / 1_000_000,
         BOTTLENECK.rtt_ms,
         BOTTLENECK.buffer / 1_000,
     );
-    text += "| control | loss | seeds | MB each | kernel | ours | ours / kernel | retransmitted, kernel / ours | timeouts, kernel / ours |\n";
-    text += "|---|---|---|---|---|---|---|---|---|\n";
+    text += "| control | loss | seeds | MB each | kernel | ours | ours / kernel | retransmitted, kernel / ours | timeouts, kernel / ours | late, us |\n";
+    text += "|---|---|---|---|---|---|---|---|---|---|\n";
     for (control, loss) in rows {
         let of_row = |one: &&Compared| one.transfer.control == control && one.transfer.loss == loss;
         let these: Vec<&Compared> = all.iter().filter(of_row).collect();
@@ -56,7 +58,7 @@ fn row(control: &str, loss: f64, all: &[&Compared]) -> String {
         format!("{:.1} / {:.1}", mean(&kernel), mean(&ours))
     };
     format!(
-        "| {control} | {loss} % | {} | {:.0} | {} | {} | {} | {} | {} |\n",
+        "| {control} | {loss} % | {} | {:.0} | {} | {} | {} | {} | {} | {:.0} |\n",
         all.len(),
         mean(&each(&|one| one.transfer.bytes as f64 / 1e6)),
         spread(each(&|one| one.goodput(one.kernel))),
@@ -64,6 +66,7 @@ fn row(control: &str, loss: f64, all: &[&Compared]) -> String {
         spread(each(&|one| one.kernel.seconds / one.ours.seconds)),
         pair(&|outcome| outcome.retransmissions),
         pair(&|outcome| outcome.timeouts),
+        mean(&each(&|one| one.kernel.late_us)),
     )
 }
 

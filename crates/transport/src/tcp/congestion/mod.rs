@@ -41,9 +41,11 @@ impl Window {
     pub fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// RFC 5681, section 3.1, equation 2.
+    /// RFC 5681, section 3.1, equation 2; however much is acknowledged, no more than a segment beyond
+    /// ssthresh.
     pub(super) fn slow_start(&mut self, acked: u64) {
-        self.cwnd += acked.min(self.limit);
+        let distance = self.ssthresh.saturating_sub(self.cwnd).max(self.mss);
+        self.cwnd += acked.min(self.limit).min(distance);
     }
     /// RFC 5681, section 3.1: one segment per window acknowledged, by counting octets.
     pub(super) fn avoid_congestion(&mut self, acked: u64) {

@@ -271,6 +271,32 @@ fn the_threshold_is_held_while_the_same_segment_times_out_again() {
 }
 
 #[test]
+fn a_lost_retransmission_reduces_twice_from_what_was_in_the_network() {
+    let end = sender(
+        TcpConfig { initial_window: Setting::Value(8), limited_transmit: false, ..plain() },
+        99,
+        &[
+            (0, Sends("0 1 2 3 4 5 6 7")),
+            (100, Sack(0, &[(1, 2)])),
+            (101, Sack(0, &[(1, 3)])),
+            (102, Sack(0, &[(1, 4)])),
+            (102, Cwnd(4_000)),
+            (102, Sends("0r")), // which is lost
+            (107, Sack(0, &[(1, 8)])),
+            (107, Sends("8 9 10")),
+            (207, Sack(0, &[(1, 11)])),
+            (207, Sends("11 12 13")),
+            (307, Sack(0, &[(1, 14)])),
+            (307, Sends("14 15 16")),
+            (1_102, Wake),
+            (1_102, Sends("0r")),
+        ],
+    );
+    // Not half of the 17 that are outstanding.
+    assert_eq!(end.stats().ssthresh, 2_000);
+}
+
+#[test]
 fn without_time_stamps_retransmissions_are_no_samples() {
     let end = sender(
         plain(),
