@@ -315,6 +315,9 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
     found
 }
 
+/// What becomes of a file.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn damaged_results_are_named_with_what_to_do() {
     let scratch = Scratch::new("bad-results").with("small.toml", SMALL);
@@ -323,12 +326,12 @@ fn damaged_results_are_named_with_what_to_do() {
         command.current_dir(scratch.path()).args(arguments).output().expect("the program starts")
     };
     assert!(run(&["run", "small.toml", "--out", "whole", "-q"]).status.success());
-    let damages: [(&str, &dyn Fn(&[u8]) -> Vec<u8>, &str); 5] = [
-        ("flows.parquet", &|bytes| bytes[..bytes.len() / 2].to_vec(), "flows.parquet: truncated or damaged"),
-        ("flows.parquet", &|_| Vec::new(), "flows.parquet: truncated or damaged"),
-        ("flows.parquet", &|bytes| [&bytes[..64], &[0xff; 64], &bytes[128..]].concat(), "flows.parquet"),
-        ("scenario.toml", &|bytes| bytes[..bytes.len() / 2].to_vec(), "scenario.toml"),
-        ("scenario.toml", &|_| b"\xff".to_vec(), "scenario.toml: not a text in UTF-8"),
+    let damages: [(&str, Damage, &str); 5] = [
+        ("flows.parquet", |bytes| bytes[..bytes.len() / 2].to_vec(), "flows.parquet: truncated or damaged"),
+        ("flows.parquet", |_| Vec::new(), "flows.parquet: truncated or damaged"),
+        ("flows.parquet", |bytes| [&bytes[..64], &[0xff; 64], &bytes[128..]].concat(), "flows.parquet"),
+        ("scenario.toml", |bytes| bytes[..bytes.len() / 2].to_vec(), "scenario.toml"),
+        ("scenario.toml", |_| b"\xff".to_vec(), "scenario.toml: not a text in UTF-8"),
     ];
     for (n, (file, damage, message)) in damages.into_iter().enumerate() {
         let folder = format!("damaged-{n}");
