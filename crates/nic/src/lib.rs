@@ -17,10 +17,13 @@
 
 extern crate alloc;
 
+mod echo;
 mod nic;
 mod qp;
 mod table;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

@@ -22,6 +22,7 @@ use selvedge_transport::{
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
+use crate::echo::Echo;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
 use crate::tcp::{Flows, TCP};
@@ -87,6 +88,8 @@ pub struct Nic {
     pub(crate) answers: VecDeque<Packet>,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
+    /// Telemetry that waits with them; none where no switch writes.
+    pub(crate) echoes: VecDeque<Echo>,
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
@@ -110,6 +113,7 @@ impl Nic {
             turn: 0,
             answers: VecDeque::new(),
             reports: VecDeque::new(),
+            echoes: VecDeque::new(),
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
             tcp: Flows::default(),
@@ -308,70 +312,19 @@ impl Nic {
         !self.answers.is_empty() || !self.ready.is_empty()
     }
 
-    /// The next packet for the link. Call while the link is free; bit `i` of `paused` forbids class
-    /// `i`.
+    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
+    /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
     #[inline]
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8) -> Option<Packet> {
-        if let Some(packet) = self.next_answer(paused) {
-            match packet.repr {
-                Repr::Cnp => self.stats.cnps_sent += 1,
-                Repr::Ack(Ack { kind, .. }) => {
-                    self.stats.acks_sent += 1;
-                    self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
-                }
-                Repr::Tcp(_) => self.stats.acks_sent += 1,
-                Repr::Data(_) | Repr::Pause(_) => {}
-            }
-            return Some(packet);
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        if !self.answers.is_empty() && self.send_answer(params, paused, packet) {
+            return true;
         }
         while let Some(slot) = self.next_ready(params, paused) {
-            let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-                if slot >= TCP {
-                    let packet = self.serve_tcp(cx, slot);
-                    if packet.is_some() {
-                        self.keep_turn(slot, params.qp_burst);
-                        return packet;
-                    }
-                    continue;
-                }
-                self.free_senders.push(slot); // closed while it stood in the ring
-                continue;
-            };
-            state.queued = false;
-            let (last, last_payload) = (state.last, state.last_payload);
-            let payload = |seq| if seq == last { last_payload } else { params.mtu };
-            let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
-            let segment = state.sender.poll_transmit(cx, on_wire);
-            let packet = segment.map(|segment| Packet {
-                sent_at: cx.now,
-                src: self.id,
-                dst: state.dst,
-                qp: state.qp,
-                slot,
-                entropy: state.entropy,
-                frame: payload(segment.seq) + params.header,
-                class: state.class,
-                ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
-                repr: Repr::Data(Data {
-                    psn: segment.seq.to_psn(FIRST_PSN),
-                    payload: payload(segment.seq),
-                    last: segment.seq == last,
-                    retransmission: segment.retransmission,
-                }),
-            });
-            if let Some(segment) = segment {
-                self.stats.data_sent += 1;
-                self.stats.retransmissions += u64::from(segment.retransmission);
-            }
-            self.refresh(slot, cx.now);
-            if packet.is_some() {
-                if params.qp_burst > 1 {
-                    self.keep_turn(slot, params.qp_burst);
-                }
-                return packet;
+            if self.send_data(cx, params, slot, packet) {
+                return true;
             }
         }
-        None
+        false
     }
 
     /// The queue pair whose turn it is, of those whose class may go.
@@ -397,14 +350,82 @@ impl Nic {
         self.ready.remove(first)
     }
 
-    /// The first answer whose class may go.
+    /// Sends the first answer whose class may go.
     #[inline]
-    fn next_answer(&mut self, paused: u8) -> Option<Packet> {
-        if paused == 0 {
-            return self.answers.pop_front();
+    fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        let next = if paused == 0 {
+            self.answers.pop_front()
+        } else if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
+            None
+        } else {
+            let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0);
+            first.and_then(|first| self.answers.remove(first))
+        };
+        let Some(next) = next else { return false };
+        *packet = next;
+        match packet.repr {
+            Repr::Ack(Ack { kind, .. }) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
+            }
+            Repr::Tcp(_) => self.stats.acks_sent += 1,
+            Repr::Cnp => self.stats.cnps_sent += 1,
+            Repr::Data(_) | Repr::Pause(_) => {}
         }
-        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
-        self.answers.remove(first)
+        true
+    }
+
+    /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
+    #[inline(always)]
+    fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.send_otherwise(cx, params, slot, packet);
+        };
+        state.queued = false;
+        let (last, last_payload) = (state.last, state.last_payload);
+        let payload = |seq| if seq == last { last_payload } else { params.mtu };
+        let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+        let segment = state.sender.poll_transmit(cx, on_wire);
+        if let Some(segment) = segment {
+            let payload = payload(segment.seq);
+            *packet = Packet {
+                sent_at: cx.now,
+                src: self.id,
+                dst: state.dst,
+                qp: state.qp,
+                slot,
+                entropy: state.entropy,
+                frame: payload + params.header,
+                class: state.class,
+                ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+                repr: Repr::Data(Data {
+                    psn: segment.seq.to_psn(FIRST_PSN),
+                    payload,
+                    last: segment.seq == last,
+                    retransmission: segment.retransmission,
+                }),
+            };
+            self.stats.data_sent += 1;
+            self.stats.retransmissions += u64::from(segment.retransmission);
+        }
+        self.refresh(slot, cx.now);
+        if segment.is_some() && params.qp_burst > 1 {
+            self.keep_turn(slot, params.qp_burst);
+        }
+        segment.is_some()
+    }
+
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow may send.
+    #[cold]
+    fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        if slot < TCP {
+            self.free_senders.push(slot); // closed while it stood in the ring
+            return false;
+        }
+        let Some(segment) = self.serve_tcp(cx, slot) else { return false };
+        *packet = segment;
+        self.keep_turn(slot, params.qp_burst);
+        true
     }
 
     /// When [`Nic::handle_timeout`] wants to be called.
@@ -453,25 +474,27 @@ impl Nic {
     }
 
     #[inline]
-    fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+    pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
         self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
     }
 
     /// Puts a queue pair where its engine's wishes say, after anything happened to it.
     #[inline]
-    fn refresh(&mut self, slot: u32, now: Instant) {
+    pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
-        let next = state.sender.next(now);
-        match next {
-            Next::Send(_) if !state.queued => {
-                state.queued = true;
-                self.ready.push_back(slot);
+        // One that stands in the ring is asked when its turn comes.
+        if !state.queued {
+            match state.sender.next(now) {
+                Next::Send(_) => {
+                    state.queued = true;
+                    self.ready.push_back(slot);
+                }
+                Next::Wait(until) if until < state.pacing_armed => {
+                    state.pacing_armed = until;
+                    self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
+                }
+                Next::Wait(_) | Next::Idle => {}
             }
-            Next::Wait(until) if until < state.pacing_armed => {
-                state.pacing_armed = until;
-                self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
-            }
-            _ => {}
         }
         let timer = state.sender.timers();
         if timer < state.timer_armed {

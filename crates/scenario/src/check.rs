@@ -3,6 +3,7 @@
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
 use selvedge_sim::config::{BufferConfig, InputQueued, MOST_CLASSES};
+use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
@@ -30,7 +31,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_ecn(scenario, network, &mut warnings)?;
-    check_transport(scenario, &mut warnings)?;
+    check_transport(scenario, network, &mut warnings)?;
     check_times(scenario)?;
     Ok(warnings)
 }
@@ -236,7 +237,7 @@ fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     Ok(())
 }
 
-fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
     if let Some(tcp) = &transport.tcp {
         return check_tcp(scenario, tcp, warnings);
@@ -252,10 +253,31 @@ fn check_transport(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(
         let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
         return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
     }
+    if needs.telemetry {
+        check_telemetry(scenario, network, warnings)?;
+    }
     if needs.losses && scenario.switch.pfc.enabled {
         let message =
             format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
         warnings.push(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let congestion = scenario.transport.congestion;
+    let (switches, most) = (network.longest().links - 1, MOST_SWITCHES as u32);
+    if switches > most {
+        let message = format!("telemetry of {switches} switches on the longest path has no room; it has for {most}");
+        return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
+    }
+    let takes = Bytes::new(2 + 8 * u64::from(switches));
+    if congestion.extra_header() < takes {
+        let message = format!(
+            "telemetry of {switches} switches takes {takes} on the wire, and {} are counted",
+            congestion.extra_header()
+        );
+        warnings.push(Finding::new(&format!("transport.congestion.{}.header", congestion.name()), message));
     }
     Ok(())
 }

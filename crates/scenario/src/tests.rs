@@ -9,7 +9,7 @@ use selvedge_units::{Bytes, Duration, Setting, Toggle};
 
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
-use crate::{BUILT_IN, Changes, Plan, Point, Seeds, schema};
+use crate::{BUILT_IN, Changes, Plan, Point, Scenario, Seeds, schema};
 
 const BASE: &str = r#"title = "test"
 [topology.fat-tree]
@@ -19,6 +19,9 @@ link = { rate = "40Gbps", delay = "2us" }
 load = 0.7
 sizes = "cdf:irn-heavy-tailed"
 "#;
+
+const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\n";
+const LONG_CHAIN: &str = "[topology.chain]\nswitches = 10\nhost-link = { rate = '40Gbps', delay = '2us' }\n";
 
 fn extended(more: &str) -> String {
     format!("stop = {{ flows = 1000 }}\n{BASE}{more}")
@@ -153,6 +156,10 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[transport.recovery.irn]\n[transport.congestion.dctcp]\n[switch.ecn]\nenabled = false\n"),
         with("[transport.recovery.irn]\n[transport.congestion.dctcp]\ng = 0.0\n"),
         with("[transport.recovery.irn]\n[transport.congestion.swift]\nbeta = 2.0\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.hpcc]\ntarget-utilisation = 1.5\n"),
+        with("[transport.recovery.irn]\n[transport.congestion.hpcc]\n")
+            .replace(FAT_TREE, LONG_CHAIN)
+            .replace("link = { rate = \"", "switch-link = { rate = \""),
         with("[transport.recovery.go-back-n]\nacks = 'none'\nrto = 'off'\n[transport.congestion.aimd]\n"),
         with("[transport.tcp]\nmss = '2KB'\n"),
         with("[transport.tcp]\nmin-rto = '1ms'\nmax-rto = '1us'\n"),
@@ -202,6 +209,19 @@ fn tcp_and_rdma_stand_beside_each_other() {
     // The resolved scenario can be read again and means the same.
     let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
     assert_eq!(again.series[0].scenario.transport, transport(0));
+}
+
+#[test]
+fn telemetry_is_counted_on_the_wire() {
+    let changes = Changes { series: Some("irn,irn+hpcc".into()), ..Changes::default() };
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a plan");
+    let [irn, hpcc] = [0, 1].map(|index| &plan.series[index].scenario);
+    let bytes = |scenario: &Scenario| {
+        let Scenario { nic, transport, .. } = scenario;
+        (nic.data_header(transport).get(), nic.ack_frame(transport).get())
+    };
+    assert_eq!((bytes(irn), bytes(hpcc)), ((62, 66), (62 + 42, 66 + 42)));
+    assert_eq!(plan.warnings, [""; 0]);
 }
 
 #[test]

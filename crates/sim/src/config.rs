@@ -321,7 +321,7 @@ impl NicConfig {
     /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
         match &transport.tcp {
-            None => self.header + transport.recovery.extra_header(),
+            None => self.header + transport.recovery.extra_header() + transport.congestion.extra_header(),
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
         }
     }
@@ -335,7 +335,7 @@ impl NicConfig {
     /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
     pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
         match transport.tcp {
-            None => self.ack_frame,
+            None => self.ack_frame + transport.congestion.extra_header(),
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
@@ -375,6 +375,10 @@ impl TransportConfig {
     /// Whether it heeds the marks of switches; every "auto" is resolved.
     pub fn hears_marks(&self) -> bool {
         self.tcp.as_ref().map_or(self.congestion.needs().marking.is_some(), |tcp| tcp.ecn == Ecn::On)
+    }
+    /// Whether switches write on packets what their outputs are like.
+    pub(crate) fn needs_telemetry(&self) -> bool {
+        self.tcp.is_none() && self.congestion.needs().telemetry
     }
     /// Whether a sender hears that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {

@@ -10,10 +10,11 @@ use divan::counter::ItemsCount;
 use selvedge_testkit::{Impairment, Transfer};
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::{
-    CongestionConfig, Cx, Fabric, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig,
+    AnyCongestion, Congestion, CongestionConfig, Cx, Fabric, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender,
+    SenderConfig, Signal, Tuning,
 };
 use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Psn, Rate, Rng, Seq};
-use selvedge_wire::{Ack, AckKind, Data};
+use selvedge_wire::{Ack, AckKind, Data, Hop, PathRecord};
 
 fn main() {
     divan::main();
@@ -22,21 +23,23 @@ fn main() {
 const FLOWS: usize = 512;
 const PACKETS: u64 = 1 << 18;
 
+/// The paper's default fabric.
+const FABRIC: Fabric = Fabric {
+    pfc: false,
+    line_rate: Rate::from_gbps(40),
+    bdp: Bytes::new(120_000),
+    frame: Bytes::new(1024 + 62),
+    gap: Bytes::new(20),
+    base_rtt: Duration::from_us(24),
+    links: 6,
+    congested_rtt: Duration::from_us(320),
+    acks: false,
+};
+
 /// Every recovery with its default settings in the paper's default fabric.
 fn recovery(name: &str) -> RecoveryConfig {
-    let fabric = Fabric {
-        pfc: false,
-        line_rate: Rate::from_gbps(40),
-        bdp: Bytes::new(120_000),
-        frame: Bytes::new(1024 + 62),
-        gap: Bytes::new(20),
-        base_rtt: Duration::from_us(24),
-        links: 6,
-        congested_rtt: Duration::from_us(320),
-        acks: false,
-    };
     let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
-    config.resolve(&fabric);
+    config.resolve(&FABRIC);
     config
 }
 
@@ -81,6 +84,68 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
                 black_box(senders[flow].poll_timeout());
             }
         });
+}
+
+/// What congestion control costs per acknowledgement: the acknowledgement (one in sixteen marked, round
+/// trips around the target), a look at window and rate, and what else it hears on the way: the packet that
+/// follows, a CNP and a loss at times, its timers, five switches' telemetry. A random flow each time; "none" is
+/// the loop itself.
+#[divan::bench(args = CongestionConfig::NAMES)]
+fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
+    let mut config = CongestionConfig::all().find(|config| config.name() == name).expect("a name from the list");
+    config.resolve(&FABRIC);
+    let has_telemetry = config.needs().telemetry;
+    bencher
+        .counter(ItemsCount::new(PACKETS))
+        .with_inputs(|| (vec![AnyCongestion::from(&config); FLOWS], Rng::stream(3, Domain::Impairment, 0)))
+        .bench_local_refs(|(flows, rng)| {
+            let mut now = Instant::ZERO;
+            let mut path = PathRecord::EMPTY;
+            for packet in 0..PACKETS {
+                now += Duration::from_ns(216);
+                let flow = &mut flows[rng.below(FLOWS as u64) as usize];
+                if has_telemetry && packet % 16 == 0 {
+                    path = record(now, packet);
+                }
+                let mut cx = Cx::at(now);
+                let acked = Seq::new(packet / FLOWS as u64);
+                flow.on_signal(
+                    &mut cx,
+                    Signal::Acked {
+                        bytes: Transfer::FRAME,
+                        rtt: Duration::from_us(25 + packet % 32),
+                        in_flight: Bytes::from_kb(120),
+                        marked: packet % 16 == 0,
+                        acked,
+                        sent: acked + 100,
+                    },
+                );
+                if has_telemetry {
+                    flow.on_telemetry(&path);
+                }
+                if packet % 64 == 0 {
+                    flow.on_signal(&mut cx, Signal::Cnp);
+                } else if packet % 1024 == 1 {
+                    flow.on_signal(&mut cx, Signal::Lost);
+                }
+                if flow.deadline() <= now {
+                    flow.on_timeout(&mut cx);
+                }
+                if black_box(flow.rate()) != Rate::MAX {
+                    flow.on_signal(&mut cx, Signal::Sent { bytes: Transfer::FRAME });
+                }
+                black_box(flow.window());
+            }
+        });
+}
+
+/// What the switches of a long path write.
+fn record(now: Instant, packet: u64) -> PathRecord {
+    let mut record = PathRecord::EMPTY;
+    for hop in 0..5 {
+        record.push(Hop { at: now, sent: (packet * 1_106) as u32, queue: packet as u32 % 8 * hop, ps_per_byte: 200.0 });
+    }
+    record
 }
 
 /// A whole flow with 1 % of its data lost, sender and receiver, in virtual time.

@@ -2,7 +2,7 @@
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Instant, Psn, Seq};
-use selvedge_wire::Ack;
+use selvedge_wire::{Ack, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::pacing::Pacing;
@@ -176,6 +176,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     pub fn on_cnp(&mut self, cx: &mut Cx<'_>) {
         self.seen = cx.now;
         self.tell(cx, Signal::Cnp);
+    }
+
+    /// An acknowledgement, which was handled just now, has brought what switches wrote on its packet.
+    pub fn on_telemetry(&mut self, now: Instant, path: &PathRecord) {
+        self.congestion.on_telemetry(path);
+        self.keep_to_rate(now);
     }
 
     /// A report has arrived where the loss recovery acknowledges nothing: `bytes` on the wire have

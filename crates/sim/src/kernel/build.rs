@@ -7,8 +7,9 @@ use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Inbox};
 use super::log::Log;
+use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
 use crate::config::{Arbitration, BufferConfig, InputQueued, MOST_CLASSES, NicConfig, SimConfig};
@@ -17,6 +18,7 @@ use crate::fault::{LossPlan, link_events};
 use crate::net::buffer::{Account, Accounting, Limits};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::int::Records;
 use crate::net::marking::Red;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
@@ -190,9 +192,11 @@ pub(crate) fn build<const RECORDED: bool>(
             accounting: fabric.accounting,
             calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
             postponed: Vec::new(),
-            order: Vec::new(),
+            order: Order::default(),
             now: Instant::ZERO,
+            stop: 0,
             pool: Pool::new(),
+            records: Records::default(),
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
@@ -301,6 +305,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         reports_freely: config.transport.feedback().reports_freely(),
+        writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -382,7 +387,11 @@ fn populate<const RECORDED: bool>(
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
-        partition.egress.push(Egress::new(link.delay, node.host().is_some(), owner, link.rate));
+        let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
+        if partition.fabric.writes_telemetry {
+            egress.look_closely();
+        }
+        partition.egress.push(egress);
         partition.ingress.push(Ingress::NEW);
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
@@ -438,6 +447,7 @@ fn populate<const RECORDED: bool>(
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             ports: ports.len() as u32,
+            routes: partition.forwarding.routes_of(id),
             first_queue,
             inputs,
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
@@ -477,7 +487,9 @@ fn connect<const RECORDED: bool>(
             } else {
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
             };
+            let inbox = if partition == peer_partition { there.calendar.inbox_of(node) } else { Inbox::AWAY };
             let port = &mut partitions[partition as usize].egress[at];
+            port.inbox = inbox;
             (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
         }
     }

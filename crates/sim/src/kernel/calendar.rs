@@ -23,6 +23,15 @@ const NEAR: u64 = 64;
 /// Never.
 const NEVER: u64 = u64::MAX;
 
+/// The first inbox of a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Inbox(u32);
+
+impl Inbox {
+    /// Of a node of another partition.
+    pub(crate) const AWAY: Self = Self(u32::MAX);
+}
+
 /// The future of one partition, by window and node.
 pub(crate) struct Calendar {
     /// Length of a window in picoseconds.
@@ -45,6 +54,8 @@ pub(crate) struct Calendar {
     inboxes: Table<Vec<Descriptor>>,
     /// A power of two.
     depth: u32,
+    /// The next windows modulo the depth.
+    next: [u32; 2],
     /// Spare memory for inboxes, of hosts and of switches, which need more.
     spare: [Vec<Vec<Descriptor>>; 2],
     /// How many of the nodes are hosts; they come first.
@@ -73,6 +84,7 @@ impl Calendar {
             far: BTreeMap::new(),
             inboxes: Table::of(nodes * depth as usize, Vec::new),
             depth,
+            next: [1 % depth, 2 % depth],
             spare: [Vec::new(), Vec::new()],
             hosts,
             far_mail: BTreeMap::new(),
@@ -110,6 +122,7 @@ impl Calendar {
             self.window = window;
             self.begin = window * self.length;
             self.end = self.begin.saturating_add(self.length);
+            self.next = [1, 2].map(|ahead| (window + ahead) as u32 & (self.depth - 1));
         }
         self.fetch_far();
     }
@@ -148,7 +161,7 @@ impl Calendar {
         {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
-                self.put(node, window, descriptor);
+                self.put_first(node, window, descriptor);
             }
         }
     }
@@ -191,20 +204,38 @@ impl Calendar {
         }
     }
 
-    /// Sends `packet` to `node`, where it arrives at `time`, in a later window, through `port`.
+    /// Where the mail of `node` goes.
+    pub(crate) fn inbox_of(&self, node: u32) -> Inbox {
+        Inbox(node * self.depth)
+    }
+
+    /// Sends `packet` to the node of `inbox`, where it arrives at `time`, in a later window, through `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
+    pub(crate) fn send(&mut self, inbox: Inbox, time: u64, port: u16, packet: &Descriptor) {
         debug_assert!(time >= self.end, "a link delays by a window at least");
-        let after = time - self.end;
         // Most often it is the next window, or the one after that.
-        let (ahead, after) = if after < self.length {
-            (1, after)
-        } else if after - self.length < self.length {
-            (2, after - self.length)
+        let mut after = time - self.end;
+        let (mut window, mut place) = (self.window + 1, inbox.0 + self.next[0]);
+        if after >= self.length {
+            after -= self.length;
+            (window, place) = (window + 1, inbox.0 + self.next[1]);
+            if after >= self.length {
+                return self.send_far(inbox, time, port, packet);
+            }
+        }
+        let mail = &mut self.inboxes[place];
+        if mail.len() < mail.capacity() {
+            // SAFETY: there is room for one more.
+            unsafe {
+                // Copied as a whole and then changed: two vector stores.
+                let end = mail.as_mut_ptr().add(mail.len());
+                end.write(*packet);
+                ((*end).at, (*end).port) = (after as u32, port);
+                mail.set_len(mail.len() + 1);
+            }
         } else {
-            return self.send_far(node, time, port, packet);
-        };
-        self.put(node, self.window + ahead, Descriptor { at: after as u32, port, ..*packet });
+            self.put_first(inbox.0 / self.depth, window, Descriptor { at: after as u32, port, ..*packet });
+        }
     }
 
     #[inline(always)]
@@ -212,17 +243,7 @@ impl Calendar {
         node * self.depth + (window as u32 & (self.depth - 1))
     }
 
-    #[inline(always)]
-    fn put(&mut self, node: u32, window: u64, descriptor: Descriptor) {
-        let place = self.place(node, window);
-        let inbox = &mut self.inboxes[place];
-        if inbox.len() == inbox.capacity() {
-            return self.put_first(node, window, descriptor);
-        }
-        inbox.push(descriptor);
-    }
-
-    /// Puts something into an inbox that has no room.
+    /// Puts something into the inbox of a window, which may have no room.
     #[inline(never)]
     fn put_first(&mut self, node: u32, window: u64, descriptor: Descriptor) {
         let place = self.place(node, window);
@@ -234,12 +255,13 @@ impl Calendar {
     }
 
     #[inline(never)]
-    fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
+    fn send_far(&mut self, inbox: Inbox, time: u64, port: u16, packet: &Descriptor) {
+        let node = inbox.0 / self.depth;
         let window = time / self.length;
         let at = (time - window * self.length) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
         if window - self.window < u64::from(self.depth) {
-            self.put(node, window, descriptor);
+            self.put_first(node, window, descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
         }
@@ -249,15 +271,6 @@ impl Calendar {
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
         super::prefetch(&self.inboxes, self.place(node, self.window));
-    }
-
-    /// Fetches the mail of `node`.
-    #[inline]
-    pub(crate) fn prefetch_mail(&self, node: u32) {
-        let mail = self.mail(node);
-        for at in (0..mail.len() as u32).step_by(2) {
-            super::prefetch(mail, at);
-        }
     }
 
     /// The mail of `node` for this window, which stays where it is.
@@ -329,7 +342,12 @@ mod tests {
                         sent += 2;
                         let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         if mail.insert((to, at)) {
-                            calendar.send(to, at, 0, &Descriptor { slot: sent, ..Descriptor::EMPTY });
+                            calendar.send(
+                                calendar.inbox_of(to),
+                                at,
+                                0,
+                                &Descriptor { slot: sent, ..Descriptor::EMPTY },
+                            );
                         }
                         let (who, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         calendar.book(who, at);

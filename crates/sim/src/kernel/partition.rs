@@ -17,11 +17,12 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
-use selvedge_wire::{Packet, Repr};
+use selvedge_wire::{Packet, PathRecord, Repr};
 
-use super::calendar::Calendar;
-use super::earliest::NEVER;
+use super::calendar::{Calendar, Inbox};
 use super::log::Log;
+use super::order::Order;
+use super::pending::NEVER;
 use super::prefetch_all;
 use super::table::Table;
 use crate::config::BufferConfig;
@@ -30,6 +31,7 @@ use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
+use crate::net::int::Records;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
@@ -60,6 +62,8 @@ pub(crate) struct Fabric {
     pub(crate) unacknowledged: bool,
     /// Receivers report round-trip times outside the fabric.
     pub(crate) reports_freely: bool,
+    /// Switches write telemetry on packets.
+    pub(crate) writes_telemetry: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
@@ -93,6 +97,8 @@ pub(crate) struct Parcel {
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
+    /// What is written on each of them, where switches write.
+    pub(crate) records: Vec<PathRecord>,
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
@@ -130,9 +136,12 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
     /// The order of the mail that is being read; kept for its memory.
-    pub(crate) order: Vec<u64>,
+    pub(crate) order: Order,
     pub(crate) now: Instant,
+    /// The switch that is visited handles what is earlier: the window's end, or a timer.
+    pub(crate) stop: u64,
     pub(crate) pool: Pool,
+    pub(crate) records: Records,
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
@@ -178,7 +187,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let nodes = self.calendar.take_agenda();
             let hosts = self.hosts.len() as u32;
             for (at, &node) in nodes.iter().enumerate() {
-                self.prepare(&nodes, at);
+                self.prepare(&nodes, at, hosts);
                 if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
             }
             self.calendar.return_agenda(nodes);
@@ -190,45 +199,40 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
     /// there, so nodes are looked at several times as their turn comes nearer, one step each.
-    #[inline]
-    fn prepare(&mut self, nodes: &[u32], at: usize) {
-        let hosts = self.hosts.len() as u32;
+    #[inline(always)]
+    fn prepare(&self, nodes: &[u32], at: usize, hosts: u32) {
         if let Some(&node) = nodes.get(at + 4) {
             self.calendar.prefetch_inbox(node);
             if node < hosts {
-                prefetch_all(&self.hosts[node]);
+                prefetch_all(std::slice::from_ref(&self.hosts[node]));
             } else {
-                prefetch_all(&self.switches[node - hosts]);
+                prefetch_all(std::slice::from_ref(&self.switches[node - hosts]));
             }
         }
         if let Some(&node) = nodes.get(at + 3) {
-            self.calendar.prefetch_mail(node);
+            prefetch_all(self.calendar.mail(node));
             if node < hosts {
                 let port = self.hosts[node].port;
-                prefetch_all(&self.egress[port]);
-                prefetch_all(&self.ingress[port]);
+                super::prefetch(&self.egress, port);
+                super::prefetch(&self.ingress, port);
             } else {
                 let switch = &self.switches[node - hosts];
-                switch.agenda.prefetch();
-                for port in switch.port_range() {
-                    super::prefetch(&self.egress, port);
-                    super::prefetch(&self.ingress, port);
-                    super::prefetch(&self.lines, port * self.classes);
-                }
+                let (first, count) = (switch.first_port, switch.ports);
+                switch.pending.prefetch();
+                prefetch_all(self.egress.part(first, count));
+                prefetch_all(self.ingress.part(first, count));
+                prefetch_all(self.lines.part(first * self.classes, count * self.classes));
             }
         }
         if let Some(&node) = nodes.get(at + 2) {
+            let mail = self.calendar.mail(node);
             if node < hosts {
-                for packet in self.calendar.mail(node) {
-                    self.pool.prefetch(packet.slot);
-                }
+                mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
             } else {
                 let switch = &self.switches[node - hosts];
-                for packet in self.calendar.mail(node) {
-                    self.forwarding.prefetch(switch.id, packet.leaf);
-                }
-                for port in switch.port_range() {
-                    self.lines[port * self.classes].prefetch_queue(&self.queues);
+                mail.iter().for_each(|packet| self.forwarding.prefetch(switch.routes, packet.leaf));
+                for port in switch.pending.whose() {
+                    self.lines[(switch.first_port + port) * self.classes].prefetch_queue(&self.queues);
                 }
             }
         }
@@ -236,8 +240,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && node >= hosts
         {
             let switch = &self.switches[node - hosts];
-            for port in switch.port_range() {
-                self.lines[port * self.classes].prefetch_packet(&self.queues, &switch.store);
+            for port in switch.pending.whose() {
+                self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
             }
         }
     }
@@ -262,30 +266,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The order in which the packets of `mail` arrive: times, ports (of simultaneous arrivals the lowest
-    /// comes first), and places in `mail`.
-    #[inline]
-    pub(crate) fn sort_mail(mail: &[Descriptor], order: &mut Vec<u64>) {
-        order.clear();
-        let key = |packet: &Descriptor, place| u64::from(packet.at) << 32 | u64::from(packet.port) << 16 | place;
-        if mail.len() > 24 {
-            order.extend(mail.iter().zip(0..).map(|(packet, place)| key(packet, place)));
-            order.sort_unstable();
-            return;
-        }
-        // Each neighbour's packets lie in order, so most have to move by a few places at most.
-        for (packet, place) in mail.iter().zip(0..) {
-            let key = key(packet, place);
-            let mut at = order.len();
-            order.push(key);
-            while at > 0 && order[at - 1] > key {
-                order[at] = order[at - 1];
-                at -= 1;
-            }
-            order[at] = key;
-        }
-    }
-
     /// What every arrival does: it is written into the fingerprint, it may be lost, and pauses are the
     /// port's own business. Returns whether the packet goes on.
     #[inline(always)]
@@ -293,10 +273,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
-        self.events += 1;
         let port = &mut self.ingress[at];
         port.digest = fold(port.digest, self.now, packet.name);
-        if port.rare_arrivals && self.is_lost(at, packet.slot) {
+        if port.rare_arrivals | packet.is_pause() { self.enter_rarely(at, packet) } else { true }
+    }
+
+    /// Handles what few packets meet; returns whether this one goes on.
+    #[cold]
+    #[inline(never)]
+    fn enter_rarely(&mut self, at: u32, packet: &Descriptor) -> bool {
+        if self.ingress[at].rare_arrivals && self.is_lost(at, packet.slot) {
             return false;
         }
         if packet.is_pause() {
@@ -307,7 +293,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
-    #[cold]
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
         let packet = self.pool.get(slot);
@@ -345,17 +330,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_sent(at, packet.slot);
         }
-        let port = &mut self.egress[at];
-        debug_assert!(port.busy_until <= self.now, "one packet at a time");
+        debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
         let frame = u64::from(packet.frame);
-        port.busy_until = self.now + port.serialisation(frame + self.gap, || self.extras[at].rate);
+        let serialisation = match self.egress[at].plain_serialisation(frame + self.gap) {
+            Some(plain) => plain,
+            None => self.look_closer(at, packet),
+        };
+        let port = &mut self.egress[at];
+        port.busy_until = self.now + serialisation;
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
-        if port.peer_partition == self.index {
-            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
-        } else {
+        if port.inbox == Inbox::AWAY {
             self.send_away(at, arrival, packet);
+        } else {
+            self.calendar.send(port.inbox, arrival.as_ps(), port.peer_port, packet);
         }
     }
 
@@ -364,9 +353,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
         let port = &self.egress[at];
         let packet = self.pool.take(descriptor.slot);
+        let outbox = &mut self.outboxes[port.peer_partition as usize];
+        if !self.records.is_empty() {
+            outbox.records.push(self.records.get(descriptor.slot));
+        }
         let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
-        let parcel = Parcel { at: arrival, node: port.peer_node, descriptor, packet };
-        self.outboxes[port.peer_partition as usize].parcels.push(parcel);
+        outbox.parcels.push(Parcel { at: arrival, node: port.peer_node, descriptor, packet });
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
@@ -382,7 +374,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
-            switch.agenda.set(at - switch.first_port, free_at);
+            switch.pending.push(at - switch.first_port, free_at);
         }
     }
 
@@ -409,16 +401,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if port.is_host {
             self.serve_host(port.owner, at);
         } else {
-            self.serve_switch(at);
+            self.serve_unexpected(at);
         }
     }
 
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
+        let mut records = inbox.records.drain(..);
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
-            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
+            if let Some(record) = records.next() {
+                self.records.put(slot, record);
+            }
+            let inbox = self.calendar.inbox_of(node);
+            self.calendar.send(inbox, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
+        drop(records);
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }

@@ -22,6 +22,13 @@ impl<T> Table<T> {
     pub(crate) fn push(&mut self, entry: T) {
         self.0.push(entry);
     }
+    /// `count` entries from `first` on, all of which must exist.
+    #[inline(always)]
+    pub(crate) fn part(&self, first: u32, count: u32) -> &[T] {
+        debug_assert!(first as usize + count as usize <= self.0.len(), "the builder numbered what is in the table");
+        // SAFETY: as for one entry.
+        unsafe { self.0.get_unchecked(first as usize..first as usize + count as usize) }
+    }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         self.0.extend(entries);
     }

@@ -119,6 +119,7 @@ fn drive<const RECORDED: bool>(
                     if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
                         let mut mailbox = lock(&mailboxes[to]);
                         mailbox.parcels.append(&mut outbox.parcels);
+                        mailbox.records.append(&mut outbox.records);
                         mailbox.notices.append(&mut outbox.notices);
                     }
                 }

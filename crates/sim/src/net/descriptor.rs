@@ -10,10 +10,17 @@ use crate::kernel::partition::Attachment;
 
 /// A packet on its way, as switches see it.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
+#[repr(C, align(32))]
 pub(crate) struct Descriptor {
     /// Tells packets apart in the fingerprint: when it was sent, and by whom.
     pub(crate) name: u64,
+    /// Traffic class.
+    pub(crate) class: u8,
+    /// See [`Descriptor::PAUSE`] and [`Descriptor::ECN_CAPABLE`].
+    pub(crate) flags: u8,
+    /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
+    /// which it has entered.
+    pub(crate) port: u16,
     /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. In a
     /// queue: what comes after it.
     pub(crate) at: u32,
@@ -25,15 +32,8 @@ pub(crate) struct Descriptor {
     pub(crate) entropy: u32,
     /// Bytes of the frame.
     pub(crate) frame: u16,
-    /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
-    /// which it has entered.
-    pub(crate) port: u16,
     /// The leaf's port towards the destination.
     pub(crate) exit: u16,
-    /// Traffic class.
-    pub(crate) class: u8,
-    /// See [`Descriptor::PAUSE`] and [`Descriptor::ECN_CAPABLE`].
-    pub(crate) flags: u8,
 }
 
 const _: () = assert!(size_of::<Descriptor>() == 32);
@@ -42,10 +42,9 @@ impl Descriptor {
     const PAUSE: u8 = 1;
     const ECN_CAPABLE: u8 = 2;
 
-    /// For tests.
-    #[cfg(test)]
+    /// Describes nothing.
     pub(crate) const EMPTY: Self =
-        Self { name: 0, at: 0, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0 };
+        Self { name: 0, at: u32::MAX, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0 };
 
     /// Describes `packet`, which is kept at `slot` and goes to the host at `to`.
     #[inline]
@@ -66,6 +65,13 @@ impl Descriptor {
             class: packet.class,
             flags: pause | capable,
         }
+    }
+
+    /// Sorts arrivals at a switch by time, and simultaneous ones by port; tells in which `place` of the
+    /// mail this one lies.
+    #[inline(always)]
+    pub(crate) fn key(&self, place: usize) -> u64 {
+        u64::from(self.at) << 32 | u64::from(self.port) << 16 | place as u64
     }
 
     /// Whether it is a pause frame.

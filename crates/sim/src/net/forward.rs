@@ -40,24 +40,26 @@ impl Forwarding {
 
     /// Fetches what [`Forwarding::port`] will need.
     #[inline]
-    pub(crate) fn prefetch(&self, switch: SwitchId, leaf: u32) {
+    pub(crate) fn prefetch(&self, routes: u32, leaf: u32) {
         // Pause frames go nowhere; a prefetch from there does no harm.
-        prefetch(&self.groups, (switch.0 * self.leaves).wrapping_add(leaf));
+        prefetch(&self.groups, routes.wrapping_add(leaf));
     }
 
-    /// The port of `switch` through which a packet to `leaf` leaves, chosen by `hash`; `None` without
-    /// a path.
-    #[inline]
-    pub(crate) fn port(&self, switch: SwitchId, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
-        let entry = self.entries[u32::from(self.groups[switch.0 * self.leaves + leaf])];
+    /// Where the routes of `switch` begin.
+    pub(crate) fn routes_of(&self, switch: SwitchId) -> u32 {
+        switch.0 * self.leaves
+    }
+
+    /// The port through which a packet to `leaf` leaves the switch whose `routes` begin there, chosen by
+    /// `hash`; `None` without a path.
+    #[inline(always)]
+    pub(crate) fn port(&self, routes: u32, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
+        let entry = self.entries[u32::from(self.groups[routes + leaf])];
         let (count, place) = (entry >> PLACE_BITS, entry & ((1 << PLACE_BITS) - 1));
-        match count {
-            0 => None,
-            1 => Some(place),
-            _ => {
-                let choice = (u64::from(hash()) * u64::from(count)) >> 32;
-                Some(u32::from(self.members[place + choice as u32]))
-            }
+        if count > 1 {
+            let choice = (u64::from(hash()) * u64::from(count)) >> 32;
+            return Some(u32::from(self.members[place + choice as u32]));
         }
+        (count == 1).then_some(place)
     }
 }

@@ -12,8 +12,8 @@ use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::descriptor::Descriptor;
-use crate::kernel::earliest::NEVER;
 use crate::kernel::partition::{Partition, kind_of};
+use crate::kernel::pending::NEVER;
 use crate::workload::{FlowSpec, Generator};
 
 /// A host.
@@ -150,6 +150,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             now = next;
             self.now = Instant::from_ps(now);
             if arrival == now {
+                self.events += 1;
                 if let Some(packet) = unread.next()
                     && self.enter(port, packet)
                 {
@@ -190,6 +191,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, packet);
+        if self.fabric.writes_telemetry {
+            state.nic.handle_path(self.now, packet, &self.records.get(descriptor.slot));
+        }
         if RECORDED {
             let packet = *packet;
             self.note_handled(host, &packet);
@@ -261,13 +265,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let paused = self.egress[at].paused;
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let packet = state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused);
-        // Nothing may go now. If that is for a pause, its end brings us back.
-        let Some(packet) = packet else { return };
+        let (slot, packet) = self.pool.vacancy();
+        if !state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused, packet) {
+            // Nothing may go now. If that is for a pause, its end brings us back.
+            return;
+        }
         let more = state.nic.is_ready();
-        let slot = self.pool.put(packet);
-        self.transmit(at, &Descriptor::of(&packet, slot, self.fabric.attachment[packet.dst.index()]));
+        let descriptor = Descriptor::of(packet, slot, self.fabric.attachment[packet.dst.index()]);
+        self.pool.occupy(slot);
+        self.transmit(at, &descriptor);
         if RECORDED {
+            let packet = *self.pool.get(slot);
             self.note_handled(host, &packet);
         }
         if more {

@@ -4,6 +4,7 @@ pub(crate) mod buffer;
 pub(crate) mod descriptor;
 pub(crate) mod forward;
 pub(crate) mod host;
+pub(crate) mod int;
 pub(crate) mod marking;
 pub(crate) mod pfc;
 pub(crate) mod pool;

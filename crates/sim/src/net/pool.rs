@@ -4,7 +4,8 @@
 //! at its [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so
 //! that a busy fabric stays in the cache.
 
-use selvedge_wire::Packet;
+use selvedge_units::{HostId, Instant, QpNumber};
+use selvedge_wire::{Ecn, Packet, Repr};
 
 use crate::kernel::table::Table;
 
@@ -25,6 +26,20 @@ struct Held {
 
 const _: () = assert!(size_of::<Held>() == 64);
 
+/// What lies in a free place: no packet is that short.
+const VACANT: Packet = Packet {
+    sent_at: Instant::ZERO,
+    src: HostId(0),
+    dst: HostId(0),
+    qp: QpNumber(0),
+    slot: 0,
+    entropy: 0,
+    frame: 0,
+    class: 0,
+    ecn: Ecn::NotCapable,
+    repr: Repr::Cnp,
+};
+
 /// All packets of one partition.
 pub(crate) struct Pool {
     places: Table<Held>,
@@ -37,17 +52,35 @@ impl Pool {
     }
 
     /// Puts a packet in.
-    #[inline]
     pub(crate) fn put(&mut self, packet: Packet) -> Slot {
-        if self.free == NONE {
-            self.places.push(Held { packet, next: NONE });
-            return (self.places.len() - 1) as Slot;
-        }
-        let slot = self.free;
-        let place = &mut self.places[slot];
-        self.free = place.next;
-        place.packet = packet;
+        let (slot, place) = self.vacancy();
+        *place = packet;
+        self.occupy(slot);
         slot
+    }
+
+    /// The place where the next packet will lie: write it there, then [`occupy`](Pool::occupy) it.
+    #[inline(always)]
+    pub(crate) fn vacancy(&mut self) -> (Slot, &mut Packet) {
+        if self.free == NONE {
+            self.grow();
+        }
+        (self.free, &mut self.places[self.free].packet)
+    }
+
+    /// Takes the vacancy.
+    #[inline(always)]
+    pub(crate) fn occupy(&mut self, slot: Slot) {
+        debug_assert_eq!(slot, self.free);
+        self.free = self.places[slot].next;
+    }
+
+    /// Makes a free place.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.free = self.places.len() as Slot;
+        self.places.push(Held { packet: VACANT, next: NONE });
     }
 
     /// Takes a packet out.
@@ -63,7 +96,7 @@ impl Pool {
     pub(crate) fn release(&mut self, slot: Slot) {
         let place = &mut self.places[slot];
         place.next = self.free;
-        place.packet.frame = 0; // no packet is that short: the place is free
+        place.packet.frame = VACANT.frame;
         self.free = slot;
     }
 
@@ -85,6 +118,6 @@ impl Pool {
 
     /// The packets that are in the fabric now, in no particular order.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Packet> {
-        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame > 0)
+        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame != VACANT.frame)
     }
 }

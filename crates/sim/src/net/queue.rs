@@ -20,31 +20,44 @@ const NONE: u32 = u32::MAX;
 /// All that waits in one switch.
 pub(crate) struct Store {
     places: Table<Descriptor>,
-    /// Places that are free. A list of its own, because the places themselves may be far from the cache.
-    free: Vec<u32>,
+    /// The first place that is free; its `at` says which is next.
+    free: u32,
 }
 
 impl Store {
     pub(crate) const fn new() -> Self {
-        Self { places: Table::new(), free: Vec::new() }
+        Self { places: Table::new(), free: NONE }
     }
 
-    #[inline]
-    fn put(&mut self, descriptor: Descriptor) -> u32 {
-        let last = Descriptor { at: NONE, ..descriptor };
-        if let Some(place) = self.free.pop() {
-            self.places[place] = last;
-            return place;
+    #[inline(always)]
+    fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
+        let mut place = self.free;
+        if place == NONE {
+            place = self.grow();
         }
-        self.places.push(last);
+        let entry = &mut self.places[place];
+        self.free = entry.at;
+        *entry = *descriptor;
+        (entry.at, entry.flags) = (NONE, flags);
+        place
+    }
+
+    /// Makes a free place.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> u32 {
+        self.places.push(Descriptor::EMPTY);
         self.places.len() as u32 - 1
     }
 
     /// Takes a descriptor out; its `at` says what came after it.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, place: u32) -> Descriptor {
-        self.free.push(place);
-        self.places[place]
+        let entry = &mut self.places[place];
+        let descriptor = *entry;
+        entry.at = self.free;
+        self.free = place;
+        descriptor
     }
 }
 
@@ -87,11 +100,18 @@ impl Line {
     }
 
     /// Puts a packet at the end of `queue`.
-    #[inline]
-    pub(crate) fn push(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, packet: Descriptor) {
+    #[inline(always)]
+    pub(crate) fn push(
+        &mut self,
+        queues: &mut Table<Queue>,
+        queue: u32,
+        store: &mut Store,
+        packet: &Descriptor,
+        flags: u8,
+    ) {
         self.bytes += u64::from(packet.frame);
         self.peak = self.peak.max(self.bytes);
-        let place = store.put(packet);
+        let place = store.put(packet, flags);
         let entry = &mut queues[queue];
         if entry.head == NONE {
             *entry = Queue { head: place, tail: place, next: NONE };
@@ -103,7 +123,7 @@ impl Line {
     }
 
     /// Takes the next packet in round-robin order. The line must not be empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         let queue = self.first;
         let entry = &mut queues[queue];

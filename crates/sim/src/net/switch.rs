@@ -11,8 +11,8 @@ use selvedge_wire::Ecn;
 use super::descriptor::Descriptor;
 use super::port::Egress;
 use super::queue::Store;
-use crate::kernel::earliest::{Earliest, NEVER};
 use crate::kernel::partition::Partition;
+use crate::kernel::pending::{NEVER, Pending};
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -22,6 +22,8 @@ pub(crate) struct Switch {
     pub(crate) leaf: u32,
     pub(crate) first_port: u32,
     pub(crate) ports: u32,
+    /// Where its routes begin.
+    pub(crate) routes: u32,
     /// First of its queues.
     pub(crate) first_queue: u32,
     /// Inputs that have queues of their own: all ports with virtual output queues and round-robin, else
@@ -35,9 +37,10 @@ pub(crate) struct Switch {
     pub(crate) shared_total: u64,
     /// What waits in its queues.
     pub(crate) store: Store,
-    /// When its ports are free, where something waits for that; behind the last port, when the first
-    /// pause timer fires.
-    pub(crate) agenda: Earliest,
+    /// When its ports are free, where something waits for that.
+    pub(crate) pending: Pending,
+    /// When its first pause timer fires.
+    timer_at: u64,
     /// Pause timers: when, and of which port.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
@@ -48,6 +51,7 @@ pub(crate) struct SwitchPlan {
     pub(crate) leaf: u32,
     pub(crate) first_port: u32,
     pub(crate) ports: u32,
+    pub(crate) routes: u32,
     pub(crate) first_queue: u32,
     pub(crate) inputs: u32,
     pub(crate) salt: u64,
@@ -72,13 +76,15 @@ impl Switch {
             leaf: plan.leaf,
             first_port: plan.first_port,
             ports: plan.ports,
+            routes: plan.routes,
             first_queue: plan.first_queue,
             inputs: plan.inputs,
             salt: plan.salt,
             shared_used: 0,
             shared_total: plan.shared_total,
             store: Store::new(),
-            agenda: Earliest::new(plan.ports + 1),
+            pending: Pending::new(plan.ports),
+            timer_at: NEVER,
             timers: BinaryHeap::new(),
         }
     }
@@ -97,109 +103,125 @@ impl Switch {
     /// When it has something to do beside its mail.
     #[inline]
     pub(crate) fn due(&self) -> u64 {
-        self.agenda.first().0
+        self.pending.first().min(self.timer_at)
     }
 
     /// Sets a pause timer of port `at`.
     pub(crate) fn arm(&mut self, at: u32, time: u64) {
         self.timers.push(Reverse((time, at)));
-        if time < self.agenda.get(self.ports) {
-            self.agenda.set(self.ports, time);
-        }
+        self.timer_at = self.timer_at.min(time);
     }
 
     /// The port whose pause timer fires at `now`.
     fn fired(&mut self) -> Option<u32> {
         let Reverse((_, at)) = self.timers.pop()?;
-        self.agenda.set(self.ports, self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time));
+        self.timer_at = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
         Some(at)
     }
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a switch that are earlier than `limit`.
+    ///
+    /// What comes in goes before what goes out at the same time, and both before timers.
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
         let begin = self.calendar.begin();
         let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
-        Self::sort_mail(&mail, &mut order);
-        let (first_port, ports) = (self.switches[index].first_port, self.switches[index].ports);
-        let mut unread = order.iter();
-        let time_of = |key: Option<&u64>| key.map_or(NEVER, |key| begin + (key >> 32));
-        let mut arrival = time_of(unread.as_slice().first());
-        let next = loop {
-            let (due, port) = self.switches[index].agenda.first();
-            let next = arrival.min(due);
-            if next >= limit {
-                break next;
-            }
-            self.now = Instant::from_ps(next);
-            // What comes in goes before what goes out, and both before timers.
-            if arrival <= due {
-                let Some(packet) = unread.next().and_then(|key| mail.get(*key as u16 as usize)) else { break NEVER };
-                arrival = time_of(unread.as_slice().first());
-                let at = first_port + u32::from(packet.port);
-                if self.enter(at, packet) {
-                    self.arrive_at_switch(index, at, packet);
+        order.sort(&mail);
+        let mut read = 0;
+        let mut arrival = begin + order.time(0);
+        loop {
+            self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
+            loop {
+                let due = self.switches[index].pending.first();
+                if arrival <= due {
+                    if arrival >= self.stop {
+                        break;
+                    }
+                    self.now = Instant::from_ps(arrival);
+                    let packet = order.packet(&mail, read);
+                    read += 1;
+                    arrival = begin + order.time(read);
+                    self.on_arrival(index, packet);
+                } else {
+                    if due >= self.stop {
+                        break;
+                    }
+                    self.now = Instant::from_ps(due);
+                    self.events += 1;
+                    let port = self.switches[index].pending.pop();
+                    self.on_port_free(index, self.switches[index].first_port + port);
                 }
-            } else if port < ports {
-                self.on_port_free(index, port, first_port + port);
-            } else if let Some(at) = self.switches[index].fired() {
-                self.on_pause_timer(at);
             }
-        };
-        if unread.as_slice().is_empty() {
+            if self.switches[index].timer_at >= limit {
+                break;
+            }
+            self.fire(index);
+        }
+        self.events += read as u64;
+        let mut next = self.switches[index].due();
+        if read == mail.len() {
             self.calendar.return_mail(node, mail);
         } else {
-            let rest = unread.map(|&key| mail[key as u16 as usize]).collect();
+            next = next.min(arrival);
+            let rest = (read..mail.len()).map(|n| *order.packet(&mail, n)).collect();
             self.calendar.keep_mail(node, rest);
         }
         self.order = order;
         self.leave(node, next, limit);
     }
 
-    /// A port whose node wanted to come back is free.
-    #[inline]
-    fn on_port_free(&mut self, switch: u32, port: u32, at: u32) {
-        self.events += 1;
-        self.serve(at);
-        // The port counts as expected back until here, so that its time changes once.
-        let state = &mut self.egress[at];
-        let more = state.pause_due || state.waiting & !state.paused != 0;
-        state.free_pending = more && state.busy_until > self.now;
-        let next = if state.free_pending { state.busy_until.as_ps() } else { NEVER };
-        self.switches[switch].agenda.set(port, next);
+    /// The first pause timer of `switch` fires.
+    #[cold]
+    fn fire(&mut self, switch: u32) {
+        let state = &mut self.switches[switch];
+        self.now = Instant::from_ps(state.timer_at);
+        if let Some(at) = state.fired() {
+            self.on_pause_timer(at);
+        }
+    }
+
+    /// A packet comes in.
+    #[inline(always)]
+    fn on_arrival(&mut self, switch: u32, packet: &Descriptor) {
+        let at = self.switches[switch].first_port + u32::from(packet.port);
+        if !self.enter(at, packet) {
+            return;
+        }
+        let Some(out) = self.route(switch, packet) else {
+            return self.drop_packet(at, packet.slot, DropReason::NoRoute);
+        };
+        let out = self.switches[switch].first_port + out;
+        let port = &self.egress[out];
+        // Nothing waits and nothing is in the way: straight through.
+        if port.busy_until <= self.now && port.is_clear() {
+            self.transmit(out, packet);
+        } else {
+            self.line_up(switch, at, out, packet);
+        }
     }
 
     /// The port through which `switch` forwards a packet, numbered within the switch; `None` without a
     /// path.
-    #[inline]
+    #[inline(always)]
     fn route(&self, switch: u32, packet: &Descriptor) -> Option<u32> {
         let switch = &self.switches[switch];
         if packet.leaf == switch.leaf {
             return Some(u32::from(packet.exit));
         }
-        self.forwarding.port(switch.id, packet.leaf, || ecmp_hash(packet.entropy, switch.salt))
+        self.forwarding.port(switch.routes, packet.leaf, || ecmp_hash(packet.entropy, switch.salt))
     }
 
-    /// A packet has entered `switch` through port `at`.
-    #[inline]
-    fn arrive_at_switch(&mut self, switch: u32, at: u32, packet: &Descriptor) {
-        let Some(out) = self.route(switch, packet) else {
-            return self.drop_packet(at, packet.slot, DropReason::NoRoute);
-        };
-        let out = self.switches[switch].first_port + out;
-        let class = packet.class;
-        let port = &self.egress[out];
-        // Nothing waits and nothing is in the way: straight through.
-        if port.busy_until <= self.now && port.waiting == 0 && port.paused & (1 << class) == 0 && !port.free_pending {
-            return self.transmit(out, packet);
-        }
+    /// A packet that came through port `at` has to wait for port `out`, or that is closed.
+    #[inline(always)]
+    fn line_up(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
         // A host that is cut off: to wait for it would stop the others.
-        if port.paused == Egress::DOWN {
+        if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
+        let class = packet.class;
         if let Err(reason) = self.admit(switch, at, out, u64::from(packet.frame), class) {
             return self.drop_packet(at, packet.slot, reason);
         }
@@ -212,14 +234,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
             self.tally.ecn_marks += 1;
         }
-        let packet = Descriptor { flags, ..*packet };
-        let slot = packet.slot;
-        line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet);
-        self.egress[out].waiting |= 1 << class;
+        line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet, flags);
         if RECORDED {
-            self.note_queued(at, out, slot);
+            self.note_queued(at, out, packet.slot);
         }
-        self.kick(out);
+        let port = &mut self.egress[out];
+        port.waiting |= 1 << class;
+        if port.free_pending {
+            return;
+        }
+        if port.busy_until > self.now {
+            port.free_pending = true;
+            let state = &mut self.switches[switch];
+            state.pending.push(out - state.first_port, port.busy_until.as_ps());
+        } else {
+            self.serve(out);
+        }
     }
 
     /// The queue of packets of `class` from port `at` to port `out`.
@@ -231,17 +261,34 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         switch.first_queue + output * switch.inputs + input
     }
 
+    /// Port `at`, for which something waited, is free.
+    #[inline(always)]
+    fn on_port_free(&mut self, switch: u32, at: u32) {
+        let port = &self.egress[at];
+        if port.pause_due {
+            self.send_pause(at);
+        } else {
+            self.serve_switch(switch, at);
+        }
+        // The port counted as expected back until here, so that it is put in its place once.
+        let port = &mut self.egress[at];
+        port.free_pending = port.busy_until > self.now && (port.pause_due || port.waiting & !port.paused != 0);
+        if port.free_pending {
+            let state = &mut self.switches[switch];
+            state.pending.push(at - state.first_port, port.busy_until.as_ps());
+        }
+    }
+
     /// Sends the next packet of a free switch port: the highest class that may, then round-robin
     /// over inputs.
-    #[inline]
-    pub(crate) fn serve_switch(&mut self, at: u32) {
+    #[inline(always)]
+    fn serve_switch(&mut self, switch: u32, at: u32) {
         let port = &mut self.egress[at];
         let ready = port.waiting & !port.paused;
         if ready == 0 {
             return;
         }
         let class = ready.ilog2();
-        let switch = port.owner;
         let state = &mut self.switches[switch];
         let line = &mut self.lines[at * self.classes + class];
         let packet = line.pop(&mut self.queues, &mut state.store);
@@ -249,12 +296,24 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
-        let more = port.waiting & !port.paused != 0;
         line.prefetch_packet(&self.queues, &state.store);
         self.transmit(at, &packet);
-        if more {
+        self.release(switch, ingress, u64::from(packet.frame), packet.class);
+    }
+
+    /// Sends the next packet of a free switch port that nobody expected to be served, and comes back for
+    /// more.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn serve_unexpected(&mut self, at: u32) {
+        let port = &mut self.egress[at];
+        let (switch, before) = (port.owner, port.frames);
+        port.free_pending = true;
+        self.serve_switch(switch, at);
+        let port = &mut self.egress[at];
+        port.free_pending = false;
+        if port.frames != before && (port.pause_due || port.waiting & !port.paused != 0) {
             self.return_when_free(at);
         }
-        self.release(switch, ingress, u64::from(packet.frame), packet.class);
     }
 }

@@ -4,6 +4,7 @@ use selvedge_transport::CongestionConfig;
 use selvedge_transport::congestion::aimd::AimdConfig;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::congestion::timely::TimelyConfig;
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, Setting};
@@ -155,6 +156,19 @@ fn swift_keeps_the_delay_at_its_target() {
         let target = 25.0 + run.base_rtt.as_us_f64() + alpha / cwnd.sqrt() - alpha * 0.1;
         assert!((rtt / target - 1.0).abs() < 0.05, "{flows} flows: {rtt} us, the target is {target} us");
         assert!(fairness(&run.shares()) > 0.99 && run.shares().iter().sum::<f64>() > 0.99);
+    }
+}
+
+#[test]
+fn hpcc_keeps_links_at_eta_and_queues_short() {
+    for flows in [2, 10, 50] {
+        let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(HpccConfig::default(), flows) }.run(40);
+        let (shares, queue) = (run.shares(), run.queue());
+        let utilisation = shares.iter().sum::<f64>();
+        // Eta is 95 %; what the flows add of their own keeps them a little off it.
+        assert!((utilisation / 0.95 - 1.0).abs() < 0.03, "{flows} flows: {utilisation}");
+        assert!(fairness(&shares) > 0.98, "{flows} flows: {shares:?}");
+        assert!(mean(&queue) < 4.0 * FRAME, "{flows} flows: {}", mean(&queue));
     }
 }
 

@@ -11,6 +11,9 @@ use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Pairs, Permutation, Poisson, Senders, Sizes,
 };
+use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::hpcc::HpccConfig;
+use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
 
 use crate::support::{Outcome, Scene, Series, link, servers};
@@ -127,6 +130,18 @@ fn stopped_by_flows(config: &mut SimConfig) {
     config.stop.flows = Some(150);
 }
 
+fn hpcc(config: &mut SimConfig) {
+    config.transport.congestion = HpccConfig::default().into();
+}
+
+fn dctcp(config: &mut SimConfig) {
+    config.transport.congestion = DctcpConfig::default().into();
+}
+
+fn swift(config: &mut SimConfig) {
+    config.transport.congestion = SwiftConfig::default().into();
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -152,6 +167,10 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-inner-nics", servers(), Series::Irn, &[all_to_all, closed_loop, loss]),
         ("irn-odd-rates", chain(), Series::Irn, &[permutation, loss, stopped_by_flows]),
         ("roce-pfc-stopped", fat_tree(4), Series::RocePfc, &[poisson, permutation, stopped]),
+        ("irn-hpcc", fat_tree(4), Series::Irn, &[poisson, incast, loss, hpcc]),
+        ("roce-hpcc-odd-rates", chain(), Series::Roce, &[permutation, classes, hpcc]),
+        ("irn-dctcp", fat_tree(4), Series::Irn, &[poisson, incast, dctcp]),
+        ("irn-swift", leaf_spine(), Series::Irn, &[permutation, incast, swift]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

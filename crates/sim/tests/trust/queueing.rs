@@ -1,6 +1,7 @@
 //! Queues behave as theory says.
 
-use selvedge_sim::config::{BufferConfig, EcnConfig, SharedBuffer};
+use selvedge_sim::config::{Arbitration, BufferConfig, EcnConfig, InputQueued, SharedBuffer};
+use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::Start;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Rate, Rng, Setting, Toggle};
@@ -52,6 +53,34 @@ fn random_arrivals_wait_as_in_m_d_1() {
         // 99 % of the t distribution with 39 degrees of freedom.
         assert!((mean - expected).abs() < 2.71 * error, "rho {rho}: {mean} +- {error}, not {expected}");
     }
+}
+
+/// When the one flow behind the second input is done, of three for one output: two come through the first
+/// input, from hosts of another switch. In times of its packets.
+fn done_with(arbitration: Arbitration) -> f64 {
+    let mut graph = Graph::default();
+    let (near, far) = (graph.add_switch("near".into(), 0, 0), graph.add_switch("far".into(), 0, 0));
+    for (name, switch) in [("a", far), ("b", far), ("c", near), ("to", near)] {
+        let host = graph.add_host(name.into(), 0);
+        graph.connect(host.into(), switch.into(), link(40, 1_000));
+    }
+    graph.connect(far.into(), near.into(), link(400, 1_000));
+    let packets = 600;
+    let scene = Scene::new(graph, Series::RocePfc).with(|config| {
+        config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port: Setting::Off, arbitration });
+    });
+    let scene = (0..3).fold(scene, |scene, host| scene.flow(host, 3, packets * 1_024, Duration::ZERO));
+    let service = scene.data_time(1_024, Rate::from_gbps(40));
+    let done = scene.finish().finish(2);
+    done.since(Instant::ZERO).as_us_f64() / service.as_us_f64() / packets as f64
+}
+
+#[test]
+fn arbitration_decides_whether_inputs_or_packets_are_treated_alike() {
+    // By inputs: every other packet is its own. By age: every third, as it brings a third.
+    let (by_input, by_age) = (done_with(Arbitration::RoundRobin), done_with(Arbitration::OldestFirst));
+    assert!((by_input - 2.0).abs() < 0.05, "{by_input}");
+    assert!((by_age - 3.0).abs() < 0.05, "{by_age}");
 }
 
 #[test]

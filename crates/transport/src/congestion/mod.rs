@@ -4,6 +4,7 @@
 //! [`Congestion`]), and one line in the registry at the end of this file.
 
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Seq};
+use selvedge_wire::PathRecord;
 
 use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
@@ -14,6 +15,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed;
 mod growing;
+pub mod hpcc;
 pub mod none;
 pub mod swift;
 pub mod timely;
@@ -28,6 +30,12 @@ pub trait Congestion {
     /// The flow's path has so many links. Said once, before anything is sent, where it is known.
     fn on_path(&mut self, links: u32) {
         _ = links;
+    }
+    /// An acknowledgement, which was heard as a signal just now, has brought what switches wrote on its
+    /// packet.
+    #[inline]
+    fn on_telemetry(&mut self, path: &PathRecord) {
+        _ = path;
     }
     /// Something happened.
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
@@ -86,6 +94,8 @@ pub struct Needs {
     pub reports: Option<Reports>,
     /// Losses: it hears of congestion by nothing else.
     pub losses: bool,
+    /// Switches that write on each packet what their outputs are like (INT).
+    pub telemetry: bool,
 }
 
 /// A RED marking curve for links of one rate; others scale both thresholds in proportion.
@@ -151,6 +161,10 @@ pub trait Tuning {
     fn needs(&self) -> Needs {
         Needs::default()
     }
+    /// Bytes of headers that it adds to each data packet and each acknowledgement.
+    fn extra_header(&self) -> Bytes {
+        Bytes::ZERO
+    }
 }
 
 registry! {
@@ -159,10 +173,12 @@ registry! {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
         fn needs(&self) -> Needs;
+        fn extra_header(&self) -> Bytes;
     }
     /// Any congestion control.
     run AnyCongestion: Congestion = Control {
         fn on_path(&mut self, links: u32);
+        fn on_telemetry(&mut self, path: &PathRecord);
         fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
         fn window(&self) -> Bytes;
         fn rate(&self) -> Rate;
@@ -184,5 +200,7 @@ registry! {
         "dctcp" => Dctcp(dctcp),
         /// Swift: a window that keeps the round-trip time near a target (SIGCOMM'20).
         "swift" => Swift(swift),
+        /// HPCC: the window follows the utilisation that switches report (SIGCOMM'19).
+        "hpcc" => Hpcc(hpcc),
     }
 }

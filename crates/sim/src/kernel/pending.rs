@@ -1,0 +1,111 @@
+//! The ports of a switch that will be free soon, in order.
+//!
+//! A ring, sorted by time. A port that begins to send is most often the one that will be done last, so
+//! that putting it in its place moves nothing.
+
+use super::table::Table;
+
+/// No time.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A time and whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    time: u64,
+    who: u32,
+}
+
+/// Times of numbered things, each of which has one at most; of equal ones the lowest number comes first.
+pub(crate) struct Pending {
+    /// Behind the last entry stands one whose time is [`NEVER`].
+    ring: Table<Entry>,
+    mask: u32,
+    head: u32,
+    end: u32,
+}
+
+impl Pending {
+    /// For things numbered below `count`, none of which has a time.
+    pub(crate) fn new(count: u32) -> Self {
+        let size = (count + 1).next_power_of_two();
+        let ring = Table::of(size as usize, || Entry { time: NEVER, who: 0 });
+        Self { ring, mask: size - 1, head: 0, end: 0 }
+    }
+
+    /// The earliest time.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u64 {
+        self.ring[self.head].time
+    }
+
+    /// Takes out whose time is the earliest. There must be one.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> u32 {
+        let who = self.ring[self.head].who;
+        self.head = (self.head + 1) & self.mask;
+        who
+    }
+
+    /// Gives `who`, which has none, the time `time`.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, who: u32, time: u64) {
+        let entry = Entry { time, who };
+        let mut place = self.end;
+        while place != self.head {
+            let before = (place.wrapping_sub(1)) & self.mask;
+            if self.ring[before] < entry {
+                break;
+            }
+            self.ring[place] = self.ring[before];
+            place = before;
+        }
+        self.ring[place] = entry;
+        self.end = (self.end + 1) & self.mask;
+        self.ring[self.end].time = NEVER;
+    }
+
+    /// Everything that has a time.
+    #[inline(always)]
+    pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
+        (0..self.end.wrapping_sub(self.head) & self.mask).map(|n| self.ring[(self.head + n) & self.mask].who)
+    }
+
+    /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        super::prefetch(&self.ring, self.head);
+        super::prefetch(&self.ring, self.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Domain, Rng};
+
+    use super::*;
+
+    #[test]
+    fn is_in_order() {
+        for count in [1, 2, 3, 8, 13, 64] {
+            let mut rng = Rng::stream(u64::from(count), Domain::Impairment, 0);
+            let mut pending = Pending::new(count);
+            let mut model: Vec<Option<u64>> = vec![None; count as usize];
+            for round in 0..5_000 {
+                let n = rng.below(u64::from(count)) as u32;
+                if model[n as usize].is_none() {
+                    let time = round + rng.below(50);
+                    pending.push(n, time);
+                    model[n as usize] = Some(time);
+                } else {
+                    let earliest = model.iter().zip(0..).filter_map(|(time, who)| time.map(|time| (time, who))).min();
+                    let (time, who) = earliest.expect("some");
+                    assert_eq!((pending.first(), pending.pop()), (time, who));
+                    model[who as usize] = None;
+                }
+                if model.iter().all(Option::is_none) {
+                    assert_eq!(pending.first(), NEVER);
+                }
+            }
+        }
+    }
+}

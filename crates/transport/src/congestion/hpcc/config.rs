@@ -1,0 +1,113 @@
+//! Settings of HPCC.
+
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+use selvedge_wire::PathRecord;
+
+use crate::congestion::{Needs, Tuning};
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// HPCC. The defaults are the paper's (SIGCOMM'19, sections 3.3 and 5.1).
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct HpccConfig {
+    /// The rate at which flows start and which they never exceed (B_NIC). Default: "auto", the hosts' line
+    /// rate.
+    pub line_rate: Setting<Rate>,
+    /// T: the round-trip time of the empty fabric, the same for all flows. Default: "auto", that of the
+    /// longest path, serialisation included.
+    pub base_rtt: Setting<Duration>,
+    /// Eta: the utilisation that links are kept at, above 0, at most 1. Default: 0.95.
+    pub target_utilisation: f64,
+    /// maxStage: round trips of additive increase before the window follows the utilisation even below its
+    /// target. Default: 5.
+    pub max_stage: u32,
+    /// W_AI: bytes that the window grows by. Default: "auto", what is left below the target, shared among `flows`:
+    /// B_NIC x T x (1 - eta) / N (section 3.3).
+    pub additive_increase: Setting<Bytes>,
+    /// N: flows that a link is expected to carry at most, at least 1. Default: 100, which makes the paper's
+    /// 80 bytes of its 100 Gb/s and 13 us.
+    pub flows: u32,
+    /// No rate is below this. The paper does not say; default: 100Mbps, its authors' simulator's.
+    pub min_rate: Rate,
+    /// What INT adds to each data packet and each acknowledgement on the wire: 2 bytes, and 8 per switch.
+    /// Default: 42B, the paper's, for up to 5 switches.
+    pub header: Bytes,
+}
+
+impl Default for HpccConfig {
+    fn default() -> Self {
+        Self {
+            line_rate: Setting::Auto,
+            base_rtt: Setting::Auto,
+            target_utilisation: 0.95,
+            max_stage: 5,
+            additive_increase: Setting::Auto,
+            flows: 100,
+            min_rate: Rate::from_bps(100_000_000),
+            header: PathRecord::LENGTH,
+        }
+    }
+}
+
+impl HpccConfig {
+    /// W_init: what fills the empty path.
+    pub(super) fn initial_window(&self) -> Bytes {
+        let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
+        rate.amount_in(resolved(self.base_rtt, "base-rtt").unwrap_or(Duration::ZERO))
+    }
+}
+
+impl Tuning for HpccConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        resolve(&mut self.base_rtt, || Some(fabric.base_rtt));
+        let room = self.initial_window().get() as f64 * (1.0 - self.target_utilisation);
+        let flows = f64::from(self.flows.max(1));
+        resolve(&mut self.additive_increase, || Some(Bytes::new((room / flows).max(1.0) as u64)));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let line_rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
+        if line_rate.is_zero() {
+            return Err(SettingError::new("line-rate", "give a rate, or \"auto\""));
+        }
+        if resolved(self.base_rtt, "base-rtt").is_none_or(Duration::is_zero) {
+            return Err(SettingError::new(
+                "base-rtt",
+                "windows are rates times it; give a time above zero, or \"auto\"",
+            ));
+        }
+        if resolved(self.additive_increase, "additive-increase").is_none() {
+            let message = "without it flows do not become fair; give some bytes, or \"auto\"";
+            return Err(SettingError::new("additive-increase", message));
+        }
+        let eta = self.target_utilisation;
+        if !(eta > 0.0 && eta <= 1.0) {
+            return Err(SettingError::new(
+                "target-utilisation",
+                alloc::format!("{eta} is out of range: above 0, at most 1"),
+            ));
+        }
+        if self.flows == 0 {
+            return Err(SettingError::new("flows", "give 1 or more"));
+        }
+        if self.min_rate.is_zero() || self.min_rate > line_rate {
+            let message =
+                alloc::format!("{} is out of range: above 0, at most the line rate, {line_rate}", self.min_rate);
+            return Err(SettingError::new("min-rate", message));
+        }
+        if self.header > Bytes::new(1_000) {
+            return Err(SettingError::new("header", alloc::format!("{} is out of range: at most 1000B", self.header)));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { acks: true, telemetry: true, ..Needs::default() }
+    }
+
+    fn extra_header(&self) -> Bytes {
+        self.header
+    }
+}

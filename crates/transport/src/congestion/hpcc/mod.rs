@@ -1,0 +1,169 @@
+//! HPCC: the window follows the utilisation of the fullest link, as the switches report it.
+//!
+//! Design notes.
+//! 1. *Two windows.* W moves with each acknowledgement, from the reference W_c, which moves once per round
+//!    trip: the same news, told by a window's worth of acknowledgements, is acted upon once.
+//! 2. *Each link is compared with itself*, one acknowledgement ago. What is kept of links lies apart, so that the
+//!    senders of other controls stay small.
+
+use alloc::boxed::Box;
+
+use selvedge_units::{Bytes, Duration, Instant, Rate, Seq};
+use selvedge_wire::PathRecord;
+
+use super::{Congestion, Signal};
+use crate::fabric::resolved;
+use crate::role::Cx;
+
+mod config;
+
+pub use config::{HpccConfig, HpccConfig as Config};
+
+/// Switches whose telemetry a packet has room for.
+pub const MOST_SWITCHES: usize = PathRecord::MOST;
+
+/// The window of one flow. Windows are in bytes, times in picoseconds.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// W and W_c.
+    window: f64,
+    reference: f64,
+    /// U: the smoothed utilisation of the fullest link; queues count as bytes of one T.
+    utilisation: f64,
+    /// incStage.
+    stage: u32,
+    /// lastUpdateSeq.
+    updated_at: Seq,
+    /// What the newest acknowledgement said: a round trip has passed since `updated_at`, and everything before
+    /// this is sent.
+    is_round: bool,
+    sent: Seq,
+    rate: Rate,
+    /// L: the links as of the acknowledgement before.
+    links: Box<PathRecord>,
+    settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    base_rtt: f64,
+    per_base_rtt: f64,
+    per_eta: f64,
+    eta: f64,
+    max_stage: u32,
+    additive_increase: f64,
+    most: f64,
+    least: f64,
+}
+
+const BYTE_PS: f64 = 8e12;
+
+impl Control {
+    /// A flow that has sent nothing.
+    ///
+    /// # Panics
+    /// When a setting still says "auto".
+    pub fn new(config: &HpccConfig) -> Self {
+        let base_rtt = resolved(config.base_rtt, "base-rtt").map_or(0.0, |time: Duration| time.as_ps() as f64);
+        let most = config.initial_window().get() as f64;
+        Self {
+            window: most,
+            reference: most,
+            utilisation: 0.0,
+            stage: 0,
+            updated_at: Seq::ZERO,
+            is_round: false,
+            sent: Seq::ZERO,
+            rate: Rate::MAX,
+            links: Box::new(PathRecord::EMPTY),
+            settings: Settings {
+                base_rtt,
+                per_base_rtt: 1.0 / base_rtt,
+                per_eta: 1.0 / config.target_utilisation,
+                eta: config.target_utilisation,
+                max_stage: config.max_stage,
+                additive_increase: resolved(config.additive_increase, "additive-increase")
+                    .map_or(0.0, |bytes: Bytes| bytes.get() as f64),
+                most,
+                least: config.min_rate.as_bps() as f64 * base_rtt / BYTE_PS,
+            },
+        }
+    }
+
+    /// Algorithm 1, `MeasureInflight`: moves U by the fullest link, and remembers the links. False if there is
+    /// nothing to compare with: the first acknowledgement, or one from another path.
+    #[inline]
+    fn measure(&mut self, path: &PathRecord) -> bool {
+        let Settings { base_rtt, per_base_rtt, .. } = self.settings;
+        let mut is_comparable = self.links.hops().len() == path.hops().len();
+        // The fullest link so far, as work and the time for it: one division, for the winner.
+        let (mut work, mut time) = (0.0, 1.0);
+        for (link, hop) in self.links.hops().iter().zip(path.hops()) {
+            is_comparable &= link.ps_per_byte == hop.ps_per_byte;
+            let passed = hop.at.as_ps().wrapping_sub(link.at.as_ps()) as i64 as f64;
+            let sent = f64::from(hop.sent.wrapping_sub(link.sent));
+            let queue = f64::from(hop.queue.min(link.queue));
+            // Equation 2, times the time that has passed.
+            let carried = (queue * per_base_rtt * passed + sent) * hop.ps_per_byte;
+            if (passed > 0.0) & (carried * time > work * passed) {
+                (work, time) = (carried, passed);
+            }
+        }
+        *self.links = *path;
+        if is_comparable && work > 0.0 {
+            let weight = time.min(base_rtt) * per_base_rtt;
+            self.utilisation = (1.0 - weight) * self.utilisation + weight * work / time;
+        }
+        is_comparable
+    }
+
+    /// Algorithm 1, `ComputeWind` and `NewAck`.
+    #[inline]
+    fn adjust(&mut self) {
+        let Settings { eta, per_eta, max_stage, additive_increase, most, least, .. } = self.settings;
+        let follows = self.utilisation >= eta || self.stage >= max_stage;
+        let scaled = if follows { self.reference / (self.utilisation * per_eta) } else { self.reference };
+        self.window = (scaled + additive_increase).clamp(least, most);
+        if self.is_round {
+            self.stage = if follows { 0 } else { self.stage + 1 };
+            self.reference = self.window;
+            self.updated_at = self.sent;
+        }
+        // R = W / T; at line rate the link itself paces.
+        let bps = self.window * self.settings.per_base_rtt * BYTE_PS;
+        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(bps as u64) };
+    }
+}
+
+impl Congestion for Control {
+    #[inline]
+    fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
+        // Losses are the recovery's business alone.
+        if let Signal::Acked { acked, sent, .. } = signal {
+            self.is_round = acked > self.updated_at;
+            self.sent = sent;
+        }
+    }
+    #[inline]
+    fn on_telemetry(&mut self, path: &PathRecord) {
+        if self.measure(path) {
+            self.adjust();
+        }
+    }
+    #[inline]
+    fn window(&self) -> Bytes {
+        Bytes::new(self.window as u64)
+    }
+    #[inline]
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+    #[inline]
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
+}
+
+#[cfg(test)]
+mod tests;
