@@ -49,6 +49,10 @@ pub struct DcqcnConfig {
     /// R_HAI, the step of hyper increase. "auto": 200Mbps (the paper does not say; its authors'
     /// simulator), 50Mbps (ConnectX, RPG_HAI_RATE).
     pub hyper_increase: Setting<Rate>,
+    /// What remains of the rate when a loss is found, above 0, at most 1: go-back-N "explicitly backing off
+    /// on losses" (IRN, section 4.3, which does not say how). Default: "auto", which is off: DCQCN has no
+    /// such rule.
+    pub loss_factor: Setting<f64>,
     /// No rate is below this. "auto": 100Mbps (the paper does not say; its authors' simulator), 1Mbps
     /// (ConnectX, RPG_MIN_RATE).
     pub min_rate: Setting<Rate>,
@@ -174,6 +178,7 @@ impl Tuning for DcqcnConfig {
             self.clamp_target = values.clamp_target;
         }
         resolve(&mut self.rate_on_first_cnp, || None);
+        resolve(&mut self.loss_factor, || None);
         resolve(&mut self.increase_timer, || Some(values.increase_timer));
         resolve(&mut self.byte_counter, || Some(values.byte_counter));
         resolve(&mut self.fast_recovery_steps, || Some(values.fast_recovery_steps));
@@ -198,6 +203,12 @@ impl Tuning for DcqcnConfig {
             if interval.is_zero() && key != "cnp-interval" {
                 return Err(SettingError::new(key, "a timer of zero never stops; give a time above zero"));
             }
+        }
+        if let Setting::Value(factor) = self.loss_factor
+            && !(factor > 0.0 && factor <= 1.0)
+        {
+            let message = alloc::format!("{factor} is out of range: above 0, at most 1");
+            return Err(SettingError::new("loss-factor", message));
         }
         if self.byte_counter == Setting::Value(Bytes::ZERO) {
             return Err(SettingError::new("byte-counter", "give some bytes, or \"off\" for the timer alone"));

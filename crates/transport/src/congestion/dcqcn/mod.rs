@@ -59,6 +59,8 @@ struct Settings {
     /// [`u64::MAX`] when off.
     byte_counter: u64,
     rate_on_first_cnp: Rate,
+    /// 1 where losses change nothing.
+    loss_factor: f64,
     fast_recovery_steps: u32,
     per_interval: bool,
     clamp_always: bool,
@@ -84,6 +86,7 @@ impl Control {
             increase_timer: resolved(config.increase_timer, "increase-timer").unwrap_or(Duration::MAX),
             byte_counter: resolved(config.byte_counter, "byte-counter").map_or(u64::MAX, Bytes::get),
             rate_on_first_cnp: resolved(config.rate_on_first_cnp, "rate-on-first-cnp").unwrap_or(Rate::MAX),
+            loss_factor: resolved(config.loss_factor, "loss-factor").unwrap_or(1.0),
             fast_recovery_steps: resolved(config.fast_recovery_steps, "fast-recovery-steps").unwrap_or(0),
             per_interval: config.alpha_update == AlphaUpdate::PerInterval,
             clamp_always: config.clamp_target == ClampTarget::Always,
@@ -139,6 +142,11 @@ impl Control {
             self.target = self.rate;
         }
         let factor = (1.0 - self.alpha / 2.0).max(self.settings.min_decrease_factor);
+        self.cut(factor, now);
+    }
+
+    /// Recovery starts over from a part of the rate.
+    fn cut(&mut self, factor: f64, now: Instant) {
         self.rate = (self.rate * factor).max(self.settings.min_rate);
         (self.timer_stage, self.byte_stage, self.bytes) = (0, 0, 0);
         self.decreased_at = now;
@@ -198,7 +206,11 @@ impl Congestion for Control {
         match signal {
             Signal::Cnp => self.on_cnp(cx.now),
             Signal::Sent { bytes } => self.on_sent(bytes),
-            // Losses are the recovery's business alone.
+            // Losses are the recovery's business alone, unless the settings say otherwise.
+            Signal::Lost | Signal::TimedOut if self.settings.loss_factor < 1.0 => {
+                self.target = self.rate;
+                self.cut(self.settings.loss_factor, cx.now);
+            }
             Signal::Acked { .. } | Signal::Lost | Signal::TimedOut => {}
         }
     }

@@ -196,6 +196,19 @@ fn a_first_cnp_may_set_the_rate() {
     assert!(control.rate() < rate);
 }
 
+#[test]
+fn losses_cut_the_rate_if_asked_to() {
+    // IRN, section 4.3: "explicitly backing off on losses". Recovery starts over, alpha stays as it is.
+    let mut control = Control::new(&DcqcnConfig { loss_factor: Setting::Value(0.5), ..paper() });
+    control.on_signal(&mut Cx::at(at(10)), Signal::Lost);
+    close(control.rate, LINE / 2.0);
+    control.on_signal(&mut Cx::at(at(20)), Signal::TimedOut);
+    close(control.rate, LINE / 4.0);
+    assert_eq!((control.alpha, control.deadline()), (1.0, at(20) + Duration::from_us(55)));
+    fire(&mut control, 1);
+    close(control.rate, (LINE / 2.0 + LINE / 4.0) / 2.0);
+}
+
 /// A burst of CNPs, recovery, a late CNP, and on to additive increase.
 #[test]
 fn round_by_round() {
@@ -236,6 +249,7 @@ fn settings_that_cannot_work_are_refused() {
         config.check().expect_err("cannot work").key
     };
     assert_eq!(wrong(&|config| config.g = Setting::Value(0.0)), "g");
+    assert_eq!(wrong(&|config| config.loss_factor = Setting::Value(0.0)), "loss-factor");
     assert_eq!(wrong(&|config| config.g = Setting::Value(f64::NAN)), "g");
     assert_eq!(wrong(&|config| config.initial_alpha = Setting::Value(1.5)), "initial-alpha");
     assert_eq!(wrong(&|config| config.min_rate = Setting::Value(Rate::from_gbps(50))), "min-rate");

@@ -39,6 +39,9 @@ pub struct TimelyConfig {
     /// Least time between two steps. Default: "auto", which is D_minRTT; "off" takes a step with each
     /// segment.
     pub update_interval: Setting<Duration>,
+    /// What remains of the rate when a loss is found, above 0, at most 1: go-back-N "explicitly backing off
+    /// on losses" (IRN, section 4.3, which does not say how). Default: 1, TIMELY has no such rule.
+    pub loss_factor: f64,
     /// How RTT samples reach a sender whose loss recovery acknowledges nothing (RoCE with PFC).
     /// Default: free.
     pub feedback: ReportBy,
@@ -60,6 +63,7 @@ impl Default for TimelyConfig {
             hyper_factor: 5,
             segment: Bytes::from_kb(16),
             update_interval: Setting::Auto,
+            loss_factor: 1.0,
             feedback: ReportBy::Free,
         }
     }
@@ -96,7 +100,7 @@ impl Tuning for TimelyConfig {
         if self.segment.is_zero() {
             return Err(SettingError::new("segment", "give some bytes, as in \"16KB\""));
         }
-        for (key, value) in [("alpha", self.alpha), ("beta", self.beta)] {
+        for (key, value) in [("alpha", self.alpha), ("beta", self.beta), ("loss-factor", self.loss_factor)] {
             if !(value > 0.0 && value <= 1.0) {
                 return Err(SettingError::new(key, alloc::format!("{value} is out of range: above 0, at most 1")));
             }

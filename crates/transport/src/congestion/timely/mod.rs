@@ -39,6 +39,7 @@ struct Settings {
     hyper_increase: f64,
     beta: f64,
     alpha: f64,
+    loss_factor: f64,
     hyper_after: u32,
     segment: u64,
     update_interval: Duration,
@@ -70,6 +71,7 @@ impl Control {
                 hyper_increase: delta * f64::from(config.hyper_factor),
                 beta: config.beta,
                 alpha: config.alpha,
+                loss_factor: config.loss_factor,
                 hyper_after: config.hyper_after,
                 segment: config.segment.get(),
                 update_interval: resolved(config.update_interval, "update-interval").unwrap_or(Duration::ZERO),
@@ -103,7 +105,10 @@ impl Control {
 impl Congestion for Control {
     #[inline]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        // Losses are the recovery's business alone.
+        if matches!(signal, Signal::Lost | Signal::TimedOut) {
+            // Losses are the recovery's business alone, unless the settings say otherwise.
+            self.rate = (self.rate * self.settings.loss_factor).max(self.settings.min_rate);
+        }
         let Signal::Acked { bytes, rtt, .. } = signal else { return };
         self.unsampled += bytes.get();
         // Who hears of nothing new (go-back-N after a loss) completes no segment, but has an RTT.

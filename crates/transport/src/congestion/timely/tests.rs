@@ -36,6 +36,19 @@ fn a_flow_starts_at_line_rate() {
 }
 
 #[test]
+fn losses_cut_the_rate_if_asked_to() {
+    // IRN, section 4.3: "explicitly backing off on losses".
+    for (loss_factor, left) in [(1.0, 10e9), (0.5, 2.5e9)] {
+        let initial_rate = Setting::Value(Rate::from_gbps(10));
+        let mut control = Control::new(&TimelyConfig { initial_rate, loss_factor, ..config() });
+        for signal in [Signal::Lost, Signal::TimedOut] {
+            control.on_signal(&mut Cx::at(at(1)), signal);
+        }
+        close(control.rate, left);
+    }
+}
+
+#[test]
 fn below_t_low_the_rate_rises_whatever_the_gradient() {
     let mut control = running_at(10);
     hear(&mut control, &[24, 30, 49]);
