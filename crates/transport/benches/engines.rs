@@ -92,7 +92,7 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
 /// the loop itself.
 #[divan::bench(args = CongestionConfig::NAMES)]
 fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
-    const ACKS: u64 = 1 << 14;
+    const ACKS: u64 = 1 << 16;
     let mut config = CongestionConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&FABRIC);
     let has_telemetry = config.needs().telemetry;
