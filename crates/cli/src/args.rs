@@ -71,7 +71,7 @@ pub(crate) struct Input {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Run each series with this many seeds (5), or with these (1,2,3)
-    #[arg(long, value_name = "N|LIST")]
+    #[arg(long, value_name = "N|LIST", allow_hyphen_values = true)]
     pub(crate) seeds: Option<Seeds>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Manner {
     #[arg(long)]
     pub(crate) json: bool,
     /// Use at most this many threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// No progress, no notices
     #[arg(long, short)]

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => resumed(path)?,
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &args.manner)?;
+    let summary = conduct(&plan, &folder, &args.manner).map_err(|failure| with_way_on(failure, &folder))?;
     if args.manner.json {
         return print(&summary.to_json());
     }
@@ -135,6 +135,15 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     let plan = Plan::from_results(&folder.scenario())?;
     folder.check(&plan, VERSION)?;
     Ok((plan, folder))
+}
+
+/// A failure that something outside the study has caused, with what to do when that is put right.
+fn with_way_on(failure: Failure, folder: &ResultsFolder) -> Failure {
+    if failure.status != 2 {
+        return failure;
+    }
+    let partial = quoted(&folder.partial().display().to_string());
+    Failure::input(format!("{}; then continue: selvedge run --resume {partial}", failure.message))
 }
 
 pub(crate) fn threads(manner: &Manner) -> usize {

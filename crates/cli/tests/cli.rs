@@ -27,28 +27,22 @@ preset = "roce+pfc"
 const TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
 const FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";
 
-/// A folder to work in, removed at the end.
-struct Scratch(PathBuf);
+/// A folder to work in.
+struct Scratch(selvedge_testkit::Scratch);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("selvedge-cli-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
+        Self(selvedge_testkit::Scratch::new(&format!("cli-{name}")))
     }
     fn with(self, name: &str, content: &str) -> Self {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().expect("inside the folder")).expect("writable");
-        fs::write(path, content).expect("writable");
-        self
+        Self(self.0.with(name, content))
     }
     fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-        command.current_dir(&self.0).args(arguments).env_remove("COLUMNS");
+        command.current_dir(self.0.path()).args(arguments).env_remove("COLUMNS");
         command
     }
     fn run(&self, arguments: &[&str]) -> Output {
@@ -60,11 +54,6 @@ impl Scratch {
         let (out, error) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
         (out, error)
-    }
-}
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -107,6 +96,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "ok.toml", "--out", "ok.toml/below"], "cannot make this folder"),
         (&["run", "ok.toml", "--out", "empty"], "holds no results of a study"),
         (&["run", "ok.toml", "--threads", "0"], "0"),
+        (&["run", "ok.toml", "--seeds", "-1"], "expected a number of seeds"),
         (&["run", "--topology", "topology.txt"], "add --flows"),
         (&["run", "--flows", "flow.txt"], "add --topology"),
         (&["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),

@@ -7,15 +7,18 @@
 use std::io;
 use std::time::Duration;
 
+use selvedge_transport::recovery::irn::{Completion, Completions};
 use selvedge_transport::{Cx, Next, Receiver, Sender, Verdict};
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
-use selvedge_wire::{Body, Data, Datagram, Header};
+use selvedge_wire::{Ack, Body, Data, Datagram, Header};
 
 use crate::clock::Clock;
 use crate::udp::Datagrams;
 
 /// Longer than any UDP datagram.
 const LONGEST: usize = 1 << 16;
+/// Message sequence numbers have 24 bits.
+const MSN_MODULUS: u64 = 1 << 24;
 /// How long to wait at most before looking whether the caller wants to stop.
 const HEARTBEAT: Duration = Duration::from_millis(10);
 
@@ -97,6 +100,7 @@ pub fn receive(
     let mut buffer = vec![0; LONGEST];
     let mut headers = [0; Datagram::LONGEST_HEADERS];
     let mut duplicates = 0;
+    let (mut completions, mut msn) = (Completions::default(), 0);
     while !stop() {
         let Some(length) = network.recv(&mut buffer, HEARTBEAT)? else { continue };
         let Ok((Datagram { qp, sent_at, body: Body::Data(data) }, payload)) = Datagram::parse(&buffer[..length]) else {
@@ -105,13 +109,19 @@ pub fn receive(
         if qp != incoming.qp {
             continue;
         }
+        let before = receiver.expected();
         let reply = receiver.on_data(&mut Cx::at(clock.now()), &data, false);
         match reply.verdict {
-            Verdict::Accepted(seq) => (incoming.place)(seq, payload),
+            Verdict::Accepted(seq) => {
+                (incoming.place)(seq, payload);
+                let completion = if data.last { Completion::Receive } else { Completion::Nothing };
+                msn += completions.on_accepted(seq, completion, before, receiver.expected()).messages;
+            }
             Verdict::Duplicate => duplicates += 1,
             Verdict::Refused | Verdict::Invalid => {}
         }
         if let Some(ack) = reply.ack {
+            let ack = Ack { msn: (msn % MSN_MODULUS) as u32, ..ack };
             let datagram = Datagram { qp, sent_at, body: Body::Ack(ack) };
             network.send(datagram.emit(&mut headers))?;
         }

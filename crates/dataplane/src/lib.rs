@@ -6,6 +6,7 @@
 
 mod clock;
 mod driver;
+mod icrc;
 mod udp;
 
 pub use clock::Clock;

@@ -1,44 +1,76 @@
 //! Datagrams over UDP.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
+
+use selvedge_wire::Icrc;
+
+use crate::icrc;
 
 /// Two-way, unreliable, message by message: what a driver needs of a network.
 pub trait Datagrams {
     /// Sends one datagram.
     fn send(&mut self, datagram: &[u8]) -> io::Result<()>;
     /// Waits for a datagram, for at most `patience`, and writes it into `buffer`, cut off where
-    /// that ends. Returns its length; `None` if none came.
+    /// that ends. Returns its length; `None` if none came, or if what came is not sound.
     fn recv(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>>;
 }
 
-/// A UDP socket with one peer.
+/// A UDP socket over IPv4 with one peer. Puts an ICRC behind each datagram, and takes only those whose ICRC is
+/// right.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
+    /// Both ends, once there is a peer.
+    ends: Option<Ends>,
     /// Whether the socket is in blocking mode.
     waits: bool,
+    buffer: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    here: SocketAddrV4,
+    there: SocketAddrV4,
 }
 
 impl Udp {
     /// A socket bound to `local`, with no peer yet.
     pub fn bind(local: impl ToSocketAddrs) -> io::Result<Self> {
-        Ok(Self { socket: UdpSocket::bind(local)?, waits: true })
+        let socket = UdpSocket::bind(local)?;
+        v4(socket.local_addr()?)?;
+        name_no_datagram(&socket)?;
+        Ok(Self { socket, ends: None, waits: true, buffer: Vec::new() })
     }
     /// Its own address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
     /// From now on exchanges datagrams with `peer`, and with nobody else.
-    pub fn connect(&self, peer: impl ToSocketAddrs) -> io::Result<()> {
-        self.socket.connect(peer)
+    pub fn connect(&mut self, peer: impl ToSocketAddrs) -> io::Result<()> {
+        let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "the peer has no address");
+        let there = v4(peer.to_socket_addrs()?.next().ok_or_else(no_address)?)?;
+        let mut here = v4(self.socket.local_addr()?)?;
+        if here.ip().is_unspecified() {
+            // Bound to all addresses of this host: the ICRC covers the one that leads there.
+            let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            probe.connect(there)?;
+            here.set_ip(*v4(probe.local_addr()?)?.ip());
+        }
+        self.ends = Some(Ends { here, there });
+        Ok(())
     }
 }
 
 impl Datagrams for Udp {
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
-        match self.socket.send(datagram) {
+        let Ends { here, there } = self.ends.ok_or(io::ErrorKind::NotConnected)?;
+        let icrc = icrc::of(here, there, datagram).ok_or(io::ErrorKind::InvalidInput)?;
+        self.buffer.clear();
+        self.buffer.extend_from_slice(datagram);
+        self.buffer.extend_from_slice(&icrc);
+        match self.socket.send_to(&self.buffer, there) {
             // A peer that has closed its socket, or a full queue, is a network that loses packets.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock) => {
                 Ok(())
@@ -47,6 +79,7 @@ impl Datagrams for Udp {
         }
     }
     fn recv(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
+        let Ends { here, there } = self.ends.ok_or(io::ErrorKind::NotConnected)?;
         let waits = !patience.is_zero();
         if self.waits != waits {
             self.socket.set_nonblocking(!waits)?;
@@ -55,8 +88,13 @@ impl Datagrams for Udp {
         if waits {
             self.socket.set_read_timeout(Some(patience))?;
         }
-        match self.socket.recv(buffer) {
-            Ok(length) => Ok(Some(length)),
+        match self.socket.recv_from(buffer) {
+            Ok((length, from)) if from == SocketAddr::V4(there) => {
+                let sound = buffer[..length].split_last_chunk::<{ Icrc::LENGTH }>();
+                let sound = sound.filter(|(datagram, icrc)| icrc::of(there, here, datagram) == Some(**icrc));
+                Ok(sound.map(|(datagram, _)| datagram.len()))
+            }
+            Ok(_) => Ok(None),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
@@ -65,5 +103,97 @@ impl Datagrams for Udp {
                 _ => Err(error),
             },
         }
+    }
+}
+
+/// Asks for datagrams with identification 0; see [`crate::icrc`].
+#[cfg(target_os = "linux")]
+fn name_no_datagram(socket: &UdpSocket) -> io::Result<()> {
+    use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
+    Ok(set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?)
+}
+
+/// Other systems name their datagrams as they like: ends that are both ours do not mind.
+#[cfg(not(target_os = "linux"))]
+fn name_no_datagram(_: &UdpSocket) -> io::Result<()> {
+    Ok(())
+}
+
+fn v4(address: SocketAddr) -> io::Result<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        SocketAddr::V6(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "only IPv4 is supported")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Instant, Psn, QpNumber};
+    use selvedge_wire::{Body, Data, Datagram, Roce};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(2_000);
+
+    fn datagram() -> Vec<u8> {
+        let data = Data { psn: Psn::new(7), payload: 5, last: true, retransmission: false };
+        let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Data(data) };
+        [datagram.emit(&mut [0; Datagram::LONGEST_HEADERS]), b"hello"].concat()
+    }
+
+    #[test]
+    fn damaged_datagrams_and_those_of_strangers_are_dropped() {
+        let bound = || Udp::bind("127.0.0.1:0").expect("a socket");
+        let (mut here, mut there, stranger) = (bound(), bound(), bound());
+        here.connect(there.address().expect("bound")).expect("bound");
+        there.connect(here.address().expect("bound")).expect("bound");
+        let to = there.address().expect("bound");
+        let sound = datagram();
+        let mut recv = |datagram: &[u8], from: &UdpSocket| {
+            from.send_to(datagram, to).expect("loopback works");
+            let mut buffer = [0; 2_000];
+            there.recv(&mut buffer, PATIENCE).expect("loopback works").map(|length| buffer[..length].to_vec())
+        };
+        let Ends { here: from, there: peer } = here.ends.expect("connected");
+        let with_icrc = [&sound[..], &icrc::of(from, peer, &sound).expect("it is short")].concat();
+        assert_eq!(recv(&with_icrc, &here.socket).as_ref(), Some(&sound));
+        assert_eq!(recv(&with_icrc, &stranger.socket), None, "another port");
+        for at in 0..with_icrc.len() {
+            let mut damaged = with_icrc.clone();
+            damaged[at] ^= 0x20;
+            // FECN, BECN and six reserved bits: routers may change them.
+            let is_covered = at != 4;
+            assert_eq!(recv(&damaged, &here.socket).is_none(), is_covered, "byte {at}");
+        }
+        for short in [&with_icrc[..3], &with_icrc[..15], &[]] {
+            assert_eq!(recv(short, &here.socket), None);
+        }
+        here.send(&sound).expect("loopback works");
+        let mut buffer = [0; 2_000];
+        assert_eq!(there.recv(&mut buffer, PATIENCE).expect("loopback works"), Some(sound.len()));
+    }
+
+    #[test]
+    fn the_icrc_is_that_of_a_roce_datagram() {
+        // The same bytes behind an IP header, as a capture would show them: read by the reader that is checked
+        // against Linux's soft RoCE.
+        let (from, to) = ("10.0.0.1:49152".parse().expect("right"), SocketAddrV4::new([10, 0, 0, 2].into(), 4791));
+        let cnp = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Cnp };
+        let bytes = cnp.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec();
+        let icrc = icrc::of(from, to, &bytes).expect("it is short");
+        let length = 8 + bytes.len() + icrc.len();
+        let envelope = selvedge_wire::Envelope {
+            source: *from.ip(),
+            destination: *to.ip(),
+            dscp: 0,
+            ecn: selvedge_wire::Ecn::NotCapable,
+            identification: 0,
+            ttl: 64,
+        };
+        let ip = envelope.around(selvedge_wire::Ipv4::UDP, length).emit();
+        let udp =
+            selvedge_wire::Udp { source: from.port(), destination: to.port(), length: length as u16, checksum: 0 };
+        let frame = [&ip[..], &udp.emit(), &bytes, &icrc].concat();
+        assert!(Roce::parse(&frame).is_ok(), "{:?}", Roce::parse(&frame));
     }
 }

@@ -99,7 +99,8 @@ struct Loopback;
 impl World for Loopback {
     fn run(&self, mut transfer: Transfer) -> Outcome {
         let qp = QpNumber(0x11);
-        let (here, there) = (Udp::bind("127.0.0.1:0").expect("a socket"), Udp::bind("127.0.0.1:0").expect("a socket"));
+        let (mut here, mut there) =
+            (Udp::bind("127.0.0.1:0").expect("a socket"), Udp::bind("127.0.0.1:0").expect("a socket"));
         here.connect(there.address().expect("bound")).expect("the peer is bound");
         there.connect(here.address().expect("bound")).expect("the peer is bound");
         let mut here = Impaired::new(here, std::mem::take(&mut transfer.forward));

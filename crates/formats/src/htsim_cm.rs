@@ -21,9 +21,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
+use selvedge_units::words::nearest;
 use selvedge_units::{Bytes, Instant};
 
-use crate::text::{BYTES_MAX, Decimal, Lines, Word, Words, nearest, plural};
+use crate::text::{BYTES_MAX, Decimal, Lines, Word, Words, plural};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// Flows, and what releases them.
@@ -256,7 +257,7 @@ impl<R: BufRead> Reader<R> {
             }
             other => {
                 let keys = ["Nodes", "Connections", "Triggers", "Failures", "trigger", "failure"];
-                Err(match nearest(other, &keys) {
+                Err(match nearest(other, keys) {
                     Some(key) => first.unexpected(&format!("{key:?}")),
                     None => first.unexpected("a flow as in \"0->1\", \"trigger\", \"failure\" or a header key"),
                 })
@@ -485,7 +486,7 @@ impl FlowLine {
                 "prio" => flow.priority = Some(words.require("a priority")?.integer32("a priority", 0..=u32::MAX)?),
                 "addon" => flow.is_add_on = true,
                 other => {
-                    return Err(match nearest(other, FLOW_KEYS) {
+                    return Err(match nearest(other, FLOW_KEYS.iter().copied()) {
                         Some(meant) => key.unexpected(&format!("{meant:?}")),
                         None => key.unexpected(&format!("one of {}", FLOW_KEYS.join(", "))),
                     });
@@ -525,7 +526,7 @@ fn parse_trigger<'a>(first: Word<'a>, mut words: Words<'a>) -> Result<(Word<'a>,
                 }
             }
             other => {
-                return Err(match nearest(other, KEYS) {
+                return Err(match nearest(other, KEYS.iter().copied()) {
                     Some(meant) => key.unexpected(&format!("{meant:?}")),
                     None => key.unexpected(&format!("one of {}", KEYS.join(", "))),
                 });

@@ -137,14 +137,17 @@ impl Header {
         let count = |word: Word<'_>, of: &str| word.integer(&format!("the number of {of}"), 0..=u64::from(u32::MAX));
         let words: Vec<Word<'_>> = line.words().collect();
         match *words {
-            [nodes, switches, links] => Ok(Self {
-                line: line.number(),
-                nodes: nodes.integer32("the number of nodes", 1..=u32::MAX)?,
-                nvswitches: 0,
-                switches: count(switches, "switches")?,
-                links: count(links, "links")?,
-                servers: None,
-            }),
+            [nodes, switches, links] => {
+                let nodes = nodes.integer32("the number of nodes", 1..=u32::MAX)?;
+                Ok(Self {
+                    line: line.number(),
+                    nodes,
+                    nvswitches: 0,
+                    switches: switches.integer("the number of switches among these nodes", 0..=u64::from(nodes))?,
+                    links: count(links, "links")?,
+                    servers: None,
+                })
+            }
             [nodes, gpus, nvswitches, switches, links, gpu_type] => Ok(Self {
                 line: line.number(),
                 nodes: nodes.integer32("the number of nodes", 1..=u32::MAX)?,

@@ -311,11 +311,18 @@ fn check_times(scenario: &Scenario) -> Result<(), Finding> {
     if scenario.stop.flows == Some(0) {
         return Err(Finding::new("stop.flows", "a run of no flows shows nothing; give at least 1"));
     }
-    if scenario.sample == Setting::Value(Duration::ZERO) {
-        return Err(Finding::new("sample", "give a time above zero, as in \"50us\", or \"off\""));
+    if let Setting::Value(interval) = scenario.sample
+        && interval < SHORTEST_SAMPLE
+    {
+        let message = format!(
+            "{interval} is shorter than any packet: give at least {SHORTEST_SAMPLE}, as in \"50us\", or \"off\""
+        );
+        return Err(Finding::new("sample", message));
     }
     Ok(())
 }
 
+/// Nothing changes within less.
+const SHORTEST_SAMPLE: Duration = Duration::from_ns(10);
 const SMALLEST_MTU: Bytes = Bytes::new(64);
 const LARGEST_MTU: Bytes = Bytes::new(9_000);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use selvedge_units::words::{nearest, one_of};
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
-use crate::suggest::{nearest, one_of};
 
 /// A TOML text and the places of its keys.
 #[derive(Clone, Debug)]
@@ -41,13 +41,19 @@ impl Document {
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let mut document = Self { name: name.to_owned(), text: text.to_owned(), is_file: true, spans: BTreeMap::new() };
         match DeTable::parse(text) {
-            Ok(root) => {
-                collect(root.get_ref(), &KeyPath::root(), &mut document.spans);
-                Ok(document)
-            }
+            Ok(root) => collect(root.get_ref(), &KeyPath::root(), &mut document.spans),
             Err(error) => {
                 let offset = error.span().map_or(0, |span| span.start);
-                Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())))
+                return Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())));
+            }
+        }
+        // Numbers are read only now; nothing else can be wrong with them.
+        match toml::from_str::<toml::Table>(text) {
+            Ok(_) => Ok(document),
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                let message = format!("too large a number: TOML's go up to {}", i64::MAX);
+                Err(ScenarioError::new(document.at(span.start), document.path_at(&span).to_string(), message))
             }
         }
     }

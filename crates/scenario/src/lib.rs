@@ -26,7 +26,6 @@ mod preset;
 mod resolve;
 mod scenario;
 mod schema;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod written;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
-use selvedge_sim::topology::{LinkLoad, Topology};
+use selvedge_sim::topology::{Graph, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
+use selvedge_units::{Duration, Setting};
 
 use crate::check::{check, check_priorities};
 use crate::digest;
@@ -259,6 +260,7 @@ impl Builder<'_> {
             None => starts,
         };
         settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
+        check_samples(&scenario, graph, span).map_err(|message| draft.error(&variant, "sample", message))?;
         absolute_paths(&mut scenario, &library);
         Ok(PlannedSeries {
             name: match &variant.case {
@@ -334,6 +336,21 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
 
 /// More would be a mistake.
 const MOST_SEEDS: u32 = 10_000;
+
+/// Whether the samples of one run, whose flows start over `span`, fit on a disk.
+fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {
+    let Setting::Value(interval) = scenario.sample else { return Ok(()) };
+    let (samples, ports) = (span.as_ps() / interval.as_ps().max(1), 2 * graph.links.len() as u64);
+    let rows = samples.saturating_mul(ports);
+    if rows <= MOST_SAMPLES {
+        return Ok(());
+    }
+    let least = Duration::from_us((span.as_ps().saturating_mul(ports) / MOST_SAMPLES).div_ceil(1_000_000));
+    Err(format!("{samples} samples of {ports} ports are too many to keep: give at least \"{least}\", or \"off\""))
+}
+
+/// Rows of one run, a few bytes each.
+const MOST_SAMPLES: u64 = 1_000_000_000;
 
 /// Lets the scenario run from any folder; what came through pipes keeps a relative path.
 fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {

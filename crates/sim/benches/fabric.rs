@@ -8,11 +8,11 @@ mod scene;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use selvedge_sim::{Parallel, run};
+use selvedge_sim::{NoFiles, Parallel, run};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::Bytes;
 
-use scene::{NoFiles, Series, permutation};
+use scene::{Series, permutation};
 
 fn main() {
     divan::main();

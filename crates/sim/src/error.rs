@@ -34,14 +34,33 @@ impl fmt::Display for ConfigError {
 }
 impl std::error::Error for ConfigError {}
 
-/// Where named distributions and files come from. The simulator opens no files itself.
+/// Where named distributions and files come from. The simulator opens no files itself. A library has none
+/// but what it says.
 pub trait Library {
     /// The flow-size distribution with this name or path ("cdf:web-search", "file:sizes.txt").
-    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError>;
+    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
+        Err(nothing("distribution", reference))
+    }
     /// The flows in this file.
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError>;
+    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+        Err(nothing("file", path))
+    }
     /// The network in this file.
-    fn topology(&self, path: &str) -> Result<Graph, ConfigError>;
+    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
+        Err(nothing("file", path))
+    }
     /// The numbers of lost packets in this file.
-    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError>;
+    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
+        Err(nothing("file", path))
+    }
+}
+
+/// A library without anything in it.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Library for NoFiles {}
+
+fn nothing(what: &str, name: &str) -> ConfigError {
+    ConfigError::new("", format!("there is no {what} \"{name}\" here"))
 }

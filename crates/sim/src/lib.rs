@@ -14,6 +14,6 @@ mod kernel;
 mod net;
 
 pub use config::SimConfig;
-pub use error::{ConfigError, Library};
+pub use error::{ConfigError, Library, NoFiles};
 pub use kernel::{Parallel, port_infos, run, run_recorded};
 pub use record::Recorder;

@@ -48,8 +48,9 @@ impl StudyError {
 }
 
 impl From<ResultsError> for StudyError {
+    /// About a file: a full disk, say, or a damaged part.
     fn from(error: ResultsError) -> Self {
-        Self::failure(error.to_string())
+        Self::input(error.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Studies with a stand-in for the simulator: what is written, when, and what survives.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,6 +11,7 @@ use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
+use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 const SCENARIO: &str = r#"
@@ -33,26 +34,6 @@ const VERSION: &str = "1.2.3";
 
 fn plan() -> Plan {
     Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &Changes::default()).expect("a plan")
-}
-
-/// A folder of its own for each test, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("selvedge-study-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
-    }
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Ten flows whose times follow from the seed.
@@ -144,7 +125,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn results_appear_whole() {
-    let scratch = Scratch::new("whole");
+    let scratch = Scratch::new("study-whole");
     let (plan, target) = (plan(), scratch.join("out"));
     let folder = begin(&plan, &target, false).expect("a folder");
     assert!(!target.exists());
@@ -167,7 +148,7 @@ fn results_appear_whole() {
 
 #[test]
 fn threads_do_not_show_in_the_results() {
-    let scratch = Scratch::new("threads");
+    let scratch = Scratch::new("study-threads");
     let plan = plan();
     let rows: Vec<Vec<u8>> = [1, 2, 5, 16]
         .into_iter()
@@ -183,7 +164,7 @@ fn threads_do_not_show_in_the_results() {
 
 #[test]
 fn what_was_interrupted_continues() {
-    let scratch = Scratch::new("resume");
+    let scratch = Scratch::new("study-resume");
     let (plan, target) = (plan(), scratch.join("out"));
     let folder = begin(&plan, &target, false).expect("a folder");
     let outcome = run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
@@ -223,7 +204,7 @@ fn what_was_interrupted_continues() {
 
 #[test]
 fn traces_of_an_interrupted_study_are_continued() {
-    let scratch = Scratch::new("traces");
+    let scratch = Scratch::new("study-traces");
     let (plan, target) = (plan(), scratch.join("out"));
     let tracing = Tracing { what: vec!["flow=3".to_owned()], ..Tracing::default() };
     tracing.check(&plan).expect("there is such a flow");
@@ -245,7 +226,7 @@ fn traces_of_an_interrupted_study_are_continued() {
 
 #[test]
 fn another_version_or_scenario_is_refused() {
-    let scratch = Scratch::new("refused");
+    let scratch = Scratch::new("study-refused");
     let (plan, target) = (plan(), scratch.join("out"));
     begin(&plan, &target, false).expect("a folder");
     let folder = ResultsFolder::open(&target).expect("unfinished results");
@@ -259,7 +240,7 @@ fn another_version_or_scenario_is_refused() {
 
 #[test]
 fn nothing_is_overwritten_by_accident() {
-    let scratch = Scratch::new("overwrite");
+    let scratch = Scratch::new("study-overwrite");
     let (plan, target) = (plan(), scratch.join("out"));
     let refused = |force| begin(&plan, &target, force).expect_err("refused").to_string();
 
@@ -267,13 +248,13 @@ fn nothing_is_overwritten_by_accident() {
     assert!(refused(false).contains("--resume"), "unfinished results");
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
     assert!(refused(false).contains("--force"), "results");
-    assert_eq!(free_name(&scratch.0, "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
+    assert_eq!(free_name(scratch.path(), "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
 
     // Results are replaced at the very end, and only when asked for.
     let folder = begin(&plan, &target, true).expect("by force");
     assert!(target.join("summary.json").exists());
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
-    assert_eq!(files(&scratch.0), ["out"]);
+    assert_eq!(files(scratch.path()), ["out"]);
 
     // A folder of somebody's holidays is never touched.
     let photos = scratch.join("photos");
@@ -289,7 +270,7 @@ fn nothing_is_overwritten_by_accident() {
 
 #[test]
 fn a_failing_simulator_is_reported_with_its_point() {
-    let scratch = Scratch::new("failing");
+    let scratch = Scratch::new("study-failing");
     let (plan, target) = (plan(), scratch.join("out"));
     let watch = Spectator::until(usize::MAX);
     let attempt = |simulate: &selvedge_study::Simulate, name: &str| {
@@ -315,9 +296,30 @@ fn a_failing_simulator_is_reported_with_its_point() {
     assert!(!target.exists());
 }
 
+/// The folder is as good as before it: with space, the study goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_stops_a_study_that_can_go_on_later() {
+    let scratch = Scratch::new("study-full");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let folder = begin(&plan, &target, false).expect("a folder");
+    let part = folder.partial().join("parts/001-seed-1.flows.parquet");
+    std::os::unix::fs::symlink("/dev/full", &part).expect("a link");
+    let error = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect_err("no space");
+    assert!(error.is_input() && error.to_string().contains("space left"), "{error}");
+    assert!(error.to_string().starts_with(&part.display().to_string()), "{error}");
+    assert!(!target.exists());
+
+    fs::remove_file(&part).expect("it is there");
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
+    folder.check(&plan, VERSION).expect("the same study");
+    let outcome = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
+    assert!(matches!(outcome, Outcome::Complete(_)) && target.join("summary.json").exists());
+}
+
 #[test]
 fn flows_of_files_are_written_as_hpcc_writes_them() {
-    let scratch = Scratch::new("fct");
+    let scratch = Scratch::new("study-fct");
     let (topology, flows) = (scratch.join("topology.txt"), scratch.join("flow.txt"));
     fs::write(&topology, "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n").expect("writable");
     fs::write(&flows, "1\n1 2 3 100 10000 0.001\n").expect("writable");

@@ -1,4 +1,4 @@
-//! Virtual-time pairs, impairments and naive models, for tests.
+//! Virtual-time pairs, impairments, naive models and folders, for tests.
 //!
 //! A test states a [`Transfer`] and what must come out of it ([`Outcome`]); a [`World`] carries it
 //! out. [`Pair`] is the world in which time costs nothing; the data plane's tests bring another.
@@ -7,10 +7,12 @@
 mod impair;
 pub mod model;
 mod pair;
+mod scratch;
 mod tcp_pair;
 mod world;
 
 pub use impair::{Fate, Impairment, Odds};
 pub use pair::{Link, Pair};
+pub use scratch::Scratch;
 pub use tcp_pair::{TcpOutcome, TcpPair, TcpTransfer};
 pub use world::{Outcome, Placed, Transfer, World};

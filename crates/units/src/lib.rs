@@ -4,6 +4,8 @@
 //! packets cannot be added to a count of bytes and two 24-bit sequence numbers cannot be compared
 //! with `<`. All of them are integers: results do not depend on the platform's floating point.
 //!
+//! [`words`] is here because every crate that reads names needs it.
+//!
 //! Depends on nothing. `no_std`; the `config` feature adds the text forms of scenario files.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,6 +22,7 @@ mod rng;
 mod setting;
 mod text;
 mod time;
+pub mod words;
 
 pub use bytes::Bytes;
 pub use chance::Chance;

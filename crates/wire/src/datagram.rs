@@ -7,9 +7,7 @@
 //! ```
 //!
 //! Every dissector of RoCEv2 understands the headers and takes the extension for payload; other NICs do not
-//! know it. There is no ICRC: it covers the IP identification, which whoever sends through a UDP socket does
-//! not know, so [`crate::Roce`] has it and this has not. The UDP checksum covers the datagram, and nothing on
-//! the way rewrites it.
+//! know it. Behind all of it stands an [ICRC](crate::Icrc), which whoever knows the ends adds and checks.
 
 use selvedge_units::{Instant, QpNumber};
 

@@ -4,7 +4,9 @@ use std::io::BufRead;
 
 use super::FatTreeFile;
 use super::check::check;
-use crate::text::{BYTES_MAX, Line, Lines, Word, nearest};
+use selvedge_units::words::nearest;
+
+use crate::text::{BYTES_MAX, Line, Lines, Word};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// Reads a topology and checks that its numbers fit together, by htsim's rules.
@@ -132,7 +134,7 @@ impl Keys {
         } else {
             let keys: Vec<&str> =
                 ["Tier"].into_iter().chain(HEADER_KEYS).chain(TIER_KEYS.iter().map(|(name, ..)| *name)).collect();
-            return Err(match nearest(key.text(), &keys) {
+            return Err(match nearest(key.text(), keys.iter().copied()) {
                 Some(meant) => key.unexpected(&format!("{meant:?}")),
                 None => key.unexpected(&format!("one of {}", keys.join(", "))),
             });

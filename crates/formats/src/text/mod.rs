@@ -1,11 +1,9 @@
 //! What all readers share: lines with places, words, exact numbers.
 
 mod line;
-mod nearest;
 mod number;
 
 pub(crate) use line::{Line, Lines, Word, Words};
-pub(crate) use nearest::nearest;
 pub(crate) use number::Decimal;
 
 /// `count` of a thing, in words: "1 link", "65 links".

@@ -1,31 +1,9 @@
-//! Folders that vanish, and summaries made from plain numbers.
-
-use std::path::{Path, PathBuf};
+//! Summaries made from plain numbers.
 
 use selvedge_results::{
     DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals, SeriesInfo,
     SeriesTraits, StudyInfo, Summary, summarise,
 };
-
-/// A folder of its own for one test, removed in the end.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("selvedge-results-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
-        Self(path)
-    }
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A series given by its metrics, seed by seed.
 #[derive(Clone)]

@@ -1,13 +1,14 @@
 //! The report and the terminal's table of a whole made-up study.
 
-use crate::common::{Folder, series, study};
+use crate::common::{series, study};
 use crate::synthetic;
 use selvedge_results::{
     PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table, summarise,
 };
+use selvedge_testkit::Scratch;
 
 fn made_up(test: &str, trouble: bool) -> (Summary, Vec<PointSummary>) {
-    let folder = Folder::new(test);
+    let folder = Scratch::new(&format!("results-{test}"));
     let mut profiles = synthetic::irn_study();
     if trouble {
         profiles[2].deadlock = Some(2);

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::Folder;
 use crate::synthetic;
 use selvedge_results::{PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
 use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
+use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
 
 fn flow(id: u64) -> FlowRow {
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Vec<StoredFlow> {
 
 #[test]
 fn flows_come_back_as_they_went() {
-    let folder = Folder::new("round-trip");
+    let folder = Scratch::new("results-round-trip");
     let files = record(folder.path(), 0, "irn", u64::MAX, 0..70_000);
     let found = read(&files.flows);
     assert_eq!(found.len(), 70_000);
@@ -68,7 +68,7 @@ fn flows_come_back_as_they_went() {
 
 #[test]
 fn a_point_without_rows_is_a_valid_file() {
-    let folder = Folder::new("empty");
+    let folder = Scratch::new("results-empty");
     let files = record(folder.path(), 0, "irn", 1, 0..0);
     assert_eq!(read(&files.flows), []);
     let target = folder.path().join("flows.parquet");
@@ -78,7 +78,7 @@ fn a_point_without_rows_is_a_valid_file() {
 
 #[test]
 fn merging_keeps_every_row_in_the_order_of_the_parts() {
-    let folder = Folder::new("merge");
+    let folder = Scratch::new("results-merge");
     let parts = [
         record(folder.path(), 0, "irn", 1, 0..66_000),
         record(folder.path(), 0, "irn", 2, 5..10),
@@ -97,7 +97,7 @@ fn merging_keeps_every_row_in_the_order_of_the_parts() {
 
 #[test]
 fn a_truncated_part_is_named_with_a_remedy_and_leaves_nothing() {
-    let folder = Folder::new("truncated");
+    let folder = Scratch::new("results-truncated");
     let good = record(folder.path(), 0, "irn", 1, 0..1_000);
     let bad = record(folder.path(), 0, "irn", 2, 0..1_000);
     let bytes = fs::read(&bad.flows).unwrap();
@@ -116,7 +116,7 @@ fn a_truncated_part_is_named_with_a_remedy_and_leaves_nothing() {
 
 #[test]
 fn a_file_whose_middle_is_missing_is_refused() {
-    let folder = Folder::new("hole");
+    let folder = Scratch::new("results-hole");
     let part = record(folder.path(), 0, "irn", 1, 0..60_000);
     let bytes = fs::read(&part.flows).unwrap();
     // The footer is whole, but what it points at lies beyond the end of the file.
@@ -132,7 +132,7 @@ fn a_file_whose_middle_is_missing_is_refused() {
 
 #[test]
 fn a_point_is_resumed_only_if_all_of_it_is_there() {
-    let folder = Folder::new("resume");
+    let folder = Scratch::new("results-resume");
     let files = record(folder.path(), 0, "irn", 1, 0..100);
     assert!(files.completed("irn", 1).is_some());
     assert!(files.completed("irn", 2).is_none() && files.completed("roce", 1).is_none(), "another point");
@@ -148,7 +148,7 @@ fn a_point_is_resumed_only_if_all_of_it_is_there() {
 
 #[test]
 fn another_table_is_refused() {
-    let folder = Folder::new("other-table");
+    let folder = Scratch::new("results-other-table");
     let part = record(folder.path(), 0, "irn", 1, 0..10);
     let error = read_flows(&part.ports).err().unwrap().to_string();
     assert!(error.contains("not a table of flows") && error.contains("egress_queue_bytes"), "{error}");
@@ -169,7 +169,7 @@ fn a_full_disk_stops_the_run_and_is_reported() {
         eprintln!("skipped: no /dev/full on this system");
         return;
     }
-    let folder = Folder::new("full");
+    let folder = Scratch::new("results-full");
     let files = PointFiles { flows: "/dev/full".into(), ..PointFiles::new(folder.path(), 0, 1) };
     let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
     assert!(recorder.on_progress(Instant::ZERO, 0));
@@ -190,7 +190,7 @@ fn recorders_may_move_to_other_threads() {
 
 #[test]
 fn a_point_survives_its_file() {
-    let folder = Folder::new("json");
+    let folder = Scratch::new("results-json");
     let mut profile = synthetic::irn_study().remove(2);
     profile.deadlock = Some(4);
     let point = synthetic::record(folder.path(), 2, &profile, 4, 3_000).unwrap();
@@ -203,7 +203,7 @@ fn a_point_survives_its_file() {
 
 #[test]
 fn a_point_counts_what_it_saw() {
-    let folder = Folder::new("counts");
+    let folder = Scratch::new("results-counts");
     let files = PointFiles::new(folder.path(), 0, 1);
     let mut recorder = PointRecorder::create(files, "irn", 1, &ports()).unwrap();
     for id in 0..30_000 {

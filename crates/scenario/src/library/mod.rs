@@ -13,9 +13,9 @@ use selvedge_formats::{Dialect, FormatError, Parsed, Warning, cdf, detect, htsim
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::{Cdf, FlowList};
 use selvedge_sim::{ConfigError, Library};
+use selvedge_units::words::{nearest, one_of};
 use selvedge_units::{Bytes, HostId};
 
-use crate::suggest::{nearest, one_of};
 use files::Files;
 
 /// The files that scenarios name, each read once; relative paths begin at one folder.

@@ -35,7 +35,8 @@ impl FileLibrary {
         let linked: BTreeSet<u32> = file.links.iter().flat_map(|link| [link.a, link.b]).collect();
         let mut graph = Graph::default();
         let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
-        for id in file.hosts().filter(|id| linked.contains(id)) {
+        // A header may name billions of nodes.
+        for &id in linked.iter().filter(|&&id| file.is_host(id)) {
             nodes.insert(id, graph.add_host(id.to_string(), 0).into());
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);

@@ -11,11 +11,11 @@ mod scene;
 
 use std::error::Error;
 
-use selvedge_sim::{Parallel, run};
+use selvedge_sim::{NoFiles, Parallel, run};
 use selvedge_telemetry::{FlowRow, Observer, PortRow};
 use selvedge_units::Duration;
 
-use scene::{NoFiles, permutation};
+use scene::permutation;
 
 /// Adds up completion times.
 #[derive(Default)]

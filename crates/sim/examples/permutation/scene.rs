@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
-use selvedge_sim::topology::{FatTree, Graph, LinkConfig};
-use selvedge_sim::workload::{Cdf, FlowList, Many, Measure, Permutation, WorkloadConfig};
-use selvedge_sim::{ConfigError, Library, SimConfig};
+use selvedge_sim::topology::{FatTree, LinkConfig};
+use selvedge_sim::workload::{Many, Measure, Permutation, WorkloadConfig};
+use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
@@ -89,22 +89,4 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         stop: Stop::default(),
         sample: None,
     })
-}
-
-/// A permutation needs no files.
-pub(crate) struct NoFiles;
-
-impl Library for NoFiles {
-    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
-        Err(ConfigError::new("", format!("no distribution \"{reference}\" here")))
-    }
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
-        Err(ConfigError::new("", format!("no file \"{path}\" here")))
-    }
-    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
-        Err(ConfigError::new("", format!("no file \"{path}\" here")))
-    }
-    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
-        Err(ConfigError::new("", format!("no file \"{path}\" here")))
-    }
 }

@@ -5,12 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_units::words::did_you_mean;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
-use crate::topology::{Graph, Link, Node, did_you_mean};
+use crate::topology::{Graph, Link, Node};
 
 /// Some links of a network.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -450,7 +450,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// every source.
     fn activate(&mut self, trigger: Option<u32>) {
         let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
-        for spec in self.workload.triggers.activate(trigger, self.now).collect::<Vec<_>>() {
+        for spec in self.workload.triggers.activate(trigger, self.now) {
             if let Some(host) = self.nic_for(&spec) {
                 self.begin_later(host, spec);
             }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use selvedge_units::words::did_you_mean;
 use selvedge_units::{Duration, HostId, Rate, SwitchId};
 use serde::{Deserialize, Serialize};
 
 use super::graph::check_size;
-use super::{Graph, LinkConfig, Node, did_you_mean};
+use super::{Graph, LinkConfig, Node};
 use crate::ConfigError;
 
 /// Nodes and links written out. Names are free; a node that appears in `hosts` is a host.

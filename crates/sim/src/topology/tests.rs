@@ -3,27 +3,10 @@ use std::sync::Arc;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Rate, Rng, SwitchId};
 
 use super::*;
-use crate::workload::{Cdf, FlowList};
-
-/// A library without anything in it.
-struct Empty;
-impl Library for Empty {
-    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
-        Err(ConfigError::new("", format!("no {reference}")))
-    }
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
-        Err(ConfigError::new("", format!("no {path}")))
-    }
-    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
-        Err(ConfigError::new("", format!("no {path}")))
-    }
-    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
-        Err(ConfigError::new("", format!("no {path}")))
-    }
-}
+use crate::NoFiles;
 
 fn build(toml: &str) -> Result<Graph, ConfigError> {
-    toml::from_str::<Topology>(toml).expect(toml).build(&Empty)
+    toml::from_str::<Topology>(toml).expect(toml).build(&NoFiles)
 }
 fn fat_tree(k: u32) -> Graph {
     build(&format!("fat-tree = {{ k = {k}, link = {{ rate = \"40Gbps\", delay = \"2us\" }} }}")).unwrap()

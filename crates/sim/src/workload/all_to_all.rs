@@ -54,6 +54,6 @@ impl Kind for AllToAll {
             start: self.start,
             jitter: self.jitter,
         };
-        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env), summary))
+        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env)?, summary))
     }
 }

@@ -79,7 +79,7 @@ impl Workload {
     }
     /// How many flows there will be, of all kinds.
     pub fn extent(&self) -> Extent {
-        let waiting = Extent::Known(self.triggers.len() as u64);
+        let waiting = Extent::Known(self.triggers.len());
         self.loops.iter().map(ClosedLoop::extent).fold(self.stream.extent().plus(waiting), Extent::plus)
     }
 }

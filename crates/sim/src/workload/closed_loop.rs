@@ -90,7 +90,16 @@ pub(super) struct LoopPlan {
 }
 
 impl ClosedLoop {
-    pub(super) fn new(plan: LoopPlan, clients: &[HostId], env: &BuildEnv<'_>) -> Self {
+    pub(super) fn new(plan: LoopPlan, clients: &[HostId], env: &BuildEnv<'_>) -> Result<Self, ConfigError> {
+        let at_once = u64::from(plan.outstanding).min(plan.limit.unwrap_or(u64::MAX)) * clients.len() as u64;
+        if at_once > MAX_OPEN {
+            let message = format!(
+                "that makes {at_once} flows at once, but at most {MAX_OPEN} can be kept: let each of the {} hosts have at most {} outstanding",
+                clients.len(),
+                MAX_OPEN / clients.len() as u64
+            );
+            return Err(ConfigError::new("outstanding", message));
+        }
         let workload = plan.workload;
         let mut client_of = vec![u32::MAX; env.graph.hosts.len()];
         (0..).zip(clients).for_each(|(n, host)| client_of[host.index()] = n);
@@ -104,7 +113,7 @@ impl ClosedLoop {
                 destinations: stream(env.seed, Domain::FlowDestination, workload, host.0),
             }
         });
-        Self {
+        Ok(Self {
             workload,
             measure: env.measure,
             outstanding: plan.outstanding,
@@ -114,7 +123,7 @@ impl ClosedLoop {
             pattern: plan.pattern,
             clients: clients.collect(),
             client_of,
-        }
+        })
     }
     /// Which workload of the scenario this is; equals [`FlowSpec::workload`] of its flows.
     pub fn workload(&self) -> u16 {
@@ -204,7 +213,7 @@ impl Kind for ClosedLoopConfig {
             start: self.start,
             jitter: self.jitter,
         };
-        Ok(Part::reactive(ClosedLoop::new(plan, &clients, env), Summary { mean_size, ..summary }))
+        Ok(Part::reactive(ClosedLoop::new(plan, &clients, env)?, Summary { mean_size, ..summary }))
     }
 }
 
@@ -216,3 +225,6 @@ pub(super) fn jitter(rng: &mut Rng, most: Duration) -> Duration {
 fn one() -> u32 {
     1
 }
+
+/// The most flows of closed loops that may be under way; each takes about a kilobyte.
+const MAX_OPEN: u64 = 1 << 24;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_units::words::did_you_mean;
 use selvedge_units::{HostId, Rng};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::ConfigError;
-use crate::topology::{Graph, did_you_mean};
+use crate::topology::Graph;
 
 /// One host: its number (17) or its name ("h17").
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
@@ -14,7 +15,8 @@ use super::build::{BuildEnv, Kind, Part, Source, Summary};
 use super::closed_loop::jitter;
 use super::flow::stream;
 use super::flow_list::ListedFlows;
-use super::{Extent, FlowSpec, Generator, HostRef, Hosts, TriggerKind};
+use super::triggers::Repetitions;
+use super::{Extent, FlowSpec, Generator, HostRef, Hosts};
 use crate::ConfigError;
 
 /// One receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once
@@ -81,18 +83,15 @@ impl Kind for Incast {
             None => {
                 let start = self.start;
                 Source::Triggered(Box::new(move |triggers| {
-                    // Trigger n begins repetition n + 1 when all flows of repetition n are received.
-                    let first = triggers.add((1..repeat).map(|_| TriggerKind::Barrier(count as u32)));
-                    let on_received = |wave: u32| (wave + 1 < repeat).then_some(first + wave);
-                    let flow = |wave, flow| FlowSpec { on_received: on_received(wave), ..flow };
-                    for wave in 1..repeat {
-                        for (delay, waiting) in waves.wave(wave) {
-                            triggers.wait(first + wave - 1, flow(wave, waiting), delay);
-                        }
-                    }
-                    let begin = waves.wave(0).into_iter();
-                    let begin =
-                        begin.map(|(delay, spec)| FlowSpec { start: Instant::ZERO + start + delay, ..flow(0, spec) });
+                    // A repetition begins when all flows of the one before are received.
+                    let first = waves.wave(0).into_iter();
+                    let make = Arc::new(move |wave| waves.wave(wave));
+                    let trigger = triggers.repeat(Repetitions { workload, repeat, count: count as u32, make });
+                    let begin = first.map(|(delay, flow)| FlowSpec {
+                        start: Instant::ZERO + start + delay,
+                        on_received: Some(trigger),
+                        ..flow
+                    });
                     Box::new(ListedFlows::new(begin.collect()))
                 }))
             }
@@ -146,12 +145,6 @@ impl Incast {
                 "",
                 "the last flow would start later than 213 days, the end of simulated time",
             ));
-        }
-        let flows = u64::from(self.repeat) * count as u64;
-        if self.interval.is_none() && flows > MAX_WAITING {
-            let message =
-                format!("{flows} flows that wait for each other are too many: give the repetitions an interval");
-            return Err(ConfigError::new("repeat", message));
         }
         let spread = self.stagger * (machines as u64 - 1) + self.jitter;
         if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
@@ -341,6 +334,3 @@ fn one() -> u32 {
 fn is_one(count: &u32) -> bool {
     *count == 1
 }
-
-/// The most flows that are kept until others have ended.
-const MAX_WAITING: u64 = 10_000_000;

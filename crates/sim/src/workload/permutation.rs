@@ -55,7 +55,7 @@ impl Kind for Permutation {
             start: self.start,
             jitter: self.jitter,
         };
-        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env), summary))
+        Ok(Part::reactive(ClosedLoop::new(plan, &hosts, env)?, summary))
     }
 }
 

@@ -1,5 +1,8 @@
 //! Flows that wait for others.
 
+use std::fmt;
+use std::sync::Arc;
+
 use selvedge_units::{Duration, Instant};
 
 use super::{FlowSpec, Measure, TriggerKind};
@@ -13,13 +16,24 @@ pub struct Triggers {
     waiting: Vec<Waiting>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Trigger {
-    kind: TriggerKind,
-    activations: u32,
-    /// The flows that wait for it and are not released: `waiting[next..end]`.
-    next: u32,
-    end: u32,
+#[derive(Clone, Debug)]
+enum Trigger {
+    /// Releases flows that were written out.
+    Listed {
+        kind: TriggerKind,
+        activations: u32,
+        /// The flows that wait for it and are not released: `waiting[next..end]`.
+        next: u32,
+        end: u32,
+    },
+    /// Releases repetitions one after another.
+    Recurring {
+        repetitions: Repetitions,
+        /// The next one.
+        next: u32,
+        /// Flows of the latest one that have ended.
+        ended: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +44,20 @@ struct Waiting {
     flow: FlowSpec,
 }
 
+/// Repetitions of which each begins when all flows of the one before have activated the trigger. They
+/// are made as they come, so that a million of them take the memory of one.
+#[derive(Clone)]
+pub(super) struct Repetitions {
+    /// The workload that they belong to.
+    pub(super) workload: u16,
+    /// How many there are; at least 1. The first does not wait.
+    pub(super) repeat: u32,
+    /// Flows of each; they are numbered on from one to the next.
+    pub(super) count: u32,
+    /// Makes one: its flows, and how much later than it each starts.
+    pub(super) make: Arc<dyn Fn(u32) -> Vec<(Duration, FlowSpec)> + Send + Sync>,
+}
+
 impl Triggers {
     pub(super) fn new(measure: Measure) -> Self {
         Self { measure, ..Self::default() }
@@ -37,8 +65,15 @@ impl Triggers {
     /// Adds triggers of one workload; returns the index of the first.
     pub(super) fn add(&mut self, kinds: impl IntoIterator<Item = TriggerKind>) -> u32 {
         let first = self.triggers.len() as u32;
-        self.triggers.extend(kinds.into_iter().map(|kind| Trigger { kind, activations: 0, next: 0, end: 0 }));
+        let listed = |kind| Trigger::Listed { kind, activations: 0, next: 0, end: 0 };
+        self.triggers.extend(kinds.into_iter().map(listed));
         first
+    }
+    /// Adds a trigger that every flow of the repetitions but the last one activates when it is received;
+    /// returns its index.
+    pub(super) fn repeat(&mut self, repetitions: Repetitions) -> u32 {
+        self.triggers.push(Trigger::Recurring { repetitions, next: 1, ended: 0 });
+        self.triggers.len() as u32 - 1
     }
     /// Lets `flow` wait for `trigger`; it starts `delay` after the release.
     pub(super) fn wait(&mut self, trigger: u32, flow: FlowSpec, delay: Duration) {
@@ -48,37 +83,75 @@ impl Triggers {
     pub(super) fn sort(&mut self) {
         self.waiting.sort_by_key(|waiting| waiting.trigger);
         for (n, trigger) in (0..).zip(&mut self.triggers) {
-            trigger.next = self.waiting.partition_point(|waiting| waiting.trigger < n) as u32;
-            trigger.end = self.waiting.partition_point(|waiting| waiting.trigger <= n) as u32;
+            if let Trigger::Listed { next, end, .. } = trigger {
+                *next = self.waiting.partition_point(|waiting| waiting.trigger < n) as u32;
+                *end = self.waiting.partition_point(|waiting| waiting.trigger <= n) as u32;
+            }
         }
     }
     /// Whether no flow waits for any other, now or later.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.len() == 0
     }
     /// How many flows wait at first.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
+    pub fn len(&self) -> u64 {
+        self.waiting.len() as u64 + self.repetitions().map(|(_, ids)| ids.end - ids.start).sum::<u64>()
     }
     /// The numbers of the flows of `workload` that wait at first.
     pub fn waiting(&self, workload: u16) -> impl Iterator<Item = u64> {
-        self.waiting.iter().filter(move |waiting| waiting.flow.workload == workload).map(|waiting| waiting.flow.id)
+        let listed = self.waiting.iter().filter(move |waiting| waiting.flow.workload == workload);
+        let repeated = self.repetitions().filter(move |(of, _)| *of == workload).flat_map(|(_, ids)| ids);
+        listed.map(|waiting| waiting.flow.id).chain(repeated)
     }
     /// The flows that an activation of `trigger` at `now` releases, in input order.
-    pub fn activate(&mut self, trigger: u32, now: Instant) -> impl Iterator<Item = FlowSpec> {
-        let measure = self.measure;
-        let state = &mut self.triggers[trigger as usize];
-        state.activations = state.activations.saturating_add(1);
-        let count = match state.kind {
-            TriggerKind::MultiShot => u32::from(state.next < state.end),
-            TriggerKind::Barrier(n) if state.activations < n => 0,
-            TriggerKind::OneShot | TriggerKind::Barrier(_) => state.end - state.next,
+    pub fn activate(&mut self, trigger: u32, now: Instant) -> Vec<FlowSpec> {
+        let released: Vec<_> = match &mut self.triggers[trigger as usize] {
+            Trigger::Listed { kind, activations, next, end } => {
+                *activations = activations.saturating_add(1);
+                let count = match kind {
+                    TriggerKind::MultiShot => u32::from(next < end),
+                    TriggerKind::Barrier(n) if *activations < *n => 0,
+                    TriggerKind::OneShot | TriggerKind::Barrier(_) => *end - *next,
+                };
+                let first = *next as usize;
+                *next += count;
+                let waiting = &self.waiting[first..first + count as usize];
+                waiting.iter().map(|waiting| (waiting.delay, waiting.flow)).collect()
+            }
+            Trigger::Recurring { repetitions, next, ended } => {
+                *ended += 1;
+                if *ended < repetitions.count || *next == repetitions.repeat {
+                    return Vec::new();
+                }
+                *ended = 0;
+                *next += 1;
+                let on_received = (*next < repetitions.repeat).then_some(trigger);
+                let flows = (repetitions.make)(*next - 1).into_iter();
+                flows.map(|(delay, flow)| (delay, FlowSpec { on_received, ..flow })).collect()
+            }
         };
-        let first = state.next as usize;
-        state.next += count;
-        self.waiting[first..first + count as usize].iter().map(move |waiting| {
-            let start = now.saturating_add(waiting.delay);
-            FlowSpec { start, measured: measure.counts(start), ..waiting.flow }
+        let begin = |(delay, flow): (Duration, FlowSpec)| {
+            let start = now.saturating_add(delay);
+            FlowSpec { start, measured: self.measure.counts(start), ..flow }
+        };
+        released.into_iter().map(begin).collect()
+    }
+
+    /// The workload and the numbers of repeated flows that are to come.
+    fn repetitions(&self) -> impl Iterator<Item = (u16, std::ops::Range<u64>)> {
+        self.triggers.iter().filter_map(|trigger| match trigger {
+            Trigger::Listed { .. } => None,
+            Trigger::Recurring { repetitions: Repetitions { workload, repeat, count, .. }, next, .. } => {
+                let ids = |repetition: u32| u64::from(repetition) * u64::from(*count);
+                Some((*workload, ids(*next)..ids(*repeat)))
+            }
         })
+    }
+}
+
+impl fmt::Debug for Repetitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { workload, repeat, count, .. } = self;
+        write!(f, "{repeat} repetitions of {count} flows of workload {workload}")
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
-use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
+use selvedge_sim::workload::{FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
@@ -346,17 +346,8 @@ impl Recorder for Tape {
 struct Lists(FlowList);
 
 impl Library for Lists {
-    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
-        Err(ConfigError::new("", format!("no distribution {reference} here")))
-    }
     fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
         Ok(self.0.clone())
-    }
-    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
-        Err(ConfigError::new("", format!("no file {path} here")))
-    }
-    fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
-        Err(ConfigError::new("", format!("no file {path} here")))
     }
 }
 

@@ -3,20 +3,10 @@ use selvedge_units::{Duration, Instant};
 use super::*;
 use crate::fault::{LinkEvent, LinkFailure, link_events};
 use crate::topology::Topology;
-use crate::workload::{Cdf, FlowList};
 
 /// Knows one list of drops.
 struct Shelf;
 impl Library for Shelf {
-    fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
-        Err(ConfigError::new("", format!("no {reference}")))
-    }
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
-        Err(ConfigError::new("", format!("no {path}")))
-    }
-    fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
-        Err(ConfigError::new("", format!("no {path}")))
-    }
     fn drops(&self, _: &str) -> Result<Vec<u64>, ConfigError> {
         Ok(vec![2, 1, 2])
     }

@@ -192,7 +192,10 @@ impl Recovery for Send {
         self.note_lost(cx.now, before);
         if let Some(estimator) = &mut self.estimator {
             estimator.on_sample(heard.rtt);
-            self.timer.set(estimator.rto());
+            // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
+            if advanced {
+                self.timer.set(estimator.rto());
+            }
         }
         if advanced {
             if self.outstanding() == 0 {

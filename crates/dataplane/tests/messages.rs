@@ -1,0 +1,62 @@
+//! What acknowledgements say of messages: the MSN counts those that are complete, in order (IRN section 5.3.3).
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use selvedge_dataplane::{Clock, Datagrams, Incoming, receive};
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
+use selvedge_transport::recovery::irn::IrnConfig;
+use selvedge_transport::{Receiver, ReceiverConfig, RecoveryConfig};
+use selvedge_units::{Instant, Psn, QpNumber, Setting};
+use selvedge_wire::{Ack, Body, Data, Datagram};
+
+const QP: QpNumber = QpNumber(0x11);
+
+/// Brings what is queued, and keeps what is answered.
+struct Script {
+    incoming: VecDeque<Vec<u8>>,
+    answers: Vec<Ack>,
+}
+
+impl Datagrams for Script {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        let (parsed, _) = Datagram::parse(datagram).map_err(io::Error::other)?;
+        let Body::Ack(ack) = parsed.body else { panic!("a receiver acknowledges") };
+        self.answers.push(ack);
+        Ok(())
+    }
+    fn recv(&mut self, buffer: &mut [u8], _: Duration) -> io::Result<Option<usize>> {
+        Ok(self.incoming.pop_front().map(|datagram| {
+            buffer[..datagram.len()].copy_from_slice(&datagram);
+            datagram.len()
+        }))
+    }
+}
+
+/// MSNs in the answers to packets in this order, of which every other ends a message.
+fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
+    let packet = |&psn: &u32| {
+        let data = Data { psn: Psn::new(psn), payload: 0, last: psn % 2 == 1, retransmission: false };
+        let datagram = Datagram { qp: QP, sent_at: Instant::ZERO, body: Body::Data(data) };
+        datagram.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec()
+    };
+    let mut network = Script { incoming: order.iter().map(packet).collect(), answers: Vec::new() };
+    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, Psn::new(0));
+    let mut incoming = Incoming { qp: QP, place: &mut |_, _| {} };
+    let mut turns = 0..order.len();
+    let mut stop = || turns.next().is_none();
+    receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop).expect("nothing can fail");
+    network.answers.iter().map(|ack| ack.msn).collect()
+}
+
+#[test]
+fn messages_count_when_everything_before_has_arrived() {
+    let irn = IrnConfig { bdp_cap: Setting::Value(64), rto_high: Setting::Off, ..IrnConfig::default() };
+    assert_eq!(msns(irn.into(), &[0, 1, 2, 3]), [0, 1, 1, 2]);
+    // The second message is there, but packet 1 is missing.
+    assert_eq!(msns(irn.into(), &[0, 2, 3, 1, 1]), [0, 0, 0, 2, 2]);
+    let go_back_n = GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() };
+    // One NACK for the gap; what comes out of order comes again.
+    assert_eq!(msns(go_back_n.into(), &[0, 2, 3, 1, 2, 3]), [0, 0, 1, 1, 2]);
+}

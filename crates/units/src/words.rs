@@ -1,0 +1,103 @@
+//! Which word was meant: for messages about names that nobody knows.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The candidate that `word` is most probably a misspelling of, if any is near enough: the first of the
+/// nearest.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let tolerance = match word.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        6..=9 => 2,
+        _ => 3,
+    };
+    let word = canonical(word);
+    let near = candidates.into_iter().map(|candidate| (distance(&word, &canonical(candidate)), candidate));
+    near.filter(|&(distance, _)| distance <= tolerance).min_by_key(|&(distance, _)| distance).map(|(_, near)| near)
+}
+
+/// `", did you mean \"pod0-agg2\"?"`: up to three candidates that `word` may be a misspelling of, the
+/// nearest first; or nothing.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let tolerance = 1 + word.chars().count() / 3;
+    let word = canonical(word);
+    let near = candidates.into_iter().map(|candidate| (distance(&word, &canonical(candidate)), candidate));
+    let mut near: Vec<(usize, &str)> = near.filter(|&(distance, _)| distance <= tolerance).collect();
+    near.sort();
+    let quoted: Vec<String> = near.iter().take(3).map(|(_, name)| format!("\"{name}\"")).collect();
+    if quoted.is_empty() { String::new() } else { format!(", did you mean {}?", one_of(&quoted)) }
+}
+
+/// "a", "a or b", "a, b or c"; "nothing".
+pub fn one_of(names: &[impl AsRef<str>]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        [head @ .., last] => {
+            let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", head.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// Case does not matter, nor does how words are joined. Nobody misspells a book.
+fn canonical(text: &str) -> Vec<char> {
+    let plain = |c: char| if c == '_' { '-' } else { c };
+    text.chars().take(64).flat_map(char::to_lowercase).map(plain).collect()
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (optimal
+/// string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = alloc::vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (last[j - 1] + same).min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before = core::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspellings_find_their_word() {
+        let words = ["headroom", "enabled", "quanta", "xon-gap", "Radix_Down"];
+        assert_eq!(nearest("headrom", words), Some("headroom"));
+        assert_eq!(nearest("xon_gap", words), Some("xon-gap"));
+        assert_eq!(nearest("enalbed", words), Some("enabled"));
+        assert_eq!(nearest("radix_donw", words), Some("Radix_Down"));
+        assert_eq!(nearest("threshold", words), None);
+        assert_eq!(nearest("", words), None);
+    }
+
+    #[test]
+    fn near_names_are_offered_nearest_first() {
+        let names = ["pod0-edge0", "pod0-edge1", "pod0-agg0", "core0"];
+        assert_eq!(
+            did_you_mean("pod0-egde1", names),
+            ", did you mean \"pod0-edge1\", \"pod0-edge0\" or \"pod0-agg0\"?"
+        );
+        assert_eq!(did_you_mean("Core0", names), ", did you mean \"core0\"?");
+        assert_eq!(did_you_mean("zebra", names), "");
+    }
+
+    #[test]
+    fn a_swap_is_one_mistake() {
+        let distance = |a, b| distance(&canonical(a), &canonical(b));
+        assert_eq!([distance("ab", "ba"), distance("kitten", "sitting"), distance("", "abc")], [1, 3, 3]);
+    }
+}
