@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, SharedBuffer};
+use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -14,6 +14,8 @@ use selvedge_sim::workload::{
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp};
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
 
 use crate::support::{Outcome, Scene, Series, link, servers};
@@ -142,6 +144,23 @@ fn swift(config: &mut SimConfig) {
     config.transport.congestion = SwiftConfig::default().into();
 }
 
+/// Connections that open and close.
+fn tcp(config: &mut SimConfig) {
+    let initial_rto = Setting::Value(Duration::from_us(500));
+    let tcp = TcpConfig { handshake: true, fin: true, initial_rto, ..TcpConfig::default() };
+    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+}
+
+fn tcp_cubic(config: &mut SimConfig) {
+    let tcp = TcpConfig { congestion: cubic::Config::default().into(), ..TcpConfig::default() };
+    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+}
+
+fn tcp_marked(config: &mut SimConfig) {
+    let tcp = TcpConfig { congestion: dctcp_of_tcp::Config::default().into(), ..TcpConfig::default() };
+    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -171,6 +190,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("roce-hpcc-odd-rates", chain(), Series::Roce, &[permutation, classes, hpcc]),
         ("irn-dctcp", fat_tree(4), Series::Irn, &[poisson, incast, dctcp]),
         ("irn-swift", leaf_spine(), Series::Irn, &[permutation, incast, swift]),
+        ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
+        ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
+        ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {
