@@ -92,19 +92,20 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
 /// the loop itself.
 #[divan::bench(args = CongestionConfig::NAMES)]
 fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
+    const ACKS: u64 = 1 << 16;
     let mut config = CongestionConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&FABRIC);
     let has_telemetry = config.needs().telemetry;
     bencher
-        .counter(ItemsCount::new(PACKETS))
+        .counter(ItemsCount::new(ACKS))
         .with_inputs(|| (vec![AnyCongestion::from(&config); FLOWS], Rng::stream(3, Domain::Impairment, 0)))
         .bench_local_refs(|(flows, rng)| {
             let mut now = Instant::ZERO;
             let mut path = PathRecord::EMPTY;
-            for packet in 0..PACKETS {
+            for packet in 0..ACKS {
                 now += Duration::from_ns(216);
                 let flow = &mut flows[rng.below(FLOWS as u64) as usize];
-                if has_telemetry && packet % 16 == 0 {
+                if has_telemetry && packet % 64 == 0 {
                     path = record(now, packet);
                 }
                 let mut cx = Cx::at(now);

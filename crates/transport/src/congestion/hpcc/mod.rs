@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 
-use selvedge_units::{Bytes, Duration, Instant, Rate, Seq};
+use selvedge_units::{Bytes, Duration, Rate, Seq};
 use selvedge_wire::PathRecord;
 
 use super::{Congestion, Signal};
@@ -28,6 +28,8 @@ pub struct Control {
     /// W and W_c.
     window: f64,
     reference: f64,
+    /// W, as the sender asks for it.
+    bytes: Bytes,
     /// U: the smoothed utilisation of the fullest link; queues count as bytes of one T.
     utilisation: f64,
     /// incStage.
@@ -48,7 +50,6 @@ pub struct Control {
 struct Settings {
     base_rtt: f64,
     per_base_rtt: f64,
-    per_eta: f64,
     eta: f64,
     max_stage: u32,
     additive_increase: f64,
@@ -68,6 +69,7 @@ impl Control {
         let most = config.initial_window().get() as f64;
         Self {
             window: most,
+            bytes: config.initial_window(),
             reference: most,
             utilisation: 0.0,
             stage: 0,
@@ -79,7 +81,6 @@ impl Control {
             settings: Settings {
                 base_rtt,
                 per_base_rtt: 1.0 / base_rtt,
-                per_eta: 1.0 / config.target_utilisation,
                 eta: config.target_utilisation,
                 max_stage: config.max_stage,
                 additive_increase: resolved(config.additive_increase, "additive-increase")
@@ -95,24 +96,22 @@ impl Control {
     #[inline]
     fn measure(&mut self, path: &PathRecord) -> bool {
         let Settings { base_rtt, per_base_rtt, .. } = self.settings;
-        let mut is_comparable = self.links.hops().len() == path.hops().len();
-        // The fullest link so far, as work and the time for it: one division, for the winner.
-        let (mut work, mut time) = (0.0, 1.0);
+        let mut differs = (self.links.hops().len() ^ path.hops().len()) as u64;
+        let (mut most, mut tau) = (0.0, 0.0);
         for (link, hop) in self.links.hops().iter().zip(path.hops()) {
-            is_comparable &= link.ps_per_byte == hop.ps_per_byte;
+            differs |= link.ps_per_byte.to_bits() ^ hop.ps_per_byte.to_bits();
             let passed = hop.at.as_ps().wrapping_sub(link.at.as_ps()) as i64 as f64;
             let sent = f64::from(hop.sent.wrapping_sub(link.sent));
             let queue = f64::from(hop.queue.min(link.queue));
-            // Equation 2, times the time that has passed.
-            let carried = (queue * per_base_rtt * passed + sent) * hop.ps_per_byte;
-            if (passed > 0.0) & (carried * time > work * passed) {
-                (work, time) = (carried, passed);
-            }
+            // Equation 2. Where no time has passed, nothing was sent.
+            let load = (queue * per_base_rtt + sent / passed.max(1.0)) * hop.ps_per_byte;
+            (most, tau) = if load > most { (load, passed) } else { (most, tau) };
         }
         *self.links = *path;
-        if is_comparable && work > 0.0 {
-            let weight = time.min(base_rtt) * per_base_rtt;
-            self.utilisation = (1.0 - weight) * self.utilisation + weight * work / time;
+        let is_comparable = differs == 0;
+        if is_comparable {
+            let weight = tau.clamp(0.0, base_rtt) * per_base_rtt;
+            self.utilisation = (1.0 - weight) * self.utilisation + weight * most;
         }
         is_comparable
     }
@@ -120,10 +119,11 @@ impl Control {
     /// Algorithm 1, `ComputeWind` and `NewAck`.
     #[inline]
     fn adjust(&mut self) {
-        let Settings { eta, per_eta, max_stage, additive_increase, most, least, .. } = self.settings;
+        let Settings { eta, max_stage, additive_increase, most, least, .. } = self.settings;
         let follows = self.utilisation >= eta || self.stage >= max_stage;
-        let scaled = if follows { self.reference / (self.utilisation * per_eta) } else { self.reference };
-        self.window = (scaled + additive_increase).clamp(least, most);
+        // W_c / (U / eta), or W_c.
+        let divisor = if follows { self.utilisation } else { eta };
+        self.window = (self.reference * eta / divisor + additive_increase).clamp(least, most);
         if self.is_round {
             self.stage = if follows { 0 } else { self.stage + 1 };
             self.reference = self.window;
@@ -131,7 +131,8 @@ impl Control {
         }
         // R = W / T; at line rate the link itself paces.
         let bps = self.window * self.settings.per_base_rtt * BYTE_PS;
-        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(bps as u64) };
+        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(bps as i64 as u64) };
+        self.bytes = Bytes::new(self.window as i64 as u64);
     }
 }
 
@@ -152,17 +153,12 @@ impl Congestion for Control {
     }
     #[inline]
     fn window(&self) -> Bytes {
-        Bytes::new(self.window as u64)
+        self.bytes
     }
     #[inline]
     fn rate(&self) -> Rate {
         self.rate
     }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]
