@@ -330,7 +330,7 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         if unfinished > 0 {
             warnings.push(format!(
                 "{name}: {} of {} measured flows never finished; they are missing from its \
-                 completion times, which are therefore too good.",
+                 completion times, which are therefore too good. Where stop.time ended the run, give more.",
                 count(unfinished),
                 count(measured)
             ));

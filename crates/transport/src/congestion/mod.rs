@@ -43,11 +43,19 @@ pub trait Congestion {
     /// always be in flight, however small the window.
     fn window(&self) -> Bytes;
     /// Rate on the wire, headers and gaps included; [`Rate::MAX`] without a limit.
-    fn rate(&self) -> Rate;
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::MAX
+    }
     /// When to call [`Congestion::on_timeout`]; [`Instant::NEVER`] without a timer.
-    fn deadline(&self) -> Instant;
+    #[inline]
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
     /// The deadline has passed.
-    fn on_timeout(&mut self, cx: &mut Cx<'_>);
+    fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+        _ = cx;
+    }
 }
 
 /// What a congestion control may hear.

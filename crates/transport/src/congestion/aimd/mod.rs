@@ -1,6 +1,6 @@
 //! AIMD: a frame more per round trip, half of it after a loss.
 
-use selvedge_units::{Bytes, Instant, Rate};
+use selvedge_units::Bytes;
 
 use super::growing::Window;
 use super::{Congestion, Signal};
@@ -46,15 +46,6 @@ impl Congestion for Control {
     fn window(&self) -> Bytes {
         self.window.bytes()
     }
-    #[inline]
-    fn rate(&self) -> Rate {
-        Rate::MAX
-    }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]

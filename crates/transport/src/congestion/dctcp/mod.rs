@@ -1,6 +1,6 @@
 //! DCTCP: the window shrinks by the share of marked packets.
 
-use selvedge_units::{Bytes, Instant, Rate, Seq};
+use selvedge_units::{Bytes, Seq};
 
 use super::growing::Window;
 use super::{Congestion, Signal};
@@ -86,15 +86,6 @@ impl Congestion for Control {
     fn window(&self) -> Bytes {
         self.window.bytes()
     }
-    #[inline]
-    fn rate(&self) -> Rate {
-        Rate::MAX
-    }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A window and a rate that never change: for calibration, and to see what a limit alone does.
 
-use selvedge_units::{Bytes, Instant, Rate};
+use selvedge_units::{Bytes, Rate};
 
 use super::{Congestion, Signal};
 use crate::fabric::resolved;
@@ -39,11 +39,6 @@ impl Congestion for Control {
     fn rate(&self) -> Rate {
         self.rate
     }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]

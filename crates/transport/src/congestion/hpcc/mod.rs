@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 
-use selvedge_units::{Bytes, Duration, Instant, Rate, Seq};
+use selvedge_units::{Bytes, Duration, Rate, Seq};
 use selvedge_wire::PathRecord;
 
 use super::{Congestion, Signal};
@@ -159,11 +159,6 @@ impl Congestion for Control {
     fn rate(&self) -> Rate {
         self.rate
     }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! No congestion control: a flow sends at line rate from its first packet on.
 
-use selvedge_units::{Bytes, Instant, Rate};
+use selvedge_units::Bytes;
 
 use super::{Congestion, Signal, Tuning};
 use crate::fabric::{Fabric, SettingError};
@@ -38,13 +38,4 @@ impl Congestion for Control {
     fn window(&self) -> Bytes {
         Bytes::MAX
     }
-    #[inline]
-    fn rate(&self) -> Rate {
-        Rate::MAX
-    }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }

@@ -185,11 +185,6 @@ impl Congestion for Control {
     fn rate(&self) -> Rate {
         self.rate
     }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]

@@ -128,11 +128,6 @@ impl Congestion for Control {
         // At line rate the link itself paces.
         if self.rate >= self.settings.line_rate { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
     }
-    #[inline]
-    fn deadline(&self) -> Instant {
-        Instant::NEVER
-    }
-    fn on_timeout(&mut self, _: &mut Cx<'_>) {}
 }
 
 #[cfg(test)]
