@@ -148,12 +148,13 @@ fn dctcp_keeps_the_queue_near_k() {
 #[test]
 fn swift_keeps_the_delay_at_its_target() {
     for flows in [10, 50] {
-        let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(SwiftConfig::default(), flows) }.run(40);
+        let run = Bottleneck { delay: Duration::from_us(5), ..Bottleneck::new(SwiftConfig::default(), flows) }.run(40);
         let rtt = mean(&run.rtts().map(Duration::as_us_f64).collect::<Vec<_>>());
         // Section 3.5 with windows that fill the link for that long.
         let cwnd = rtt * 1e-6 * LINE.as_bps() as f64 / 8.0 / FRAME / f64::from(flows);
-        let alpha = 125.0 / (1.0 / 0.1f64.sqrt() - 0.1);
-        let target = 25.0 + run.base_rtt.as_us_f64() + alpha / cwnd.sqrt() - alpha * 0.1;
+        let base = run.base_rtt.as_us_f64();
+        let alpha = 5.0 * base / (1.0 / 0.1f64.sqrt() - 0.1);
+        let target = base + base + (alpha / cwnd.sqrt() - alpha * 0.1).clamp(0.0, 5.0 * base);
         assert!((rtt / target - 1.0).abs() < 0.05, "{flows} flows: {rtt} us, the target is {target} us");
         assert!(fairness(&run.shares()) > 0.99 && run.shares().iter().sum::<f64>() > 0.99);
     }

@@ -27,8 +27,10 @@ pub struct SwiftConfig {
     pub beta: f64,
     /// max_mdf: no decrease takes more than this part of the window, above 0, below 1. Default: 0.5.
     pub max_decrease: f64,
-    /// base_target: the target delay of a path without links, and of a large window. Default: 25us.
-    pub base_target: Duration,
+    /// base_target: the target delay of a path without links, and of a large window: how much of a queue is
+    /// wanted. Default: "auto", the round-trip time of the empty longest path: a queue of one bandwidth-delay
+    /// product.
+    pub base_target: Setting<Duration>,
     /// h-bar: what each link of a path adds to its target (section 3.5, topology-based scaling). Default:
     /// "auto", its share of the round-trip time of the empty longest path; "off": nothing.
     pub per_link: Setting<Duration>,
@@ -53,7 +55,7 @@ impl Default for SwiftConfig {
             additive_increase: 1.0,
             beta: 0.8,
             max_decrease: 0.5,
-            base_target: Duration::from_us(25),
+            base_target: Setting::Auto,
             per_link: Setting::Auto,
             flow_scaling: Setting::Auto,
             flow_scaling_from: 0.1,
@@ -70,7 +72,8 @@ impl Tuning for SwiftConfig {
         resolve(&mut self.packet, || Some(frame));
         resolve(&mut self.initial_window, || Some(fabric.line_rate.amount_in(fabric.base_rtt).max(frame)));
         resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
-        let base_target = self.base_target;
+        resolve(&mut self.base_target, || Some(fabric.base_rtt));
+        let base_target = resolved(self.base_target, "base-target").unwrap_or_default();
         let target = base_target + resolved(self.per_link, "per-link").unwrap_or_default() * links;
         resolve(&mut self.max_window, || Some(fabric.line_rate.amount_in(target).max(frame)));
         resolve(&mut self.flow_scaling, || Some(base_target * 5));
@@ -96,8 +99,8 @@ impl Tuning for SwiftConfig {
         range("max-decrease", self.max_decrease, 0.0, 0.999)?;
         range("flow-scaling-from", self.flow_scaling_from, 0.0, f64::MAX)?;
         range("flow-scaling-to", self.flow_scaling_to, self.flow_scaling_from, f64::MAX)?;
-        if self.base_target.is_zero() {
-            return Err(SettingError::new("base-target", "no path is that short; give a time above zero"));
+        if resolved(self.base_target, "base-target").is_none_or(Duration::is_zero) {
+            return Err(SettingError::new("base-target", "no path is that short; give a time above zero, or \"auto\""));
         }
         if self.reset_after == 0 {
             return Err(SettingError::new("reset-after", "give 1 or more timeouts"));

@@ -72,7 +72,7 @@ impl Control {
             additive_increase: config.additive_increase,
             beta: config.beta,
             max_decrease: config.max_decrease,
-            base_target: config.base_target.as_ps() as f64,
+            base_target: ps(config.base_target, "base-target"),
             per_link: ps(config.per_link, "per-link"),
             scale,
             offset: -scale * high,

@@ -16,7 +16,12 @@ fn config() -> SwiftConfig {
 }
 /// A window of so many packets, and a target that does not depend on it.
 fn of_packets(packets: u64) -> SwiftConfig {
-    SwiftConfig { initial_window: Setting::Value(Bytes::new(FRAME * packets)), flow_scaling: Setting::Off, ..config() }
+    SwiftConfig {
+        initial_window: Setting::Value(Bytes::new(FRAME * packets)),
+        base_target: Setting::Value(Duration::from_us(25)),
+        flow_scaling: Setting::Off,
+        ..config()
+    }
 }
 /// On the longest path, whose target is 49 us: 25 and 24.
 fn running(config: &SwiftConfig) -> Control {
@@ -64,7 +69,11 @@ fn above_the_target_the_window_follows_the_excess_once_per_round_trip() {
 
 #[test]
 fn the_target_is_the_papers_formula() {
-    let mut control = Control::new(&config());
+    let mut control = Control::new(&SwiftConfig {
+        base_target: Setting::Value(Duration::from_us(25)),
+        flow_scaling: Setting::Value(Duration::from_us(125)),
+        ..config()
+    });
     let target_us = |control: &Control| control.target() / 1e6;
     // Section 3.5: alpha / sqrt(fcwnd) + beta, 0 at 100 packets, fs_range at 0.1.
     let alpha = 125.0 / (1.0 / 0.1f64.sqrt() - 0.1);
@@ -142,7 +151,9 @@ fn round_by_round() {
 fn settings_that_cannot_work_are_refused() {
     let sound = config();
     assert_eq!(sound.per_link, Setting::Value(Duration::from_us(4)));
-    assert_eq!(sound.max_window, Setting::Value(Bytes::new(245_000)), "49 us at 40 Gb/s");
+    assert_eq!(sound.base_target, Setting::Value(Duration::from_us(24)));
+    assert_eq!(sound.flow_scaling, Setting::Value(Duration::from_us(120)));
+    assert_eq!(sound.max_window, Setting::Value(Bytes::new(240_000)), "48 us at 40 Gb/s");
     assert!(sound.needs().acks);
     let wrong = |change: &dyn Fn(&mut SwiftConfig)| {
         let mut config = sound;
@@ -154,6 +165,6 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(wrong(&|config| config.beta = 1.1), "beta");
     assert_eq!(wrong(&|config| config.max_decrease = 1.0), "max-decrease");
     assert_eq!(wrong(&|config| config.flow_scaling_to = 0.1), "flow-scaling-to");
-    assert_eq!(wrong(&|config| config.base_target = Duration::ZERO), "base-target");
+    assert_eq!(wrong(&|config| config.base_target = Setting::Value(Duration::ZERO)), "base-target");
     assert_eq!(wrong(&|config| config.reset_after = 0), "reset-after");
 }
