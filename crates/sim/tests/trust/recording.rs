@@ -43,7 +43,11 @@ fn events_add_up_to_the_record() {
     for (name, scene) in scenarios() {
         let (outcome, events) = scene.record(&everything());
         let record = &outcome.record;
-        let data = |packet: &selvedge_wire::Packet| matches!(packet.repr, Repr::Data(_));
+        let data = |packet: &selvedge_wire::Packet| match packet.repr {
+            Repr::Data(_) => true,
+            Repr::Tcp(segment) => segment.payload() > 0,
+            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
+        };
         let at_host = |event: &&Event| matches!(event.node, Node::Host(_));
         let hosts: Vec<Event> = events.iter().filter(at_host).copied().collect();
         let hops = count(&events, |what| matches!(what, What::Sent { .. }));
