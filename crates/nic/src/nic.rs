@@ -473,6 +473,16 @@ impl Nic {
         }
     }
 
+    /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
+    /// it is, and its address, to which nothing may be done.
+    #[inline]
+    pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
+        match packet.repr {
+            Repr::Data(_) => self.by_peer.whereabouts(packet.src, packet.qp),
+            _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
+        }
+    }
+
     #[inline]
     pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
         self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)

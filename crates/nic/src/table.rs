@@ -41,6 +41,12 @@ impl Table {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.entries.len() - 1)
     }
 
+    /// Where the search for a key begins.
+    #[inline]
+    pub(crate) fn whereabouts(&self, host: HostId, qp: QpNumber) -> (*const u8, usize) {
+        (core::ptr::from_ref(&self.entries[self.home(key(host, qp))]).cast(), size_of::<Entry>())
+    }
+
     #[inline]
     pub(crate) fn get(&self, host: HostId, qp: QpNumber) -> Option<u32> {
         let key = key(host, qp);

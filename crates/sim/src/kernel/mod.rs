@@ -32,18 +32,23 @@ pub(crate) fn prefetch<T>(table: &[T], index: u32) {
 /// processor fetches them in pairs.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(things: &[T]) {
+    prefetch_bytes(things.as_ptr().cast(), size_of_val(things));
+}
+
+/// Tells the processor that `count` bytes will be needed soon; in pairs of cache lines, as above.
+#[inline(always)]
+pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
     const PAIR: usize = 128;
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let bytes = things.as_ptr().cast::<i8>();
         let mut at = 0;
-        while at < size_of_val(things) {
+        while at < count {
             // SAFETY: as above.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at).cast()) };
             at += PAIR;
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = things;
+    let _ = (bytes, count);
 }

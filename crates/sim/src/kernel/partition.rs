@@ -237,8 +237,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         if let Some(&node) = nodes.get(at + 1)
-            && node >= hosts
+            && node < hosts
         {
+            let nic = &self.hosts[node].nic;
+            for packet in self.calendar.mail(node) {
+                let (address, bytes) = nic.whereabouts(self.pool.get(packet.slot));
+                super::prefetch_bytes(address, bytes);
+            }
+        } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
                 self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
