@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
-use selvedge_units::{Bytes, HostId, Instant, QpNumber, Setting};
-use selvedge_wire::{Ecn, Packet, Repr};
+use selvedge_units::{Bytes, HostId, Instant, Setting};
+use selvedge_wire::Packet;
 
 use crate::{Nic, NicParams, Outgoing};
 
@@ -31,20 +31,6 @@ fn params(qp_burst: u32) -> NicParams {
     }
 }
 
-/// A place for what is sent.
-const PACKET: Packet = Packet {
-    sent_at: Instant::ZERO,
-    src: HostId(0),
-    dst: HostId(0),
-    qp: QpNumber(0),
-    slot: 0,
-    entropy: 0,
-    frame: 0,
-    class: 0,
-    ecn: Ecn::NotCapable,
-    repr: Repr::Cnp,
-};
-
 /// Which queue pair each packet comes from, when they have so many packets to send.
 fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
     let params = params(qp_burst);
@@ -54,7 +40,7 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
         let size = Bytes::new(1_024) * packets;
         nic.open_sender(&cx, &params, &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n });
     }
-    let mut packet = PACKET;
+    let mut packet = Packet::BLANK;
     core::iter::from_fn(|| nic.poll_transmit(&mut cx, &params, 0, &mut packet).then_some(packet.qp.0)).collect()
 }
 

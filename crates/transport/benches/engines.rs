@@ -23,23 +23,10 @@ fn main() {
 const FLOWS: usize = 512;
 const PACKETS: u64 = 1 << 18;
 
-/// The paper's default fabric.
-const FABRIC: Fabric = Fabric {
-    pfc: false,
-    line_rate: Rate::from_gbps(40),
-    bdp: Bytes::new(120_000),
-    frame: Bytes::new(1024 + 62),
-    gap: Bytes::new(20),
-    base_rtt: Duration::from_us(24),
-    links: 6,
-    congested_rtt: Duration::from_us(320),
-    acks: false,
-};
-
 /// Every recovery with its default settings in the paper's default fabric.
 fn recovery(name: &str) -> RecoveryConfig {
     let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
-    config.resolve(&FABRIC);
+    config.resolve(&Fabric::IRN_PAPER);
     config
 }
 
@@ -94,7 +81,7 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
 fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
     const ACKS: u64 = 1 << 16;
     let mut config = CongestionConfig::all().find(|config| config.name() == name).expect("a name from the list");
-    config.resolve(&FABRIC);
+    config.resolve(&Fabric::IRN_PAPER);
     let has_telemetry = config.needs().telemetry;
     bencher
         .counter(ItemsCount::new(ACKS))

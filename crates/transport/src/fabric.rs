@@ -30,6 +30,22 @@ pub struct Fabric {
     pub acks: bool,
 }
 
+impl Fabric {
+    /// The IRN paper's default (section 4.1): 54 servers, 40 Gb/s, six links of 2 us, 240 KB of buffer at each of the six
+    /// inputs that one output may have to serve, which it says makes 320 us; without PFC.
+    pub const IRN_PAPER: Self = Self {
+        pfc: false,
+        line_rate: Rate::from_gbps(40),
+        bdp: Bytes::new(120_000),
+        frame: Bytes::new(1_024 + 62),
+        gap: Bytes::new(20),
+        base_rtt: Duration::from_us(24),
+        links: 6,
+        congested_rtt: Duration::from_us(320),
+        acks: false,
+    };
+}
+
 /// A setting that cannot work; names the key and says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingError {

@@ -88,14 +88,13 @@ mod tests {
     use super::*;
     use crate::recovery::irn::{IrnConfig, Mode};
     use crate::recovery::{RecoveryConfig, Scheme};
-    use crate::rounds::FABRIC;
     use crate::{Fabric, SettingError};
 
     /// Three tiers with 2 us per link: 24 us there and back.
     fn fabric(gbps: u64) -> Fabric {
         let rtt = Duration::from_us(24);
         let line_rate = Rate::from_gbps(gbps);
-        Fabric { line_rate, bdp: line_rate.amount_in(rtt), frame: Bytes::new(1_086), ..FABRIC }
+        Fabric { line_rate, bdp: line_rate.amount_in(rtt), frame: Bytes::new(1_086), ..Fabric::IRN_PAPER }
     }
 
     fn of(config: impl Into<RecoveryConfig>, fabric: &Fabric) -> Footprint {

@@ -8,28 +8,15 @@ use alloc::format;
 use alloc::string::String;
 use std::path::Path;
 
-use selvedge_units::{Bytes, Duration, Instant, Rate, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Seq};
 
 use crate::congestion::{Congestion, Signal, Tuning};
 use crate::fabric::Fabric;
 use crate::role::Cx;
 
-/// The IRN paper's default fabric (section 4.1).
-pub(crate) const FABRIC: Fabric = Fabric {
-    pfc: false,
-    line_rate: Rate::from_gbps(40),
-    bdp: Bytes::new(120_000),
-    frame: Bytes::new(1_086),
-    gap: Bytes::new(20),
-    base_rtt: Duration::from_us(24),
-    links: 6,
-    congested_rtt: Duration::from_us(312),
-    acks: false,
-};
-
 /// Settings with every "auto" resolved, and sound.
 pub(crate) fn resolved<T: Tuning>(mut config: T) -> T {
-    config.resolve(&FABRIC);
+    config.resolve(&Fabric::IRN_PAPER);
     config.check().expect("sound settings");
     config
 }

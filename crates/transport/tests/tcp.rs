@@ -6,22 +6,12 @@ use selvedge_testkit::{Fate, Impairment, Odds, TcpOutcome, TcpPair, TcpTransfer}
 use selvedge_transport::Fabric;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
-use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, TcpSeq};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, TcpSeq};
 
 #[allow(dead_code, reason = "the other engines have their own tests")]
 mod support;
 
-const FABRIC: Fabric = Fabric {
-    pfc: false,
-    line_rate: Rate::from_gbps(40),
-    bdp: Bytes::new(120_000),
-    frame: Bytes::new(1024 + 70),
-    gap: Bytes::new(20),
-    base_rtt: Duration::from_us(24),
-    links: 6,
-    congested_rtt: Duration::from_us(320),
-    acks: false,
-};
+const FABRIC: Fabric = Fabric { frame: Bytes::new(1024 + 70), ..Fabric::IRN_PAPER };
 /// Small segments: the model counts octets.
 const MSS: u64 = 64;
 

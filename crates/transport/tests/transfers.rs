@@ -7,20 +7,7 @@ use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode};
 use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, SenderConfig};
-use selvedge_units::{Bytes, Chance, Duration, Psn, Rate, Setting};
-
-/// The paper's default case (section 4.1), without PFC.
-const FABRIC: Fabric = Fabric {
-    pfc: false,
-    line_rate: Rate::from_gbps(40),
-    bdp: Bytes::new(120_000),
-    frame: Bytes::new(1024 + 62),
-    gap: Bytes::new(20),
-    base_rtt: Duration::from_us(24),
-    links: 6,
-    congested_rtt: Duration::from_us(320),
-    acks: false,
-};
+use selvedge_units::{Chance, Duration, Psn, Setting};
 
 /// Every recovery worth telling apart, resolved for a lossy fabric.
 fn recoveries() -> Vec<RecoveryConfig> {
@@ -40,7 +27,7 @@ fn recoveries() -> Vec<RecoveryConfig> {
         GoBackNConfig { bdp_cap: Setting::Value(4), ..go_back_n }.into(),
     ];
     for recovery in &mut all {
-        recovery.resolve(&FABRIC);
+        recovery.resolve(&Fabric::IRN_PAPER);
         recovery.check().expect("sound settings");
     }
     all
@@ -54,13 +41,13 @@ fn transfer(recovery: RecoveryConfig, packets: u64) -> Transfer {
 #[test]
 fn auto_is_what_the_paper_has() {
     let [mut irn, mut go_back_n] = [RecoveryConfig::Irn(IrnConfig::default()), GoBackNConfig::default().into()];
-    irn.resolve(&FABRIC);
-    go_back_n.resolve(&FABRIC);
+    irn.resolve(&Fabric::IRN_PAPER);
+    go_back_n.resolve(&Fabric::IRN_PAPER);
     let RecoveryConfig::Irn(config) = irn else { unreachable!("it was IRN") };
     // 120 KB in frames of 1,086 bytes: 111, as in the authors' hardware.
     assert_eq!((config.bdp_cap, config.rto_high), (Setting::Value(111), Setting::Value(Duration::from_us(320))));
     let mut lossless = GoBackNConfig::default();
-    lossless.resolve(&Fabric { pfc: true, ..FABRIC });
+    lossless.resolve(&Fabric { pfc: true, ..Fabric::IRN_PAPER });
     assert_eq!((lossless.rto, lossless.acks), (Setting::Off, Acks::None));
     let RecoveryConfig::GoBackN(lossy) = go_back_n else { unreachable!("it was go-back-N") };
     assert_eq!((lossy.rto, lossy.acks), (Setting::Value(Duration::from_us(320)), Acks::PerPacket));
@@ -157,7 +144,7 @@ fn silence_for_long_is_no_reason_to_give_up() {
 #[test]
 fn without_acknowledgements_only_a_lost_tail_is_lost() {
     let mut recovery: RecoveryConfig = GoBackNConfig::default().into();
-    recovery.resolve(&Fabric { pfc: true, ..FABRIC });
+    recovery.resolve(&Fabric { pfc: true, ..Fabric::IRN_PAPER });
     for lost in 0..10 {
         let mut transfer = transfer(recovery, 10);
         transfer.forward = transfer.forward.with(lost, Fate::Drop);

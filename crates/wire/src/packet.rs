@@ -31,6 +31,22 @@ pub struct Packet {
     pub repr: Repr,
 }
 
+impl Packet {
+    /// What lies where no packet is yet: shorter than any frame.
+    pub const BLANK: Self = Self {
+        sent_at: Instant::ZERO,
+        src: HostId(0),
+        dst: HostId(0),
+        qp: QpNumber(0),
+        slot: 0,
+        entropy: 0,
+        frame: 0,
+        class: 0,
+        ecn: Ecn::NotCapable,
+        repr: Repr::Cnp,
+    };
+}
+
 /// The kinds of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repr {

@@ -4,8 +4,7 @@
 //! at its [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so
 //! that a busy fabric stays in the cache.
 
-use selvedge_units::{HostId, Instant, QpNumber};
-use selvedge_wire::{Ecn, Packet, Repr};
+use selvedge_wire::Packet;
 
 use crate::kernel::table::Table;
 
@@ -25,20 +24,6 @@ struct Held {
 }
 
 const _: () = assert!(size_of::<Held>() == 64);
-
-/// What lies in a free place: no packet is that short.
-const VACANT: Packet = Packet {
-    sent_at: Instant::ZERO,
-    src: HostId(0),
-    dst: HostId(0),
-    qp: QpNumber(0),
-    slot: 0,
-    entropy: 0,
-    frame: 0,
-    class: 0,
-    ecn: Ecn::NotCapable,
-    repr: Repr::Cnp,
-};
 
 /// All packets of one partition.
 pub(crate) struct Pool {
@@ -81,7 +66,7 @@ impl Pool {
     #[inline(never)]
     fn grow(&mut self) {
         self.free = self.places.len() as Slot;
-        self.places.push(Held { packet: VACANT, next: NONE });
+        self.places.push(Held { packet: Packet::BLANK, next: NONE });
     }
 
     /// Takes a packet out.
@@ -97,7 +82,7 @@ impl Pool {
     pub(crate) fn release(&mut self, slot: Slot) {
         let place = &mut self.places[slot];
         place.next = self.free;
-        place.packet.frame = VACANT.frame;
+        place.packet.frame = Packet::BLANK.frame;
         self.free = slot;
     }
 
@@ -119,6 +104,6 @@ impl Pool {
 
     /// The packets that are in the fabric now, in no particular order.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Packet> {
-        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame != VACANT.frame)
+        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame != Packet::BLANK.frame)
     }
 }

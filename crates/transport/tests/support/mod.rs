@@ -78,17 +78,7 @@ impl Script<'_> {
             receive_buffer: Setting::Value(Bytes::new(500 + u64::from(self.byte()) * 200)),
             ..TcpConfig::default()
         };
-        let fabric = Fabric {
-            pfc: false,
-            line_rate: Rate::from_gbps(40),
-            bdp: Bytes::new(120_000),
-            frame: FRAME,
-            gap: Bytes::new(20),
-            base_rtt: Duration::from_us(24),
-            links: 6,
-            congested_rtt: Duration::from_us(320),
-            acks: false,
-        };
+        let fabric = Fabric { frame: FRAME, ..Fabric::IRN_PAPER };
         config.resolve(&fabric, Bytes::new(500));
         config.check().expect("settings that work");
         config

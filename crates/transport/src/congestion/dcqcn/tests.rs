@@ -5,8 +5,9 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use super::{Control, DcqcnConfig, Defaults};
 use crate::congestion::{Congestion, Signal, Tuning};
+use crate::fabric::Fabric;
 use crate::role::Cx;
-use crate::rounds::{FABRIC, Rounds, at, gbps, resolved};
+use crate::rounds::{Rounds, at, gbps, resolved};
 
 const LINE: f64 = 40e9;
 const G: f64 = 1.0 / 256.0;
@@ -229,7 +230,7 @@ fn round_by_round() {
 fn auto_is_what_the_sources_have() {
     let paper = paper();
     assert_eq!(paper.cnp_interval, Setting::Value(Duration::from_us(50)));
-    assert_eq!(paper.line_rate, Setting::Value(FABRIC.line_rate));
+    assert_eq!(paper.line_rate, Setting::Value(Fabric::IRN_PAPER.line_rate));
     let needs = paper.needs();
     let marking = needs.marking.expect("it hears marks");
     assert_eq!((marking.k_min, marking.k_max), (Bytes::from_kb(5), Bytes::from_kb(200)));

@@ -5,8 +5,9 @@ use selvedge_units::{Bytes, Rate, Seq, Setting};
 
 use super::{Control, DctcpConfig};
 use crate::congestion::{Congestion, Signal, Tuning};
+use crate::fabric::Fabric;
 use crate::role::Cx;
-use crate::rounds::{FABRIC, Rounds, acked, at, resolved};
+use crate::rounds::{Rounds, acked, at, resolved};
 
 const FRAME: u64 = 1_106;
 const G: f64 = 1.0 / 16.0;
@@ -62,7 +63,7 @@ fn close(found: f64, expected: f64) {
 #[test]
 fn a_flow_starts_at_line_rate() {
     let control = Control::new(&config());
-    assert_eq!(control.window(), FABRIC.line_rate.amount_in(FABRIC.base_rtt));
+    assert_eq!(control.window(), Fabric::IRN_PAPER.line_rate.amount_in(Fabric::IRN_PAPER.base_rtt));
     assert_eq!((control.rate(), control.alpha), (Rate::MAX, 1.0));
 }
 

@@ -8,8 +8,9 @@ use selvedge_wire::{Hop, PathRecord};
 
 use super::{Control, HpccConfig};
 use crate::congestion::{Congestion, Signal, Tuning};
+use crate::fabric::Fabric;
 use crate::role::Cx;
-use crate::rounds::{FABRIC, Rounds, acked, at, gbps, resolved};
+use crate::rounds::{Rounds, acked, at, gbps, resolved};
 
 /// 40 Gb/s times 24 us, and the default share of it.
 const MOST: f64 = 120_000.0;
@@ -65,7 +66,7 @@ impl Path {
 #[test]
 fn a_flow_starts_at_line_rate() {
     let path = Path::new(&config(), 3);
-    assert_eq!(path.control.window(), FABRIC.line_rate.amount_in(FABRIC.base_rtt));
+    assert_eq!(path.control.window(), Fabric::IRN_PAPER.line_rate.amount_in(Fabric::IRN_PAPER.base_rtt));
     assert_eq!(path.control.rate(), Rate::MAX);
 }
 
@@ -191,7 +192,7 @@ fn auto_is_what_the_paper_has() {
         base_rtt: Setting::Value(Duration::from_us(13)),
         ..HpccConfig::default()
     };
-    paper.resolve(&FABRIC);
+    paper.resolve(&Fabric::IRN_PAPER);
     assert_eq!(paper.additive_increase, Setting::Value(Bytes::new(81)));
     assert_eq!(paper.extra_header(), Bytes::new(42));
     assert!(paper.needs().telemetry && paper.needs().acks);

@@ -5,8 +5,9 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::{Control, SwiftConfig};
 use crate::congestion::{Congestion, Signal, Tuning};
+use crate::fabric::Fabric;
 use crate::role::Cx;
-use crate::rounds::{FABRIC, Rounds, acked, at, gbps, resolved};
+use crate::rounds::{Rounds, acked, at, gbps, resolved};
 
 const FRAME: u64 = 1_106;
 const LINKS: u32 = 6;
@@ -39,7 +40,7 @@ fn close(found: f64, expected: f64) {
 #[test]
 fn a_flow_starts_at_line_rate() {
     let control = running(&config());
-    assert_eq!(control.window(), FABRIC.line_rate.amount_in(FABRIC.base_rtt));
+    assert_eq!(control.window(), Fabric::IRN_PAPER.line_rate.amount_in(Fabric::IRN_PAPER.base_rtt));
     assert_eq!(control.rate(), Rate::MAX);
 }
 

@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_units::{Bytes, Duration, Instant, Octet, Rate, Setting, TcpSeq};
+use selvedge_units::{Bytes, Duration, Instant, Octet, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment};
 
 use super::{Connection, Ecn, TcpConfig, Transmit};
@@ -35,17 +35,7 @@ fn plain() -> TcpConfig {
 }
 
 fn resolved(mut config: TcpConfig) -> TcpConfig {
-    let fabric = Fabric {
-        pfc: false,
-        line_rate: Rate::from_gbps(40),
-        bdp: Bytes::new(120_000),
-        frame: Bytes::new(1_058),
-        gap: Bytes::new(20),
-        base_rtt: Duration::from_us(24),
-        links: 6,
-        congested_rtt: Duration::from_us(320),
-        acks: false,
-    };
+    let fabric = Fabric { frame: Bytes::new(1_058), ..Fabric::IRN_PAPER };
     config.resolve(&fabric, Bytes::new(MSS));
     config.check().expect("settings that work");
     config
