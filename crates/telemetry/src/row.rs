@@ -243,6 +243,8 @@ pub struct RunRecord {
     pub nacks_sent: u64,
     /// Packets that were ECN-marked.
     pub ecn_marks: u64,
+    /// Data packets that a switch sent another way than the packet of their flow before; none with ECMP.
+    pub path_switches: u64,
     /// Acknowledgements put on the wire, and delivered.
     pub acks_sent: u64,
     /// See `acks_sent`.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig};
+use selvedge_sim::config::{
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FlowletConfig, SharedBuffer, TransportConfig,
+};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -161,6 +163,19 @@ fn tcp_marked(config: &mut SimConfig) {
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
 }
 
+fn spray(config: &mut SimConfig) {
+    config.switch.balancing = BalancingConfig::Spray;
+}
+
+fn drill(config: &mut SimConfig) {
+    config.switch.balancing = BalancingConfig::Drill(DrillConfig::default());
+}
+
+fn flowlet(config: &mut SimConfig) {
+    let (gap, choice) = (Setting::Value(Duration::from_us(3)), Choice::LeastLoaded);
+    config.switch.balancing = BalancingConfig::Flowlet(FlowletConfig { gap, choice, entries: 50 });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -193,6 +208,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-spray-failures", fat_tree(4), Series::Irn, &[poisson, failures, spray]),
+        ("roce-drill", leaf_spine(), Series::Roce, &[permutation, incast, drill]),
+        ("irn-flowlet", fat_tree(4), Series::Irn, &[closed_loop, poisson, incast, flowlet]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {
