@@ -14,6 +14,7 @@ mod memory;
 mod pfc;
 mod queueing;
 mod recording;
+mod schedules;
 mod support;
 mod tcp;
 mod workloads;
