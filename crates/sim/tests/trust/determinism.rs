@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig};
+use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -116,6 +116,19 @@ fn shared(config: &mut SimConfig) {
     config.switch.buffer = BufferConfig::SharedBuffer(shared);
 }
 
+/// Short queues, and few headers before data has its turn.
+fn trimming(config: &mut SimConfig) {
+    let headers_per_data = Setting::Value(2);
+    config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
+}
+
+fn failures_of_spines(config: &mut SimConfig) {
+    let us = Duration::from_us;
+    for (link, at, until) in [("leaf0 - spine1", us(20), Some(us(60))), ("spine2", us(30), None)] {
+        config.failures.push(LinkFailure { link: link.parse().unwrap(), at, until });
+    }
+}
+
 fn classes(config: &mut SimConfig) {
     config.nic.ack_class = 6;
 }
@@ -193,6 +206,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
+        ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

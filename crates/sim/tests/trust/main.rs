@@ -15,4 +15,5 @@ mod queueing;
 mod recording;
 mod support;
 mod tcp;
+mod trimming;
 mod workloads;
