@@ -46,6 +46,19 @@ impl FlowRow {
     }
 }
 
+/// One rank's part in a repetition of a schedule, reported when it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankRow {
+    /// Which workload of the scenario it belongs to, from 0.
+    pub workload: u16,
+    /// The repetition, as [`FlowRow::group`].
+    pub group: u32,
+    /// When the rank began it.
+    pub begin: Instant,
+    /// When its last step ended.
+    pub end: Instant,
+}
+
 /// What one port did during one sampling interval. The last interval of a run may be shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRow {
@@ -292,6 +305,10 @@ pub struct RunRecord {
 pub trait Observer {
     /// Flows that ended since the last call, by finish time, then number.
     fn on_flows(&mut self, rows: &[FlowRow]);
+    /// Ranks that have finished their part in a repetition since the last call.
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        let _ = rows;
+    }
     /// Samples of all ports at one time.
     fn on_ports(&mut self, rows: &[PortRow]);
     /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.

@@ -31,7 +31,8 @@ pub(crate) struct Profile {
 impl Profile {
     /// For the summary.
     pub(crate) fn info(&self) -> SeriesInfo {
-        let traits = SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into() };
+        let traits =
+            SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into(), jobs: false };
         SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits }
     }
 }

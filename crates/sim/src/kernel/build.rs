@@ -213,6 +213,7 @@ pub(crate) fn build<const RECORDED: bool>(
             later: 0,
             closing: false,
             rows: Vec::new(),
+            ranks: Vec::new(),
             tally: Tally::default(),
             events: 0,
             flows_started: 0,

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
-use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, PathRecord, Repr};
 
@@ -169,6 +169,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// As many flows have begun as shall: the end of one releases no others.
     pub(crate) closing: bool,
     pub(crate) rows: Vec<FlowRow>,
+    /// Ranks that have finished their part in a repetition.
+    pub(crate) ranks: Vec<RankRow>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     pub(crate) flows_started: u64,

@@ -9,7 +9,8 @@ use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
-    AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Pairs, Permutation, Poisson, Senders, Sizes,
+    AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Order, Pairs,
+    Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
 };
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
@@ -174,6 +175,38 @@ fn tcp_marked(config: &mut SimConfig) {
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
 }
 
+fn training(config: &mut SimConfig) {
+    let team = Team { placement: Placement::Random, ..Team::default() };
+    config.workload.collective = Many::from(Collective {
+        operation: Operation::TreeAllReduce { chunk: Bytes::new(4_000) },
+        size: Bytes::new(40_000),
+        team: team.clone(),
+        compute: Duration::from_us(3),
+        repeat: 2,
+        start: Duration::from_us(1),
+    });
+    config.workload.mixture_of_experts = Many::from(MixtureOfExperts {
+        size: Bytes::new(30_000),
+        skew: 0.8,
+        layers: 2,
+        compute: Duration::from_us(5),
+        expert_compute: Duration::from_us(2),
+        team: team.clone(),
+        repeat: 2,
+        start: Duration::ZERO,
+    });
+    config.workload.pipeline = Many::from(Pipeline {
+        size: Bytes::new(9_000),
+        micro_batches: 4,
+        forward: Duration::from_us(4),
+        backward: None,
+        order: Order::default(),
+        team,
+        repeat: 1,
+        start: Duration::ZERO,
+    });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -208,6 +241,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
         ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
+        ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
+        ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
+        ("irn-training-inner-nics", servers(), Series::Irn, &[training]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

@@ -7,7 +7,7 @@ use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
 use selvedge_sim::workload::{FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
-use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
@@ -227,12 +227,16 @@ pub(crate) struct Outcome {
     /// In the order in which they were reported.
     pub(crate) flows: Vec<FlowRow>,
     pub(crate) ports: Vec<PortRow>,
+    pub(crate) ranks: Vec<RankRow>,
     pub(crate) record: RunRecord,
 }
 
 impl Observer for Outcome {
     fn on_flows(&mut self, rows: &[FlowRow]) {
         self.flows.extend_from_slice(rows);
+    }
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        self.ranks.extend_from_slice(rows);
     }
     fn on_ports(&mut self, rows: &[PortRow]) {
         self.ports.extend_from_slice(rows);
