@@ -104,6 +104,7 @@ pub struct RunTotals {
     pub nacks_sent: u64,
     pub ecn_marks: u64,
     pub path_switches: u64,
+    pub trims: u64,
     pub acks_sent: u64,
     pub acks_delivered: u64,
     pub cnps_sent: u64,
@@ -142,6 +143,7 @@ impl RunTotals {
             nacks_sent: record.nacks_sent,
             ecn_marks: record.ecn_marks,
             path_switches: record.path_switches,
+            trims: record.trims,
             acks_sent: record.acks_sent,
             acks_delivered: record.acks_delivered,
             cnps_sent: record.cnps_sent,
@@ -186,6 +188,7 @@ pub struct DropCounts {
     pub no_route: u64,
     pub unknown_qp: u64,
     pub corrupt: u64,
+    pub trimmed: u64,
 }
 
 impl DropCounts {
@@ -204,6 +207,7 @@ impl DropCounts {
             self.no_route,
             self.unknown_qp,
             self.corrupt,
+            self.trimmed,
         ];
         std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
     }
@@ -217,6 +221,7 @@ impl DropCounts {
         self.no_route += other.no_route;
         self.unknown_qp += other.unknown_qp;
         self.corrupt += other.corrupt;
+        self.trimmed += other.trimmed;
     }
 }
 
@@ -231,6 +236,7 @@ impl From<&Drops> for DropCounts {
             no_route: of(DropReason::NoRoute),
             unknown_qp: of(DropReason::UnknownQp),
             corrupt: of(DropReason::Corrupt),
+            trimmed: of(DropReason::Trimmed),
         }
     }
 }

@@ -25,8 +25,10 @@ pub enum Domain {
     StartJitter = 8,
     /// Impairments in tests.
     Impairment = 9,
+    /// Which packet a port trims when its queue is full.
+    Trimming = 10,
     /// Which way a switch sends a packet.
-    LoadBalancing = 10,
+    LoadBalancing = 11,
 }
 
 /// A stream of uniform 64-bit numbers.
