@@ -198,6 +198,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.ecn_marks as f64),
     },
     Metric {
+        name: "trims",
+        title: "trimmed packets",
+        unit: Unit::Count,
+        meaning: "packets that switches cut to their headers",
+        of: |point| Some(point.run.trims as f64),
+    },
+    Metric {
         name: "cnps",
         title: "CNPs",
         unit: Unit::Count,

@@ -244,7 +244,7 @@ impl Builder<'_> {
         if let Some(beside) = &scenario.beside {
             beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
-        let priorities = scenario.nic.priorities(scenario.beside.as_ref(), &workload.summaries);
+        let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
         let checked = check_priorities(&scenario, &priorities);
         warnings.extend(
             checked

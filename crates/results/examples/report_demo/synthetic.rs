@@ -148,6 +148,7 @@ fn sample_ports(
                     paused: stopped,
                     busy: Duration::from_ps((interval.as_ps() as f64 * 0.7) as u64),
                     drops: 0,
+                    trims: 0,
                 }
             })
             .collect();
@@ -176,6 +177,7 @@ fn run_record(
         egress_peak: Bytes::new(180_000),
         ingress_peak: Bytes::new(220_000),
         drops: 0,
+        trims: 0,
     });
     let retransmissions = if profile.recovery == "irn" { lost } else { lost * 9 };
     RunRecord {

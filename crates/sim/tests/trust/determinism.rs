@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig};
+use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -115,6 +115,19 @@ fn ecn(config: &mut SimConfig) {
 fn shared(config: &mut SimConfig) {
     let shared = SharedBuffer { total: Bytes::new(600_000), ..SharedBuffer::default() };
     config.switch.buffer = BufferConfig::SharedBuffer(shared);
+}
+
+/// Short queues, and few headers before data has its turn.
+fn trimming(config: &mut SimConfig) {
+    let headers_per_data = Setting::Value(2);
+    config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
+}
+
+fn failures_of_spines(config: &mut SimConfig) {
+    let us = Duration::from_us;
+    for (link, at, until) in [("leaf0 - spine1", us(20), Some(us(60))), ("spine2", us(30), None)] {
+        config.failures.push(LinkFailure { link: link.parse().unwrap(), at, until });
+    }
 }
 
 fn classes(config: &mut SimConfig) {
@@ -235,6 +248,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
         ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),
+        ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
+        ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
         ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
         ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
         ("irn-training-inner-nics", servers(), Series::Irn, &[training]),

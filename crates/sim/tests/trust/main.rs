@@ -16,4 +16,5 @@ mod recording;
 mod schedules;
 mod support;
 mod tcp;
+mod trimming;
 mod workloads;

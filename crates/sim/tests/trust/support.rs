@@ -139,19 +139,20 @@ impl Scene {
         let graph = Arc::new(config.graph.clone());
         let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
         let (rate, propagation) = (paths.slowest_host(), paths.longest().expect("two hosts").propagation);
+        let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {
                 own.per_port = own.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
                 own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::SharedBuffer(shared) => shared.total,
+            BufferConfig::Trimming(trimming) => trimming.data_room(frame),
         };
         let pfc = &mut config.switch.pfc;
         if let BufferConfig::SharedBuffer(_) = config.switch.buffer {
             let rooms = graph.links.iter().map(|link| pfc.headroom_on(link.rate, link.delay, &config.nic));
             pfc.headroom = rooms.max().into();
         }
-        let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
         let fabric = Fabric {
             pfc: pfc.enabled,
@@ -314,9 +315,10 @@ impl Outcome {
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
         let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
+        assert_eq!(record.ports.iter().map(|port| port.trims).sum::<u64>(), record.trims);
         let gap = config.nic.gap.get();
         // Each lossless class has a buffer of its own, the lossy ones one together.
-        let classes = config.nic.priorities(config.beside.as_ref(), &[]).len() as u64;
+        let classes = config.switch.priorities(&config.nic, config.beside.as_ref(), &[]).len() as u64;
         let accounts = if config.switch.pfc.enabled { classes } else { 1 };
         for (port, info) in record.ports.iter().zip(&infos) {
             assert_eq!(port.id, info.id);
