@@ -447,6 +447,7 @@ impl Nic {
                     payload,
                     last: segment.seq == last,
                     retransmission: segment.retransmission,
+                    trimmed: false,
                 }),
             };
             self.stats.data_sent += 1;

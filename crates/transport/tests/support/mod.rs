@@ -223,6 +223,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             payload: 0,
             last: false,
             retransmission: false,
+            trimmed: false,
         };
         let reply = receiver.on_data(&mut Cx::at(now), &mut chip, &data, false);
         match reply.verdict {
