@@ -11,8 +11,11 @@ use toml::{Table, Value};
 use crate::document::unknown_name;
 
 /// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
-const RECOVERIES: &[(&str, &str, &str)] =
-    &[("irn", "irn", "selective retransmission, BDP-FC (IRN)"), ("roce", "go-back-n", "go-back-N, as in RoCE NICs")];
+const RECOVERIES: &[(&str, &str, &str)] = &[
+    ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
+    ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
+    ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
+];
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
@@ -307,10 +310,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, tcp or mptcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, tcp or mptcp"));
+        assert!(wrong("").contains("irn, roce, melo, tcp or mptcp"));
     }
 
     #[test]
