@@ -41,9 +41,9 @@ struct Dumbbell {
 impl Dumbbell {
     fn new(params: [NicParams; 2]) -> Self {
         let mut world = Self {
+            senders: [0, 1].map(|n| Nic::new(HostId(n), &params[n as usize])),
+            receivers: [2, 3].map(|n| Nic::new(HostId(n), &params[n as usize - 2])),
             params,
-            senders: [0, 1].map(|n| Nic::new(HostId(n))),
-            receivers: [2, 3].map(|n| Nic::new(HostId(n))),
             queue: VecDeque::new(),
             free_at: Instant::ZERO,
             under_way: Vec::new(),
@@ -149,7 +149,7 @@ fn linked_subflows_take_no_more_of_a_bottleneck_than_one_connection() {
 #[test]
 fn a_flow_that_is_closed_leaves_nothing() {
     let params = speaking(lia::Config {}, 8);
-    let (mut sender, mut receiver) = (Nic::new(HostId(0)), Nic::new(HostId(1)));
+    let (mut sender, mut receiver) = (Nic::new(HostId(0), &params), Nic::new(HostId(1), &params));
     for _ in 0..3 {
         let message = Outgoing { dst: HostId(1), size: SIZE, entropy: 7, links: 2, class: 0, context: 5, is_tcp: true };
         let (qp, slot) = sender.open_sender(&Cx::at(Instant::ZERO), &params, &message);
