@@ -73,10 +73,22 @@ const VARIANTS: &[Variant] = &[
         about: "worst-case overheads: lost packets are fetched for 2 us, 16 B more header (IRN 6.3)",
         sets: &[("transport.recovery.irn.retransmit-delay", "'2us'"), ("transport.recovery.irn.extra-header", "'16B'")],
     },
+    Variant {
+        name: MULTIPATH,
+        of: TCP,
+        about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
+        sets: &[("transport.tcp.subflows", "8")],
+    },
 ];
+
+/// Schemes by other names.
+const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
 
 /// The variant that changes the engine.
 const GO_BACK_N: &str = "go-back-n";
+/// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
+const MULTIPATH: &str = "multipath";
+const LINKED: &str = "lia";
 /// RTO_low of "irn+go-back-n", where there are timeouts.
 const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'");
 
@@ -104,11 +116,15 @@ pub(crate) struct Preset {
 impl Preset {
     /// Reads "irn+pfc".
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let mut words = name.split('+').map(str::trim);
+        let (first, rest) = name.split_at(name.find('+').unwrap_or(name.len()));
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == first.trim());
+        let long = alias.map(|(_, long)| format!("{long}{rest}"));
+        let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
         let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
-            let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
+            let aliases = ALIASES.iter().map(|&(alias, _)| alias);
+            let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
         let mut preset = Self { recovery, ..Self::default() };
@@ -177,7 +193,9 @@ impl Preset {
                 sets.push(("transport", of_kind(TCP)));
             }
             let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
-            vec![("transport.tcp.congestion", self.congestion, chosen)]
+            let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
+            let congestion = self.congestion.or(is_multipath.then_some(LINKED));
+            vec![("transport.tcp.congestion", congestion, chosen)]
         } else if tcp.is_some() {
             // Nothing of TCP's may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
@@ -229,6 +247,7 @@ pub fn preset_help() -> String {
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
+    lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
     lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
@@ -335,10 +354,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo or tcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo or tcp"));
+        assert!(wrong("").contains("irn, roce, melo, tcp or mptcp"));
     }
 
     #[test]
