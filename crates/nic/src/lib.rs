@@ -20,7 +20,6 @@ extern crate alloc;
 mod echo;
 mod nic;
 mod qp;
-mod table;
 mod tcp;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
+use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
@@ -26,7 +27,6 @@ use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
-use crate::table::Table;
 use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
@@ -85,7 +85,7 @@ pub struct Nic {
     free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
     free_receivers: Vec<u32>,
-    pub(crate) by_peer: Table,
+    pub(crate) by_peer: Table<(HostId, QpNumber)>,
     next_qp: QpNumber,
     pub(crate) ready: VecDeque<u32>,
     /// Packets that the first of them has sent in its turn.
@@ -208,7 +208,7 @@ impl Nic {
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
         };
         let slot = put(&mut self.receivers, &mut self.free_receivers, state);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
@@ -218,12 +218,12 @@ impl Nic {
             return self.accept_bundle(params, config, src, qp, size, context);
         }
         let slot = self.accept_tcp(params, config, src, qp, size, context);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
-        let slot = self.by_peer.remove(src, qp)?;
+        let slot = self.by_peer.remove((src, qp))?;
         if slot >= TCP {
             return self.close_tcp_receiver(src, slot, qp);
         }
@@ -253,14 +253,14 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
-            // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            // The network's own business; the driver handles it before it gets here.
+            Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
         }
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
-        let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
+        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
         let Some(state) = self.receivers[slot as usize].as_mut() else { return Handled::Unknown };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
@@ -422,7 +422,7 @@ impl Nic {
             }
             Repr::Tcp(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
-            Repr::Data(_) | Repr::Pause(_) => {}
+            Repr::Data(_) | Repr::Pause(_) | Repr::NetRt(_) => {}
         }
         true
     }
@@ -531,7 +531,7 @@ impl Nic {
     #[inline]
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.whereabouts(packet.src, packet.qp),
+            Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
         }
     }

@@ -14,8 +14,12 @@ use crate::document::unknown_name;
 const RECOVERIES: &[(&str, &str, &str)] = &[
     ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
     ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
+    (NETRT, "go-back-n", "go-back-N behind top-of-rack switches that repair losses (NetRT)"),
     ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
 ];
+
+/// Go-back-N, helped by switches.
+const NETRT: &str = "netrt";
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
@@ -111,6 +115,7 @@ pub(crate) struct Preset {
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
+    netrt: bool,
 }
 
 impl Preset {
@@ -127,7 +132,7 @@ impl Preset {
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, ..Self::default() };
+        let mut preset = Self { recovery, netrt: short == NETRT, ..Self::default() };
         let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
@@ -213,6 +218,10 @@ impl Preset {
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
                 sets.push((path, of_kind(algorithm)));
             }
+        }
+        let helped = base.get("switch").and_then(|switch| switch.get(NETRT)?.get("enabled")?.as_bool());
+        if self.netrt != helped.unwrap_or(false) {
+            sets.push(("switch.netrt.enabled", Value::Boolean(self.netrt)));
         }
         let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
         if let Some(&(kind, value, _)) = self.balancing
@@ -309,6 +318,17 @@ mod tests {
         let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
         assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
         assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
+    }
+
+    #[test]
+    fn netrt_is_go_back_n_and_a_setting_of_switches() {
+        let preset = |name| Preset::parse(name).expect("a preset");
+        assert_eq!(preset("netrt"), Preset { netrt: true, ..preset("roce") });
+        let base: Table = toml::from_str("[switch.netrt]\nenabled = true").expect("TOML");
+        let set = ("switch.netrt.enabled", Value::Boolean(true));
+        assert!(preset("netrt+dcqcn+drill").sets(&Table::new()).contains(&set));
+        assert!(!preset("netrt").sets(&base).contains(&set), "it is there already");
+        assert!(preset("irn").sets(&base).contains(&("switch.netrt.enabled", Value::Boolean(false))));
     }
 
     #[test]

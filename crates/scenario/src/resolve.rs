@@ -55,6 +55,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
+    switch.netrt.resolve(&fabric);
     let mut needs = transport.resolve(&fabric, nic);
     if let Some(Beside { tcp, .. }) = beside {
         tcp.resolve(&fabric, nic.mtu);

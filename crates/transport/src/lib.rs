@@ -38,8 +38,10 @@ mod rounds;
 mod sender;
 
 pub mod congestion;
+pub mod netrt;
 pub mod recovery;
 pub mod replay;
+pub mod table;
 pub mod tcp;
 
 pub use bitmap::WIDEST_WINDOW;

@@ -4,6 +4,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
 use crate::holes::Holes;
 
+use crate::netrt::NetRt;
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -58,7 +59,9 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) => return false,
+            Repr::Tcp(_) | Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::NetRt(_) => {
+                return false;
+            }
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -69,7 +72,7 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) => false,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::NetRt(_) => false,
         }
     }
 }
@@ -89,6 +92,8 @@ pub enum Repr {
     Pause(Pause),
     /// A TCP segment, either way.
     Tcp(Tcp),
+    /// A message between top-of-rack switches (NetRT); never reaches a host.
+    NetRt(NetRt),
 }
 
 /// Fields of a data packet.

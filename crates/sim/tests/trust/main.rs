@@ -11,6 +11,7 @@ mod deadlock;
 mod determinism;
 mod loss;
 mod memory;
+mod netrt;
 mod pfc;
 mod queueing;
 mod recording;

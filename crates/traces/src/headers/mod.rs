@@ -21,8 +21,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
-    Packet, Pause, Pfc, Repr, Reth, Roce, Udp,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, NetRt,
+    Opcode, Packet, Pause, Pfc, Repr, Reth, Roce, Udp,
 };
 
 use tcp::Connections;
@@ -69,6 +69,7 @@ impl Headers {
             Repr::Ack(ack) => self.ack(packet, &ack),
             Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
+            Repr::NetRt(message) => (self.netrt(packet, message), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::Pause(pause) => return (self.pause(&pause, port), 0),
         };
@@ -154,6 +155,10 @@ impl Headers {
         let (bth, aeth) = nack.without_holes().headers();
         let extension = Extension { sent_at: packet.sent_at, holes: true, sack: nack.sack(), ..Extension::default() };
         self.roce(packet, bth, Extended::Holes(aeth, extension, nack.holes))
+    }
+
+    fn netrt(&self, packet: &Packet, message: NetRt) -> Content {
+        self.roce(packet, Bth { opcode: Opcode::NETRT, ..Bth::default() }, Extended::NetRt(message.message()))
     }
 
     fn cnp(&self, packet: &Packet) -> Content {

@@ -257,6 +257,7 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
         Repr::Data(_) => Some((packet.src, packet.qp)),
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp => Some((packet.dst, packet.qp)),
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
-        Repr::Pause(_) => None,
+        // Between switches.
+        Repr::Pause(_) | Repr::NetRt(_) => None,
     }
 }

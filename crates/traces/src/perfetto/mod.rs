@@ -26,6 +26,7 @@ use std::sync::Arc;
 use selvedge_sim::record::{Event, Focus, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_units::{Instant, PortId, Psn, mix64};
+use selvedge_wire::netrt::Message;
 use selvedge_wire::tcp::Tcp;
 use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr};
 
@@ -159,6 +160,10 @@ fn title(packet: &Packet) -> String {
         },
         Repr::HoleNack(nack) => format!("NACK {}{}", nack.expected.get(), holes(nack)),
         Repr::Cnp => "CNP".to_owned(),
+        Repr::NetRt(message) => match message.message() {
+            Message::Request(request) => format!("NetRT request {}", request.expected().get()),
+            Message::Unfulfilled(psn) => format!("NetRT unfulfilled {}", psn.get()),
+        },
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
         Repr::Pause(_) => "PFC pause".to_owned(),
         Repr::Tcp(tcp) => match tcp {
@@ -193,6 +198,10 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
         // It bears the time of the data packet that it answers.
         Repr::Cnp => (5, 0),
+        Repr::NetRt(message) => match message.message() {
+            Message::Request(request) => (6, request.expected().get()),
+            Message::Unfulfilled(psn) => (7, psn.get()),
+        },
     };
     let parties = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
     let message = u64::from(packet.qp.0) << 32 | u64::from(number);
