@@ -374,10 +374,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp or mptcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, netrt, melo, tcp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo, tcp or mptcp"));
+        assert!(wrong("").contains("irn, roce, netrt, melo, tcp or mptcp"));
     }
 
     #[test]
