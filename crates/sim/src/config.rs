@@ -417,9 +417,13 @@ impl NicConfig {
 }
 
 impl TransportConfig {
-    /// The scheme's name: of the loss recovery, or "tcp".
+    /// The scheme's name: of the loss recovery, or "tcp", or "mptcp".
     pub fn recovery_name(&self) -> &'static str {
-        if self.tcp.is_some() { "tcp" } else { self.recovery.name() }
+        match &self.tcp {
+            None => self.recovery.name(),
+            Some(TcpConfig { subflows: 1, .. }) => "tcp",
+            Some(_) => "mptcp",
+        }
     }
     /// The congestion control's name.
     pub fn congestion_name(&self) -> &'static str {
