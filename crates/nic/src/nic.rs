@@ -214,6 +214,9 @@ impl Nic {
     /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
     pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         let Some(config) = &params.tcp else { return };
+        if config.subflows > 1 {
+            return self.accept_bundle(params, config, src, qp, size, context);
+        }
         let slot = self.accept_tcp(params, config, src, qp, size, context);
         self.by_peer.insert(src, qp, slot);
     }
@@ -222,7 +225,7 @@ impl Nic {
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove(src, qp)?;
         if slot >= TCP {
-            return self.close_tcp_receiver(slot, qp);
+            return self.close_tcp_receiver(src, slot, qp);
         }
         self.free_receivers.push(slot);
         let mut state = self.receivers[slot as usize].take()?;

@@ -10,7 +10,7 @@ use selvedge_wire::Packet;
 
 use crate::{Nic, NicParams, Outgoing};
 
-fn params(qp_burst: u32) -> NicParams {
+pub(crate) fn params(qp_burst: u32) -> NicParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
     let recovery = RecoveryConfig::from(irn);
     NicParams {

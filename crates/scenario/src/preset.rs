@@ -73,40 +73,71 @@ const VARIANTS: &[Variant] = &[
         about: "worst-case overheads: lost packets are fetched for 2 us, 16 B more header (IRN 6.3)",
         sets: &[("transport.recovery.irn.retransmit-delay", "'2us'"), ("transport.recovery.irn.extra-header", "'16B'")],
     },
+    Variant {
+        name: MULTIPATH,
+        of: TCP,
+        about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
+        sets: &[("transport.tcp.subflows", "8")],
+    },
 ];
+
+/// Schemes by other names.
+const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
 
 /// The variant that changes the engine.
 const GO_BACK_N: &str = "go-back-n";
+/// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
+const MULTIPATH: &str = "multipath";
+const LINKED: &str = "lia";
 /// RTO_low of "irn+go-back-n", where there are timeouts.
 const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'");
 
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
 
+/// Load balancing other than ECMP: modifier, value of `switch.balancing`, what it is.
+type Balancing = (&'static str, &'static str, &'static str);
+const BALANCINGS: &[Balancing] = &[
+    ("spray", "'spray'", "packets take any of the shortest ways"),
+    ("drill", "{ drill = {} }", "packets take the shortest of a few queues (DRILL)"),
+    ("flowlet", "{ flowlet = {} }", "flows may change ways where they pause (LetFlow)"),
+];
+
 /// One scheme, taken apart.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Preset {
     recovery: &'static str,
     variants: Vec<&'static Variant>,
     congestion: Option<&'static str>,
     pfc: bool,
+    balancing: Option<&'static Balancing>,
 }
 
 impl Preset {
     /// Reads "irn+pfc".
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let mut words = name.split('+').map(str::trim);
+        let (first, rest) = name.split_at(name.find('+').unwrap_or(name.len()));
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == first.trim());
+        let long = alias.map(|(_, long)| format!("{long}{rest}"));
+        let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
         let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
-            let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
+            let aliases = ALIASES.iter().map(|&(alias, _)| alias);
+            let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, variants: Vec::new(), congestion: None, pfc: false };
+        let mut preset = Self { recovery, ..Self::default() };
         let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
                 preset.vary(variant, short, name)?;
+                continue;
+            }
+            if let Some(balancing) = BALANCINGS.iter().find(|balancing| balancing.0 == word) {
+                if let Some(other) = preset.balancing.replace(balancing) {
+                    return Err(format!("\"{name}\" balances by {} and by {word}; give one", other.0));
+                }
                 continue;
             }
             match controls.iter().find(|control| **control == word) {
@@ -116,7 +147,12 @@ impl Preset {
                 None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
                 None => {
                     let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
-                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).chain(variants).collect();
+                    let known: Vec<&str> = [PFC]
+                        .into_iter()
+                        .chain(controls.iter().copied())
+                        .chain(variants)
+                        .chain(BALANCINGS.iter().map(|balancing| balancing.0))
+                        .collect();
                     return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
                 }
             }
@@ -157,7 +193,9 @@ impl Preset {
                 sets.push(("transport", of_kind(TCP)));
             }
             let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
-            vec![("transport.tcp.congestion", self.congestion, chosen)]
+            let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
+            let congestion = self.congestion.or(is_multipath.then_some(LINKED));
+            vec![("transport.tcp.congestion", congestion, chosen)]
         } else if tcp.is_some() {
             // Nothing of TCP's may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
@@ -175,6 +213,12 @@ impl Preset {
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
                 sets.push((path, of_kind(algorithm)));
             }
+        }
+        let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
+        if let Some(&(kind, value, _)) = self.balancing
+            && balanced.is_none_or(|balancing| balancing.get(kind).is_none())
+        {
+            sets.push(("switch.balancing", literal(value)));
         }
         let varied = self.variants.iter().flat_map(|variant| variant.sets);
         let timeouts = (!self.pfc && self.variants.iter().any(|variant| variant.name == GO_BACK_N)).then_some(&RTO_LOW);
@@ -201,7 +245,9 @@ pub fn preset_help() -> String {
     lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
+    lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
+    lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
     lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
@@ -225,7 +271,7 @@ mod tests {
     #[test]
     fn the_four_schemes_of_the_question() {
         let preset = |name| Preset::parse(name).expect("a preset");
-        let plain = |recovery, pfc| Preset { recovery, variants: Vec::new(), congestion: None, pfc };
+        let plain = |recovery, pfc| Preset { recovery, pfc, ..Preset::default() };
         assert_eq!(preset("irn"), plain("irn", false));
         assert_eq!(preset("irn+pfc"), plain("irn", true));
         assert_eq!(preset("roce+pfc"), plain("go-back-n", true));
@@ -236,7 +282,7 @@ mod tests {
     fn every_congestion_control_is_a_modifier() {
         for &name in CongestionConfig::NAMES {
             let preset = Preset::parse(&format!("roce+{name}+pfc")).expect("a preset");
-            let expected = Preset { recovery: "go-back-n", variants: Vec::new(), congestion: Some(name), pfc: true };
+            let expected = Preset { recovery: "go-back-n", congestion: Some(name), pfc: true, ..Preset::default() };
             assert_eq!(preset, expected);
         }
     }
@@ -244,7 +290,8 @@ mod tests {
     #[test]
     fn tcp_has_controls_of_its_own() {
         let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
-        assert_eq!(preset, Preset { recovery: "tcp", variants: Vec::new(), congestion: Some("cubic"), pfc: true });
+        let expected = Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true, ..Preset::default() };
+        assert_eq!(preset, expected);
         let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
         assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
     }
@@ -262,6 +309,22 @@ mod tests {
         let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
         assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
         assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
+    }
+
+    #[test]
+    fn any_scheme_can_be_balanced() {
+        let sets = |name, base: &str| {
+            let base: Table = toml::from_str(base).expect("TOML");
+            let sets = Preset::parse(name).expect("a preset").sets(&base);
+            sets.iter().map(|(path, value)| format!("{path} = {value}")).next_back().expect("some")
+        };
+        assert_eq!(sets("irn+spray", ""), "switch.balancing = \"spray\"");
+        assert_eq!(sets("tcp+drill", ""), "switch.balancing = { drill = {} }");
+        assert_eq!(sets("roce+pfc+flowlet+dcqcn", ""), "switch.balancing = { flowlet = {} }");
+        let base = "[transport.recovery.irn]\n[switch.balancing.drill]\nchoices = 3";
+        assert_eq!(sets("irn+drill", base), "switch.pfc.enabled = false", "the base's settings survive");
+        let wrong = Preset::parse("irn+drill+spray").expect_err("not a preset");
+        assert!(wrong.contains("balances by drill and by spray"), "{wrong}");
     }
 
     #[test]
@@ -291,10 +354,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo or tcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo or tcp"));
+        assert!(wrong("").contains("irn, roce, melo, tcp or mptcp"));
     }
 
     #[test]

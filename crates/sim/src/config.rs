@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};
+pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
 use crate::topology::{Framing, Graph, Link, Node};
 use crate::workload::{Measure, Summary, WorkloadConfig};
 
@@ -28,6 +29,8 @@ pub struct SwitchConfig {
     pub pfc: PfcConfig,
     /// ECN marking.
     pub ecn: EcnConfig,
+    /// Which of several equally short ways packets take.
+    pub balancing: BalancingConfig,
 }
 
 /// Where packets wait, and how the buffer is shared.
@@ -417,9 +420,13 @@ impl NicConfig {
 }
 
 impl TransportConfig {
-    /// The scheme's name: of the loss recovery, or "tcp".
+    /// The scheme's name: of the loss recovery, or "tcp", or "mptcp".
     pub fn recovery_name(&self) -> &'static str {
-        if self.tcp.is_some() { "tcp" } else { self.recovery.name() }
+        match &self.tcp {
+            None => self.recovery.name(),
+            Some(TcpConfig { subflows: 1, .. }) => "tcp",
+            Some(_) => "mptcp",
+        }
     }
     /// The congestion control's name.
     pub fn congestion_name(&self) -> &'static str {
