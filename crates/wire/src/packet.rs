@@ -2,6 +2,7 @@
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use crate::eqds;
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -60,6 +61,10 @@ pub enum Repr {
     Pause(Pause),
     /// A TCP segment, either way.
     Tcp(Tcp),
+    /// What an EQDS tunnel carries.
+    EqdsData(eqds::Data),
+    /// What its receiver answers.
+    EqdsControl(eqds::Control),
 }
 
 /// Fields of a data packet.
