@@ -67,6 +67,7 @@ pub fn send(
                 payload: payload.len() as u16,
                 last: segment.seq + 1 == sender.supplied(),
                 retransmission: segment.retransmission,
+                trimmed: false,
             };
             let datagram = Datagram { qp: outgoing.qp, sent_at: cx.now, body: Body::Data(data) };
             network.send(&[datagram.emit(&mut headers), payload].concat())?;

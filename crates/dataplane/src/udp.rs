@@ -136,7 +136,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(2_000);
 
     fn datagram() -> Vec<u8> {
-        let data = Data { psn: Psn::new(7), payload: 5, last: true, retransmission: false };
+        let data = Data { psn: Psn::new(7), payload: 5, last: true, retransmission: false, trimmed: false };
         let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Data(data) };
         [datagram.emit(&mut [0; Datagram::LONGEST_HEADERS]), b"hello"].concat()
     }

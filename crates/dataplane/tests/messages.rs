@@ -37,7 +37,7 @@ impl Datagrams for Script {
 /// MSNs in the answers to packets in this order, of which every other ends a message.
 fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
     let packet = |&psn: &u32| {
-        let data = Data { psn: Psn::new(psn), payload: 0, last: psn % 2 == 1, retransmission: false };
+        let data = Data { psn: Psn::new(psn), payload: 0, last: psn % 2 == 1, retransmission: false, trimmed: false };
         let datagram = Datagram { qp: QP, sent_at: Instant::ZERO, body: Body::Data(data) };
         datagram.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec()
     };

@@ -226,7 +226,7 @@ impl Recorder for Tape {
                     }
                 }
                 What::Paused { .. } | What::Filled { .. } | What::Link { .. } => self.pauses.take(event),
-                What::Queued { .. } | What::Engine { .. } => {}
+                What::Queued { .. } | What::Trimmed { .. } | What::Engine { .. } => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Which format a file is in.
 
 use crate::text::{Lines, plural};
-use crate::{Dialect, FormatError};
+use crate::{Dialect, FormatError, goal};
 
 /// The dialect of a topology or a flow list, from its first lines. Does not read the rest, which may
 /// be wrong.
@@ -15,8 +15,16 @@ use crate::{Dialect, FormatError};
 /// # Errors
 /// If it is none of those known; the message lists what was tried.
 pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
+    if goal::is_binary(bytes) {
+        return Ok(Dialect::GoalBinary);
+    }
     let mut lines = Lines::new(bytes, file);
-    let Some(first) = lines.next_filled()? else {
+    let first = lines.next_filled()?;
+    // GOAL has comments of its own.
+    if first.and_then(|line| line.words().next()).is_some_and(|word| is_goal(word.text())) {
+        return Ok(Dialect::GoalText);
+    }
+    let Some(first) = first else {
         return Err(lines.error_at_end("a topology or a flow list"));
     };
     if !first.begins_with_number() || first.words().next().is_some_and(|word| word.text().contains("->")) {
@@ -41,6 +49,12 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
             Err(unknown(lines.line().error(0, found)))
         }
     }
+}
+
+/// Whether a file that begins with this word is a GOAL schedule: by its first keyword, or by comments that
+/// nobody else writes before it.
+fn is_goal(word: &str) -> bool {
+    word == "num_ranks" || word.starts_with("/*") || word.starts_with("//")
 }
 
 /// The dialect of a file that begins with a key: both of htsim's may begin with "Nodes".
@@ -78,7 +92,8 @@ fn unknown(found: FormatError) -> FormatError {
          SimAI topology (first line of 6 words, the last a GPU type), \
          ns-3 RDMA flow list (a count, then lines of 5, 6 or 7 numbers), \
          htsim topology (\"Nodes\", \"Tiers\", \"Podsize\"), \
-         htsim connection matrix (\"Nodes\", \"Connections\", lines \"0->1 ...\")",
+         htsim connection matrix (\"Nodes\", \"Connections\", lines \"0->1 ...\"), \
+         GOAL schedule (\"num_ranks\")",
         found.message
     );
     FormatError { message, ..found }

@@ -65,6 +65,10 @@ pub enum Dialect {
     HtsimTopology,
     /// htsim `.cm`.
     HtsimMatrix,
+    /// GOAL schedule as text (LogGOPSim, ATLAHS).
+    GoalText,
+    /// GOAL schedule in binary form.
+    GoalBinary,
     /// Flow sizes: `bytes percent` (HPCC, ConWeave).
     CdfPercent,
     /// Flow sizes: `bytes fraction` (pFabric).
@@ -92,6 +96,10 @@ impl Dialect {
     pub const fn is_flow_list(self) -> bool {
         matches!(self, Self::Ns3Flows5 | Self::Ns3Flows6 | Self::Ns3Flows7 | Self::HtsimMatrix)
     }
+    /// Whether files in it are schedules.
+    pub const fn is_schedule(self) -> bool {
+        matches!(self, Self::GoalText | Self::GoalBinary)
+    }
 }
 
 impl fmt::Display for Dialect {
@@ -104,6 +112,8 @@ impl fmt::Display for Dialect {
             Self::Ns3Flows7 => "ns-3 RDMA flow list, 7 columns",
             Self::HtsimTopology => "htsim topology",
             Self::HtsimMatrix => "htsim connection matrix",
+            Self::GoalText => "GOAL schedule",
+            Self::GoalBinary => "binary GOAL schedule",
             Self::CdfPercent => "flow-size CDF in bytes and percent",
             Self::CdfFraction => "flow-size CDF in bytes and fractions",
             Self::CdfPackets => "flow-size CDF in packets and fractions",

@@ -6,6 +6,7 @@
 //! | [`ns3_flow`] | `flow.txt` of the same family: 5, 6 or 7 columns |
 //! | [`htsim_topo`] | htsim's `.topo`: a fat-tree by tiers, and the links htsim makes of it |
 //! | [`htsim_cm`] | htsim's `.cm`: a connection matrix with triggers and failures |
+//! | [`goal`] | GOAL schedules of LogGOPSim and ATLAHS, text and binary |
 //! | [`cdf`] | flow-size distributions in the dialects in use, and the well-known ones by name |
 //! | [`fct`] | `fct.txt` of the ns-3 RDMA family, written and read |
 //! | [`irn_trace`] | event traces of the IRN authors' receiver and sender |
@@ -25,6 +26,7 @@ pub mod cdf;
 mod detect;
 mod error;
 pub mod fct;
+pub mod goal;
 pub mod htsim_cm;
 pub mod htsim_topo;
 pub mod irn_trace;

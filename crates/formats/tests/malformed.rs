@@ -420,7 +420,8 @@ fn files_of_no_known_kind() {
         SimAI topology (first line of 6 words, the last a GPU type), \
         ns-3 RDMA flow list (a count, then lines of 5, 6 or 7 numbers), \
         htsim topology (\"Nodes\", \"Tiers\", \"Podsize\"), \
-        htsim connection matrix (\"Nodes\", \"Connections\", lines \"0->1 ...\")";
+        htsim connection matrix (\"Nodes\", \"Connections\", lines \"0->1 ...\"), \
+        GOAL schedule (\"num_ranks\")";
     let table = [
         ("hello world\n", r#"f:1:1: found "hello""#),
         ("1 2\n", "f:1:1: found 2 words in the first line"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use selvedge_formats::{FormatError, cdf, detect, fct, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
+use selvedge_formats::{FormatError, cdf, detect, fct, goal, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
 use selvedge_units::{Bytes, Duration, Instant};
 
 /// Feeds `bytes` to every reader.
@@ -18,6 +18,7 @@ fn read_all(bytes: &[u8]) -> Vec<Result<(), FormatError>> {
         ns3_flow::read(bytes, "f", flow_options).map(drop),
         htsim_cm::read(bytes, "f", htsim_cm::StartUnit::Auto).map(drop),
         htsim_topo::read(bytes, "f").map(|parsed| parsed.value.links().take(1000).for_each(drop)),
+        goal::read(bytes, "f").map(drop),
         cdf::read(bytes, "f", cdf::SizeUnit::Auto).map(|parsed| assert!(parsed.value.mean().get() <= 1 << 60)),
         cdf::read(bytes, "f", cdf::SizeUnit::Packets(Bytes::new(1460))).map(drop),
         fct::Records::new(bytes, "f", fct::Style::Hpcc).try_for_each(|record| record.map(drop)),
@@ -45,7 +46,7 @@ fn words() -> impl Strategy<Value = String> {
             "0->1", "1->0", "3->2", "Nodes", "Connections", "Triggers", "trigger", "failure", "start", "size", "id",
             "msg", "send_done_trigger", "recv_done_trigger", "oneshot", "barrier", "count", "Tiers", "Podsize", "Tier",
             "Downlink_speed_Gbps", "Downlink_Latency_ns", "Radix_Down", "Radix_Up", "Bundle", "Oversubscribed", "100Gbps",
-            "1000ns", "0.001ms", "A100", "0.5", "1", "100", "-1", "NaN", "0b000001", "é", "#", "\u{feff}", "1e400",
+            "1000ns", "num_ranks", "rank", "{", "}", "l1:", "l1", "requires", "irequires", "send", "recv", "calc", "8b", "to", "from", "tag", "//", "/*", "*/", "0.001ms", "A100", "0.5", "1", "100", "-1", "NaN", "0b000001", "é", "#", "\u{feff}", "1e400",
         ]).prop_map(str::to_owned),
     ];
     let line = prop::collection::vec(word, 0..9).prop_map(|words| words.join(" "));

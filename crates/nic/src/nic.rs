@@ -403,6 +403,7 @@ impl Nic {
                     payload,
                     last: segment.seq == last,
                     retransmission: segment.retransmission,
+                    trimmed: false,
                 }),
             };
             self.stats.data_sent += 1;

@@ -148,9 +148,10 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "group_completion_mean_us",
-        title: "incast or collective completion",
+        title: "incast or job completion",
         unit: Unit::Us,
-        meaning: "from the first start to the last finish of a repetition (workload, group), mean over repetitions; \
+        meaning: "from the first start to the last finish of a repetition (workload, group), computations of schedules \
+                  included: job completion time; mean over repetitions; \
                   beside other traffic its flows count here alone",
         of: |point| point.flows.group_completion_mean_us,
     },
@@ -190,6 +191,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.ecn_marks as f64),
     },
     Metric {
+        name: "trims",
+        title: "trimmed packets",
+        unit: Unit::Count,
+        meaning: "packets that switches cut to their headers",
+        of: |point| Some(point.run.trims as f64),
+    },
+    Metric {
         name: "cnps",
         title: "CNPs",
         unit: Unit::Count,
@@ -225,7 +233,11 @@ pub const METRICS: &[Metric] = &[
 /// How many of [`METRICS`] the tables show.
 pub(crate) const TABLE_METRICS: usize = 7;
 /// The metrics whose ratios between series are summarised, and on which a verdict rests.
-pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", "fct_mean_us", "fct_p99_us"];
+pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
+/// The metric that decides between series whose flows count.
+pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
+/// The metric that decides between series whose jobs count.
+pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
 
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64

@@ -103,6 +103,7 @@ pub struct RunTotals {
     pub timeouts: u64,
     pub nacks_sent: u64,
     pub ecn_marks: u64,
+    pub trims: u64,
     pub acks_sent: u64,
     pub acks_delivered: u64,
     pub cnps_sent: u64,
@@ -140,6 +141,7 @@ impl RunTotals {
             timeouts: record.timeouts,
             nacks_sent: record.nacks_sent,
             ecn_marks: record.ecn_marks,
+            trims: record.trims,
             acks_sent: record.acks_sent,
             acks_delivered: record.acks_delivered,
             cnps_sent: record.cnps_sent,
@@ -184,6 +186,7 @@ pub struct DropCounts {
     pub no_route: u64,
     pub unknown_qp: u64,
     pub corrupt: u64,
+    pub trimmed: u64,
 }
 
 impl DropCounts {
@@ -202,6 +205,7 @@ impl DropCounts {
             self.no_route,
             self.unknown_qp,
             self.corrupt,
+            self.trimmed,
         ];
         std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
     }
@@ -215,6 +219,7 @@ impl DropCounts {
         self.no_route += other.no_route;
         self.unknown_qp += other.unknown_qp;
         self.corrupt += other.corrupt;
+        self.trimmed += other.trimmed;
     }
 }
 
@@ -229,6 +234,7 @@ impl From<&Drops> for DropCounts {
             no_route: of(DropReason::NoRoute),
             unknown_qp: of(DropReason::UnknownQp),
             corrupt: of(DropReason::Corrupt),
+            trimmed: of(DropReason::Trimmed),
         }
     }
 }

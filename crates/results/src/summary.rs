@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{COMPARED, METRICS};
+use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS};
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
 use crate::verdict::{Verdict, verdict};
@@ -34,6 +34,21 @@ pub struct SeriesTraits {
     pub recovery: String,
     /// Congestion control, by its registry name; "none" for none.
     pub congestion: String,
+    /// Whether its traffic is jobs that compute and communicate in turn: then their completion times count,
+    /// not those of single flows.
+    #[serde(default)]
+    pub jobs: bool,
+}
+
+impl SeriesTraits {
+    /// The metrics by which it is compared with others.
+    pub(crate) fn compared(&self) -> &'static [&'static str] {
+        if self.jobs { &[JOB_COMPLETION] } else { &COMPARED }
+    }
+    /// The one that decides.
+    pub(crate) fn headline(&self) -> &'static str {
+        if self.jobs { JOB_COMPLETION } else { FLOW_COMPLETION }
+    }
 }
 
 /// What the caller knows about the study.
@@ -262,7 +277,7 @@ fn all_ratios(series: &[SeriesSummary]) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (at, to) in series.iter().enumerate() {
         for of in series[at + 1..].iter().filter(|of| of.case == to.case) {
-            for metric in COMPARED {
+            for &metric in to.traits.compared() {
                 let estimate = Estimate::of_ratio(&of.metrics[metric], &to.metrics[metric]);
                 ratios.push(Ratio { of: of.name.clone(), to: to.name.clone(), metric: metric.into(), estimate });
             }

@@ -1,6 +1,6 @@
 //! The study in a terminal.
 
-use crate::metric::{COMPARED, METRICS, TABLE_METRICS, Unit};
+use crate::metric::{JOB_COMPLETION, METRICS, TABLE_METRICS, Unit};
 use crate::number::{self, Scale};
 use crate::{Answer, Estimate, Metric, SeriesSummary, Summary};
 
@@ -33,11 +33,15 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
 /// Metrics downwards, series across.
 fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
     let unfinished = summary.series.iter().any(|series| series.total("unfinished_flows") > 0.0);
+    let jobs = summary.series.iter().any(|series| series.traits.jobs);
     let rows: Vec<(String, Vec<String>)> = METRICS
         .iter()
         .enumerate()
         .filter(|(at, metric)| {
-            *at < TABLE_METRICS || metric.name == "measured_flows" || (unfinished && metric.name == "unfinished_flows")
+            *at < TABLE_METRICS
+                || (jobs && metric.name == JOB_COMPLETION)
+                || metric.name == "measured_flows"
+                || (unfinished && metric.name == "unfinished_flows")
         })
         .map(|(_, metric)| metric_row(metric, &summary.series))
         .collect();
@@ -110,8 +114,9 @@ fn ratio_block(out: &mut String, summary: &Summary, style: &Style) {
             (format!("{} / {}", group[0].of, group[0].to), cells.collect())
         })
         .collect();
+    let compared = summary.series.first().map_or(&[][..], |series| series.traits.compared());
     let heads: Vec<String> =
-        COMPARED.iter().filter_map(|name| Metric::find(name)).map(|metric| metric.title.into()).collect();
+        compared.iter().filter_map(|name| Metric::find(name)).map(|metric| metric.title.into()).collect();
     let title = "ratio, paired by seed (95 %)";
     let label_width = rows.iter().map(|(label, _)| chars(label)).chain([chars(title)]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heads.len())

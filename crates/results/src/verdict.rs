@@ -10,10 +10,12 @@
 //!    answer is that it depends; otherwise average FCT decides.
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same or
 //!    the one without wins, it is not.
+//!
+//! Where traffic is jobs, job completion time takes the place of all three metrics.
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{COMPARED, Metric};
+use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric};
 use crate::number::fixed;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -88,7 +90,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
         ),
         (Some(lossy), Some(lossless)) => {
             let (answer, sentence) = compare(&with, without.len() > 1, lossy, lossless, &label);
-            (answer, sentence, Some(ratio(lossless, lossy, HEADLINE)))
+            (answer, sentence, Some(ratio(lossless, lossy, lossy.traits.headline())))
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
@@ -114,12 +116,9 @@ fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
     }
 }
 
-/// The metric that decides.
-const HEADLINE: &str = "fct_mean_us";
-
-/// The healthy series of least average FCT.
+/// The healthy series of least average FCT (or job completion time).
 fn best<'a>(series: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
-    let fct = |series: &SeriesSummary| series.metric(HEADLINE).and_then(|estimate| estimate.mean);
+    let fct = |series: &SeriesSummary| series.metric(series.traits.headline()).and_then(|estimate| estimate.mean);
     let healthy = series.iter().copied().filter(|series| stall(series).is_none());
     healthy.min_by(|a, b| fct(a).unwrap_or(f64::INFINITY).total_cmp(&fct(b).unwrap_or(f64::INFINITY)))
 }
@@ -134,11 +133,13 @@ fn compare(
     label: &Labels,
 ) -> (Answer, String) {
     let (a, b) = (label.of(lossy), label.of(lossless));
+    let headline = lossy.traits.headline();
     match relation(lossless, lossy) {
         Relation::Larger(metric) => (Answer::No, favourable(with, lossy, lossless, metric, label)),
         Relation::Same => {
-            let ratio = ratio(lossless, lossy, HEADLINE);
-            (Answer::No, format!("No: {b} completes flows as {a} does, within 5 % ({}).", interval(&ratio)))
+            let ratio = ratio(lossless, lossy, headline);
+            let what = what_completes(headline);
+            (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({}).", interval(&ratio)))
         }
         Relation::Smaller(metric) => {
             let gain = gain(metric, &ratio(lossy, lossless, metric));
@@ -147,14 +148,15 @@ fn compare(
             (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}."))
         }
         Relation::Open => {
-            let ratio = ratio(lossless, lossy, HEADLINE);
+            let ratio = ratio(lossless, lossy, headline);
+            let title = title_of(headline);
             let why = match ratio.ci95 {
                 Some(_) => format!(
-                    "average FCT of {b} over {a} is {}, and the interval includes 1; more seeds would narrow it",
+                    "{title} of {b} over {a} is {}, and the interval includes 1; more seeds would narrow it",
                     with_interval(&ratio)
                 ),
                 None => format!(
-                    "average FCT of {b} over {a} is {}, from one seed; run more seeds for an interval",
+                    "{title} of {b} over {a} is {}, from one seed; run more seeds for an interval",
                     number(&ratio)
                 ),
             };
@@ -195,9 +197,10 @@ fn favourable(
     let gain = gain(metric, &ratio(rival, lossy, metric));
     let mut text = format!("No: {} {gain} than {}", label.of(lossy), label.of(rival));
     if let Some(own) = best(&own).filter(|own| own.name != rival.name) {
-        let slower = ratio(own, lossy, HEADLINE);
+        let headline = lossy.traits.headline();
+        let slower = ratio(own, lossy, headline);
         text += &match relation(own, lossy) {
-            Relation::Larger(HEADLINE) => {
+            Relation::Larger(metric) if metric == headline => {
                 format!(", and adding PFC to it makes it {}x slower ({})", number(&slower), interval(&slower))
             }
             Relation::Larger(metric) => {
@@ -293,14 +296,15 @@ enum Relation {
 }
 
 fn relation(of: &SeriesSummary, to: &SeriesSummary) -> Relation {
-    let signs = COMPARED.map(|metric| (metric, sign(&ratio(of, to, metric))));
+    let headline = to.traits.headline();
+    let signs: Vec<_> = to.traits.compared().iter().map(|&metric| (metric, sign(&ratio(of, to, metric)))).collect();
     let first = |wanted| signs.iter().find(|&&(_, sign)| sign == wanted).map(|&(metric, _)| metric);
     if let (Some(larger), Some(smaller)) = (first(Sign::Larger), first(Sign::Smaller)) {
         return Relation::Contradictory { larger, smaller };
     }
-    match sign(&ratio(of, to, HEADLINE)) {
-        Sign::Larger => Relation::Larger(HEADLINE),
-        Sign::Smaller => Relation::Smaller(HEADLINE),
+    match sign(&ratio(of, to, headline)) {
+        Sign::Larger => Relation::Larger(headline),
+        Sign::Smaller => Relation::Smaller(headline),
         Sign::Open => Relation::Open,
         // The average is the same: then let the other metrics speak, if they have something to say.
         Sign::Same => match (first(Sign::Larger), first(Sign::Smaller)) {
@@ -351,10 +355,15 @@ fn with_interval(estimate: &Estimate) -> String {
 
 /// What the better of two does, `ratio` being the worse over the better in `metric`.
 fn gain(metric: &str, ratio: &Estimate) -> String {
-    if metric == HEADLINE {
-        return format!("completes flows {}x faster ({})", number(ratio), interval(ratio));
+    if [FLOW_COMPLETION, JOB_COMPLETION].contains(&metric) {
+        return format!("completes {} {}x faster ({})", what_completes(metric), number(ratio), interval(ratio));
     }
     format!("has the same average FCT and a {} {}x lower ({})", title_of(metric), number(ratio), interval(ratio))
+}
+
+/// What completes where this metric decides.
+fn what_completes(headline: &str) -> &'static str {
+    if headline == JOB_COMPLETION { "jobs" } else { "flows" }
 }
 
 fn title_of(metric: &str) -> &str {

@@ -2,7 +2,7 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
-use selvedge_sim::config::{BufferConfig, InputQueued, MOST_CLASSES};
+use selvedge_sim::config::{BufferConfig, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
@@ -93,9 +93,37 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
             }
             ("switch.buffer.shared-buffer.total", buffer.total)
         }
+        BufferConfig::Trimming(trimming) => return check_trimming(scenario, trimming),
     };
     if room.1 < frame {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
+    }
+    Ok(())
+}
+
+fn check_trimming(scenario: &Scenario, trimming: &Trimming) -> Result<(), Finding> {
+    let key = |name: &str| format!("switch.buffer.trimming.{name}");
+    if trimming.packets == 0 {
+        return Err(Finding::new(&key("packets"), "a queue of nothing trims everything; give at least 1 packet"));
+    }
+    if let Setting::Value(room) = trimming.headers
+        && room < Trimming::HEADER
+    {
+        let message = format!("{room} does not hold one header of {}; give more", Trimming::HEADER);
+        return Err(Finding::new(&key("headers"), message));
+    }
+    if trimming.headers_per_data == Setting::Value(0) {
+        return Err(Finding::new(&key("headers-per-data"), "headers would never be sent; give 1 or more, or \"off\""));
+    }
+    let (class, data) = (trimming.header_class, scenario.nic.data_class);
+    if class > 7 || class <= data {
+        let message = format!("{class} is not above the class of data (nic.data-class), {data}, and at most 7");
+        return Err(Finding::new(&key("header-class"), message));
+    }
+    if scenario.switch.pfc.enabled {
+        let message =
+            "switches that trim (switch.buffer.trimming) do not pause; set false, or give them another buffer";
+        return Err(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
 }

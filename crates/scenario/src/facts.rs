@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
+use selvedge_sim::workload::schedule::Cue;
 use selvedge_sim::workload::{FlowSpec, Generator, Workload};
 use serde::Serialize;
 
@@ -256,6 +257,11 @@ fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
     for closed in &mut workload.loops {
         let clients: Vec<_> = closed.clients().collect();
         flows.extend(clients.into_iter().flat_map(|client| closed.begin(client)));
+    }
+    for player in &mut workload.players {
+        let mut cues = Vec::new();
+        player.hosts().for_each(|host| player.begin(host, &mut cues));
+        flows.extend(cues.into_iter().filter_map(|cue| if let Cue::Flow(flow) = cue { Some(flow) } else { None }));
     }
     flows.sort_by_key(|flow| (flow.start, flow.workload, flow.id));
     flows.truncate(SAMPLED);

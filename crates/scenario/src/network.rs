@@ -73,8 +73,9 @@ impl Network {
     /// same output: ports x buffer / rate, of the switch where that is longest.
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is
-    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us).
-    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig) -> Duration {
+    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us). Where switches trim, an output has
+    /// queues of its own, for full frames of `frame` bytes and for headers.
+    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes) -> Duration {
         let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
         let of_switch = |switch: SwitchId| {
             let links = || self.routes.ports().of(switch).iter().map(|port| &self.graph.links[port.link as usize]);
@@ -83,6 +84,7 @@ impl Network {
                     links().map(|link| own.room(link, switch.into())).sum::<Option<_>>()?
                 }
                 BufferConfig::SharedBuffer(shared) => shared.total,
+                BufferConfig::Trimming(trimming) => trimming.data_room(frame) + trimming.header_room(frame)?,
             };
             Some(links().map(|link| link.rate).min()?.time_for(full))
         };

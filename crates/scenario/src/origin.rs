@@ -7,7 +7,7 @@ use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
 use selvedge_sim::Library;
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
 use selvedge_sim::topology::{Graph, Topology, TopologyFile};
-use selvedge_sim::workload::{FlowFile, WorkloadConfig};
+use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
 use selvedge_units::Duration;
 
 use crate::error::{Place, ScenarioError};
@@ -28,7 +28,7 @@ impl Plan {
         Self::from_unseen("the built-in study", BUILT_IN, FileLibrary::new(""), changes)
     }
 
-    /// The plan of a topology and a flow list of another simulator: irn, irn+pfc, roce+pfc and roce,
+    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: irn, irn+pfc, roce+pfc and roce,
     /// unless `changes` chooses series. Failed links of a connection matrix have failed from the
     /// beginning.
     ///
@@ -47,6 +47,12 @@ impl Plan {
             Some(matrix) => failures(&matrix, &graph, &flows).map_err(|message| wrong(&flows, message))?,
             None => Vec::new(),
         };
+        let is_schedule = library.dialect(&flows).is_ok_and(Dialect::is_schedule);
+        let traffic = if is_schedule {
+            WorkloadConfig { goal: GoalFile::new(flows.clone()).into(), ..WorkloadConfig::default() }
+        } else {
+            WorkloadConfig { flows: FlowFile::new(flows.clone()).into(), ..WorkloadConfig::default() }
+        };
         let stem =
             |path: &str| Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into());
         let scenario = Scenario {
@@ -60,7 +66,7 @@ impl Plan {
             ..Scenario::new(
                 format!("{} on {}", stem(&flows), stem(&topology)),
                 Topology::File(TopologyFile { path: topology.clone() }),
-                WorkloadConfig { flows: FlowFile::new(flows).into(), ..WorkloadConfig::default() },
+                traffic,
             )
         };
         let text = toml::to_string(&scenario).expect("a scenario can be written");
@@ -115,7 +121,8 @@ fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<
 /// `message`, or a hint that the two files were given the wrong way round.
 fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, message: String) -> String {
     let is = |path: &str, what: fn(Dialect) -> bool| library.dialect(path).is_ok_and(what);
-    if is(topology, Dialect::is_flow_list) && is(flows, Dialect::is_topology) {
+    let is_traffic = |dialect: Dialect| dialect.is_flow_list() || dialect.is_schedule();
+    if is(topology, is_traffic) && is(flows, Dialect::is_topology) {
         return format!("{file} is not what --topology or --flows says: the two are swapped");
     }
     message

@@ -240,7 +240,7 @@ impl Builder<'_> {
             stop_flows: scenario.stop.flows,
         };
         let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
-        let priorities = scenario.nic.priorities(&workload.summaries);
+        let priorities = scenario.switch.priorities(&scenario.nic, &workload.summaries);
         let checked = check_priorities(&scenario, &priorities);
         warnings.extend(
             checked

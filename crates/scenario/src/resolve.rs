@@ -1,6 +1,6 @@
 //! Every "auto" of a scenario, derived from its network.
 
-use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig};
+use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig, Trimming};
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Chance, Duration, Rate, Setting};
 
@@ -23,6 +23,12 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         }
     }
 
+    if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
+        let headers = trimming.header_room(frame);
+        settle(&mut trimming.headers, headers);
+        settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
+    }
+
     // One value where all links are alike; else each input keeps its own.
     let wire = NicConfig { header: nic.data_header(transport), ..nic.clone() };
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
@@ -41,7 +47,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         gap: nic.gap,
         base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap),
         links: network.longest().links,
-        congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer),
+        congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
     let needs = transport.resolve(&fabric, nic);

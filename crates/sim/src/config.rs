@@ -39,6 +39,9 @@ pub enum BufferConfig {
     /// Output queues in one buffer that all ports share by dynamic thresholds (Choudhury and Hahne),
     /// as in common switch chips.
     SharedBuffer(SharedBuffer),
+    /// Short output queues that cut packets to their headers instead of dropping them, and send headers
+    /// first (Handley et al., NDP, SIGCOMM 2017).
+    Trimming(Trimming),
 }
 
 impl Default for BufferConfig {
@@ -93,6 +96,58 @@ pub struct SharedBuffer {
 impl Default for SharedBuffer {
     fn default() -> Self {
         Self { total: Bytes::new(9_000_000), egress_alpha: 1.0, ingress_alpha: 1.0 / 16.0 }
+    }
+}
+
+/// Parameters of [`BufferConfig::Trimming`].
+///
+/// Each output has a queue for each class of data and one for headers. Data that finds its queue full is
+/// cut to its headers (64 bytes), which go to the header queue with the class `header-class`; so do
+/// whole packets that are no longer than that. Transports whose control packets shall travel with the
+/// headers send them in that class, too (`nic.ack-class`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Trimming {
+    /// Full frames that a data queue holds, at least 1. Default: 8 (NDP section 3.1). EQDS's simulator has
+    /// 35.
+    pub packets: u32,
+    /// Bytes that the header queue holds; what finds it full is dropped. "auto": twice as much as a data
+    /// queue, as in htsim; "off": without limit.
+    pub headers: Setting<Bytes>,
+    /// Traffic class of headers, 0 to 7: above that of data.
+    pub header_class: u8,
+    /// Headers that go before a waiting data packet has its turn, at least 1. "auto": 10 (NDP section 3.1);
+    /// htsim has 100,000. "off": headers always go first.
+    pub headers_per_data: Setting<u32>,
+    /// How often it is the last packet of the queue that is cut, and not the one that finds it full.
+    /// Default: every other time (NDP section 3.1).
+    pub trim_last: Chance,
+}
+
+impl Trimming {
+    /// What is left of a packet that is cut.
+    pub const HEADER: Bytes = Header::MINIMUM_FRAME;
+    /// NDP section 3.1.
+    pub const HEADERS_PER_DATA: u32 = 10;
+    /// Bytes that a data queue holds, of full frames of `frame` bytes.
+    pub fn data_room(&self, frame: Bytes) -> Bytes {
+        frame * u64::from(self.packets)
+    }
+    /// Bytes that the header queue holds; `None`: without limit.
+    pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
+        self.headers.resolve(|| Some(self.data_room(frame) * 2))
+    }
+}
+
+impl Default for Trimming {
+    fn default() -> Self {
+        Self {
+            packets: 8,
+            headers: Setting::Auto,
+            header_class: 6,
+            headers_per_data: Setting::Auto,
+            trim_last: Chance::ratio(1, 2),
+        }
     }
 }
 
@@ -174,6 +229,20 @@ impl EcnConfig {
             rate: self.at_rate.resolve(|| None).unwrap_or(rate),
         };
         self.enabled.resolve(|| false).then(|| given.on(rate))
+    }
+}
+
+impl SwitchConfig {
+    /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
+    /// positions here as classes.
+    pub fn priorities(&self, nic: &NicConfig, workloads: &[Summary]) -> Vec<u8> {
+        let own = [nic.data_class, nic.ack_class, nic.cnp_class];
+        let headers = match self.buffer {
+            BufferConfig::Trimming(trimming) => Some(trimming.header_class),
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => None,
+        };
+        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
+        own.into_iter().chain(headers).chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
     }
 }
 
@@ -339,12 +408,6 @@ impl NicConfig {
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
-    /// Priorities that these workloads use, lowest first: packets carry their positions here as classes.
-    pub fn priorities(&self, workloads: &[Summary]) -> Vec<u8> {
-        let own = [self.data_class, self.ack_class, self.cnp_class];
-        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
-        own.into_iter().chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
-    }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
         Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }
@@ -379,6 +442,14 @@ impl TransportConfig {
     /// Whether switches write on packets what their outputs are like.
     pub(crate) fn needs_telemetry(&self) -> bool {
         self.tcp.is_none() && self.congestion.needs().telemetry
+    }
+    /// Whether its receivers want the headers of packets that switches have trimmed
+    /// ([`BufferConfig::Trimming`]). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
+    /// [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not, the host drops and counts
+    /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
+    /// find out as about any loss.
+    pub fn hears_trims(&self) -> bool {
+        false
     }
     /// Whether a sender hears that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::topology::Graph;
+use crate::workload::schedule::Schedule;
 use crate::workload::{Cdf, FlowList};
 
 /// A configuration that cannot be built; names the key and says what would be right.
@@ -43,6 +44,10 @@ pub trait Library {
     }
     /// The flows in this file.
     fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+        Err(nothing("file", path))
+    }
+    /// The schedule in this file.
+    fn schedule(&self, path: &str) -> Result<Schedule, ConfigError> {
         Err(nothing("file", path))
     }
     /// The network in this file.

@@ -10,6 +10,7 @@
 //!   Sent ──> Arrived ──> Sent ──> Arrived                 nothing was in the way
 //!            Arrived ──> Queued ──> Sent ──> Arrived      it had to wait for the port
 //!            Arrived ──> Dropped                          no room, or lost on the link before
+//!            Arrived ──> Trimmed ──> Queued ...           no room for more than its headers, now or later
 //! ```
 
 use std::collections::BTreeSet;
@@ -81,6 +82,20 @@ pub enum What {
         ahead: Bytes,
         /// How long the port has been transmitting since the run began.
         busy: Duration,
+    },
+    /// A packet is cut to its headers: its queue was full when it came, or when another did that is queued in its
+    /// stead. It is queued with the headers next, or dropped.
+    Trimmed {
+        /// The port through which it shall leave.
+        port: PortId,
+        /// What is left of it.
+        packet: Packet,
+        /// The port through which it entered.
+        ingress: PortId,
+        /// Its class until now.
+        class: u8,
+        /// Bytes of that class that wait for the port now.
+        waiting: Bytes,
     },
     /// A packet is gone.
     Dropped {

@@ -9,7 +9,7 @@ use selvedge_results::{PointFiles, PointRecorder, PointSummary};
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
-use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
 use crate::queue::Queue;
@@ -149,6 +149,9 @@ struct PointObserver<'a> {
 impl Observer for PointObserver<'_> {
     fn on_flows(&mut self, rows: &[FlowRow]) {
         self.recorder.on_flows(rows);
+    }
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        self.recorder.on_ranks(rows);
     }
     fn on_ports(&mut self, rows: &[PortRow]) {
         self.recorder.on_ports(rows);

@@ -157,6 +157,7 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
             pfc: scenario.switch.pfc.enabled,
             recovery: scenario.transport.recovery_name().to_owned(),
             congestion: scenario.transport.congestion_name().to_owned(),
+            jobs: series.workloads.iter().any(|workload| workload.is_job),
         },
     }
 }

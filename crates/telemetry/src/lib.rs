@@ -12,6 +12,7 @@ mod row;
 mod trace;
 
 pub use row::{
-    Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
+    Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RankRow,
+    RunRecord,
 };
 pub use trace::{Probe, Trace};

@@ -46,6 +46,19 @@ impl FlowRow {
     }
 }
 
+/// One rank's part in a repetition of a schedule, reported when it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankRow {
+    /// Which workload of the scenario it belongs to, from 0.
+    pub workload: u16,
+    /// The repetition, as [`FlowRow::group`].
+    pub group: u32,
+    /// When the rank began it.
+    pub begin: Instant,
+    /// When its last step ended.
+    pub end: Instant,
+}
+
 /// What one port did during one sampling interval. The last interval of a run may be shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRow {
@@ -63,6 +76,8 @@ pub struct PortRow {
     pub busy: Duration,
     /// Packets dropped on entry through it during the interval.
     pub drops: u32,
+    /// Packets cut to their headers while they waited to leave through it, during the interval.
+    pub trims: u32,
 }
 
 /// What kind of node a port belongs to.
@@ -115,6 +130,8 @@ pub struct PortTotals {
     pub ingress_peak: Bytes,
     /// Packets that were dropped on entry through it.
     pub drops: u64,
+    /// Packets that were cut to their headers while they waited to leave through it.
+    pub trims: u64,
 }
 
 /// Why a packet did not arrive.
@@ -135,11 +152,13 @@ pub enum DropReason {
     UnknownQp,
     /// Damaged on a link: its FCS or ICRC was wrong where it arrived.
     Corrupt,
+    /// A switch had cut its payload off, and its transport has no use for headers alone.
+    Trimmed,
 }
 
 impl DropReason {
     /// All reasons, in the order of [`Drops::by_reason`].
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::BufferFull,
         Self::HeadroomFull,
         Self::LinkLoss,
@@ -147,6 +166,7 @@ impl DropReason {
         Self::NoRoute,
         Self::UnknownQp,
         Self::Corrupt,
+        Self::Trimmed,
     ];
 
     /// Its name in tables.
@@ -159,6 +179,7 @@ impl DropReason {
             Self::LinkDown => "link-down",
             Self::NoRoute => "no-route",
             Self::UnknownQp => "unknown-qp",
+            Self::Trimmed => "trimmed",
         }
     }
 }
@@ -243,6 +264,8 @@ pub struct RunRecord {
     pub nacks_sent: u64,
     /// Packets that were ECN-marked.
     pub ecn_marks: u64,
+    /// Packets that switches cut to their headers.
+    pub trims: u64,
     /// Acknowledgements put on the wire, and delivered.
     pub acks_sent: u64,
     /// See `acks_sent`.
@@ -282,6 +305,10 @@ pub struct RunRecord {
 pub trait Observer {
     /// Flows that ended since the last call, by finish time, then number.
     fn on_flows(&mut self, rows: &[FlowRow]);
+    /// Ranks that have finished their part in a repetition since the last call.
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        let _ = rows;
+    }
     /// Samples of all ports at one time.
     fn on_ports(&mut self, rows: &[PortRow]);
     /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.

@@ -170,6 +170,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
                 payload: self.transfer.piece_of(segment.seq).len() as u16,
                 last: segment.seq + 1 == self.sender.supplied(),
                 retransmission: segment.retransmission,
+                trimmed: false,
             };
             let arrival = self.free_at + self.link.delay;
             self.data.send((data, segment.seq), &Body::Data(data), self.now, arrival);

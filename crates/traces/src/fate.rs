@@ -13,7 +13,11 @@ pub(crate) fn with_fates(events: &[Event]) -> impl Iterator<Item = (&Event, Opti
 pub(crate) fn is_lost_on_link(reason: DropReason) -> bool {
     match reason {
         DropReason::LinkLoss | DropReason::LinkDown | DropReason::Corrupt => true,
-        DropReason::BufferFull | DropReason::HeadroomFull | DropReason::NoRoute | DropReason::UnknownQp => false,
+        DropReason::BufferFull
+        | DropReason::HeadroomFull
+        | DropReason::NoRoute
+        | DropReason::UnknownQp
+        | DropReason::Trimmed => false,
     }
 }
 

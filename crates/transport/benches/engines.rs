@@ -39,7 +39,7 @@ fn sender(name: &str) -> Sender {
 }
 
 fn data(seq: u64) -> Data {
-    Data { psn: Seq::new(seq).to_psn(Psn::new(0)), payload: 1024, last: false, retransmission: false }
+    Data { psn: Seq::new(seq).to_psn(Psn::new(0)), payload: 1024, last: false, retransmission: false, trimmed: false }
 }
 
 /// `poll_transmit`, `on_ack`, `poll_timeout` per packet; 32 in flight; a random flow each time.

@@ -95,7 +95,7 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
     let mut receiver = Receiver::new(&ReceiverConfig { recovery: recovery.into() }, first);
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);
-        let data = Data { psn, payload: 1, last: false, retransmission: false };
+        let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };
         let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &data, true);
         let fate = match reply.verdict {
             Verdict::Accepted(accepted) => {

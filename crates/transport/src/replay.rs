@@ -72,7 +72,7 @@ impl Responder {
 
     fn on_arrival(&mut self, opcode: u8, psn: Psn) -> ReceiverLine {
         let before = self.receiver.expected();
-        let data = Data { psn, payload: 0, last: false, retransmission: false };
+        let data = Data { psn, payload: 0, last: false, retransmission: false, trimmed: false };
         let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &data, false);
         let after = self.receiver.expected();
         let mut cqes = 0;

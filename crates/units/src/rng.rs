@@ -25,6 +25,8 @@ pub enum Domain {
     StartJitter = 8,
     /// Impairments in tests.
     Impairment = 9,
+    /// Which packet a port trims when its queue is full.
+    Trimming = 10,
 }
 
 /// A stream of uniform 64-bit numbers.

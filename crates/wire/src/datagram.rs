@@ -60,6 +60,7 @@ impl Datagram {
                     payload: u16::try_from(payload.len()).map_err(|_| ParseError::Oversized(payload.len()))?,
                     last: bth.opcode == Opcode::SEND_LAST,
                     retransmission: extension.retransmission,
+                    trimmed: false,
                 };
                 (Body::Data(data), extension.sent_at, payload)
             }

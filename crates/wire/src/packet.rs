@@ -46,6 +46,31 @@ impl Packet {
         ecn: Ecn::NotCapable,
         repr: Repr::Cnp,
     };
+
+    /// Cuts it to its headers, as switches that trim do (Handley et al., NDP, SIGCOMM 2017, section 3.1):
+    /// [`Header::MINIMUM_FRAME`] is left of its frame, and its headers say that the payload is missing.
+    /// Returns whether there was anything to cut: only data has a payload, and nothing is cut twice.
+    pub fn trim(&mut self) -> bool {
+        if self.is_trimmed() || u64::from(self.frame) <= Header::MINIMUM_FRAME.get() {
+            return false;
+        }
+        match &mut self.repr {
+            Repr::Data(data) => data.trimmed = true,
+            Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
+            Repr::Tcp(_) | Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => return false,
+        }
+        self.frame = Header::MINIMUM_FRAME.get() as u16;
+        true
+    }
+
+    /// Whether a switch has cut it to its headers.
+    pub fn is_trimmed(&self) -> bool {
+        match &self.repr {
+            Repr::Data(data) => data.trimmed,
+            Repr::Tcp(tcp) => tcp.is_trimmed(),
+            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
+        }
+    }
 }
 
 /// The kinds of packets.
@@ -78,6 +103,9 @@ pub struct Data {
     pub last: bool,
     /// Sent before. Never read by engines; for counting only.
     pub retransmission: bool,
+    /// A switch has cut the payload off ([`Packet::trim`]). Only engines that ask for headers see such
+    /// packets.
+    pub trimmed: bool,
 }
 
 /// Fields of an acknowledgement (AETH, and IRN's extension of it).

@@ -47,7 +47,7 @@ fn extension() -> impl Strategy<Value = Extension> {
 fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     let data = (psn(), any::<[bool; 2]>(), prop::collection::vec(any::<u8>(), 0..64)).prop_map(
         |(psn, [last, retransmission], payload)| {
-            (Body::Data(Data { psn, payload: payload.len() as u16, last, retransmission }), payload)
+            (Body::Data(Data { psn, payload: payload.len() as u16, last, retransmission, trimmed: false }), payload)
         },
     );
     let kind = prop_oneof![Just(AckKind::Ack), Just(AckKind::Nack)];

@@ -31,7 +31,8 @@ pub(crate) struct Profile {
 impl Profile {
     /// For the summary.
     pub(crate) fn info(&self) -> SeriesInfo {
-        let traits = SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into() };
+        let traits =
+            SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into(), jobs: false };
         SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits }
     }
 }
@@ -147,6 +148,7 @@ fn sample_ports(
                     paused: stopped,
                     busy: Duration::from_ps((interval.as_ps() as f64 * 0.7) as u64),
                     drops: 0,
+                    trims: 0,
                 }
             })
             .collect();
@@ -175,6 +177,7 @@ fn run_record(
         egress_peak: Bytes::new(180_000),
         ingress_peak: Bytes::new(220_000),
         drops: 0,
+        trims: 0,
     });
     let retransmissions = if profile.recovery == "irn" { lost } else { lost * 9 };
     RunRecord {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::FlowRow;
+use selvedge_telemetry::{FlowRow, RankRow};
 
 use super::groups::Groups;
 use crate::Quantiles;
@@ -60,6 +60,10 @@ impl FlowAccumulator {
         });
         class.slowdown.add(slowdown);
         class.fct_sum_us += fct_us;
+    }
+
+    pub(super) fn add_rank(&mut self, row: &RankRow) {
+        self.groups.add_rank(row);
     }
 
     pub(super) fn finish(mut self) -> FlowSummary {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::FlowRow;
+use selvedge_telemetry::{FlowRow, RankRow};
 use selvedge_units::Instant;
 
 /// Repetitions that are kept at a time. More do not overlap; beyond it, the lowest numbers are over.
@@ -28,13 +28,23 @@ struct Group {
 impl Groups {
     /// Takes in a flow that ended, or never did.
     pub(super) fn add(&mut self, row: &FlowRow) {
+        self.widen(row.workload, row.group, row.start, row.finish);
+    }
+
+    /// Takes in a rank's part, which may begin before its first flow and end after its last one: it
+    /// computes too.
+    pub(super) fn add_rank(&mut self, row: &RankRow) {
+        self.widen(row.workload, row.group, row.begin, Some(row.end));
+    }
+
+    fn widen(&mut self, workload: u16, group: u32, start: Instant, finish: Option<Instant>) {
         self.open
-            .entry((row.workload, row.group))
+            .entry((workload, group))
             .and_modify(|group| {
-                group.start = group.start.min(row.start);
-                group.finish = group.finish.zip(row.finish).map(|(a, b)| a.max(b));
+                group.start = group.start.min(start);
+                group.finish = group.finish.zip(finish).map(|(a, b)| a.max(b));
             })
-            .or_insert(Group { start: row.start, finish: row.finish });
+            .or_insert(Group { start, finish });
         if self.open.len() > MOST_OPEN {
             self.close_first();
         }
@@ -91,6 +101,15 @@ mod tests {
         }
         assert_eq!(groups.completion_mean_us(), Some(3.5), "of 4 and 3; the third never finished");
         assert_eq!(Groups::default().completion_mean_us(), None);
+    }
+
+    #[test]
+    fn computing_counts() {
+        let mut groups = Groups::default();
+        groups.add(&flow(0, 2, Some(5)));
+        let at = |us| Instant::ZERO + Duration::from_us(us);
+        groups.add_rank(&RankRow { workload: 0, group: 0, begin: at(1), end: at(9) });
+        assert_eq!(groups.completion_mean_us(), Some(8.0));
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod tiers;
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
 use crate::point::{PointFiles, PointSummary, RunTotals};
@@ -108,6 +108,10 @@ impl Observer for PointRecorder {
             let pushed = self.flow_rows.push(row);
             self.keep_error(pushed);
         }
+    }
+
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        rows.iter().for_each(|row| self.flows.add_rank(row));
     }
 
     fn on_ports(&mut self, rows: &[PortRow]) {

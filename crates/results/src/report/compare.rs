@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::{escape, section};
-use crate::metric::COMPARED;
 use crate::number;
 use crate::{Metric, Ratio};
 
@@ -31,14 +30,15 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     let label = |pair: &[Ratio]| format!("{} / {}", pair[0].of, pair[0].to);
     let longest = pairs.iter().map(|pair| label(pair).chars().count()).max().unwrap_or(0);
     let left = (longest as f64 * 7.2 + 16.0).clamp(100.0, 340.0);
-    let panel = (WIDTH - left) / COMPARED.len() as f64;
+    let compared = study.summary.series.first().map_or(&[][..], |series| series.traits.compared());
+    let panel = (WIDTH - left) / compared.len() as f64;
     let plot = panel - NUMBERS;
     let bottom = TOP + ROW * pairs.len() as f64;
     let mut out = format!(
         "<svg class=\"forest\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
         bottom + BOTTOM
     );
-    for (column, name) in COMPARED.iter().enumerate() {
+    for (column, name) in compared.iter().enumerate() {
         let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
         let x0 = left + column as f64 * panel;
         let place = |value: f64| x0 + axis.place(value) * plot;

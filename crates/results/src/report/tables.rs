@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use selvedge_telemetry::DropReason;
+
 use super::Study;
 use super::axis::Quantity;
 use super::html::{escape, section};
@@ -76,8 +78,9 @@ fn row(study: &Study<'_>, metric: &Metric) -> String {
 /// Dropped data packets by reason.
 pub(super) fn drops(study: &Study<'_>) -> String {
     let series = &study.summary.series;
-    let reasons: Vec<usize> =
-        (0..6).filter(|&at| series.iter().any(|series| series.drops.by_reason()[at].1 > 0)).collect();
+    let reasons: Vec<usize> = (0..DropReason::ALL.len())
+        .filter(|&at| series.iter().any(|series| series.drops.by_reason()[at].1 > 0))
+        .collect();
     if reasons.is_empty() {
         return section("drops", "Drops", "No data packet was dropped in any run.", "");
     }

@@ -66,7 +66,8 @@ impl PortWriter {
             group.long(|(row, _)| row.ingress_buffer.get())?;
             group.long(|(row, _)| row.paused.as_ps())?;
             group.float(|(row, interval)| utilisation(row.busy, *interval))?;
-            group.int(|(row, _)| row.drops)
+            group.int(|(row, _)| row.drops)?;
+            group.int(|(row, _)| row.trims)
         })?;
         self.rows.clear();
         Ok(())

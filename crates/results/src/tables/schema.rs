@@ -96,4 +96,5 @@ const PORTS: &str = "message port {
     required int64 paused_ps (UINT_64);
     required float utilisation;
     required int32 drops (UINT_32);
+    required int32 trims (UINT_32);
 }";

@@ -219,6 +219,7 @@ fn a_point_counts_what_it_saw() {
             paused: Duration::from_us(paused_us),
             busy: Duration::from_us(5),
             drops: 0,
+            trims: 0,
         };
         recorder.on_ports(&[row(0, 0, 0), row(1, paused_us, depth)]);
     }
@@ -231,6 +232,7 @@ fn a_point_counts_what_it_saw() {
         egress_peak: Bytes::new(9_000),
         ingress_peak: Bytes::ZERO,
         drops: 0,
+        trims: 0,
     };
     let record = RunRecord {
         end: Instant::ZERO + Duration::from_us(20),

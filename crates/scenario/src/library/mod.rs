@@ -1,6 +1,7 @@
 //! Files of other simulators, and distributions by name, as the simulator wants them.
 
 mod files;
+mod goal;
 mod htsim;
 mod ns3;
 
@@ -9,8 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
-use selvedge_formats::{Dialect, FormatError, Parsed, Warning, cdf, detect, htsim_topo, ns3_flow, ns3_topology};
+use selvedge_formats::{
+    Dialect, FormatError, Parsed, Warning, cdf, detect, goal as goal_file, htsim_topo, ns3_flow, ns3_topology,
+};
 use selvedge_sim::topology::Graph;
+use selvedge_sim::workload::schedule::Schedule;
 use selvedge_sim::workload::{Cdf, FlowList};
 use selvedge_sim::{ConfigError, Library};
 use selvedge_units::words::{nearest, one_of};
@@ -140,6 +144,10 @@ impl Library for FileLibrary {
                 let parsed = ns3_flow::read(&**content, path, ns3_flow::Options::default()).map_err(said)?;
                 self.ns3_flows(path, self.noted(path, parsed))
             }
+            other if other.is_schedule() => {
+                let message = format!("{path} is a {other}, not a list of flows: name it in [workload.goal]");
+                Err(ConfigError::new("", message))
+            }
             other => Err(ConfigError::new("", format!("{path} is a {other}; expected a list of flows"))),
         }
     }
@@ -157,6 +165,17 @@ impl Library for FileLibrary {
             }
         }
         Ok(drops)
+    }
+
+    fn schedule(&self, path: &str) -> Result<Schedule, ConfigError> {
+        let content = self.files.content(path)?;
+        match detect(&content, path).map_err(said)? {
+            dialect if dialect.is_schedule() => {
+                let parsed = goal_file::read(&content, path).map_err(said)?;
+                Ok(goal::schedule(&self.noted(path, parsed)))
+            }
+            other => Err(ConfigError::new("", format!("{path} is a {other}; expected a GOAL schedule"))),
+        }
     }
 
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {

@@ -12,7 +12,7 @@ use super::log::Log;
 use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{Arbitration, BufferConfig, InputQueued, MOST_CLASSES, NicConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, InputQueued, MOST_CLASSES, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::buffer::{Account, Accounting, Limits};
@@ -24,6 +24,7 @@ use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
+use crate::net::trimming::{Rules, Trimmer};
 use crate::topology::{Graph, InnerNics, Link, Node, Paths, Ports, Routes};
 use crate::workload::{BuildEnv, Summary};
 
@@ -178,7 +179,7 @@ pub(crate) fn build<const RECORDED: bool>(
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
-    let classes = Classes::of(&config.nic, &workload.summaries)?;
+    let classes = Classes::of(config, &workload.summaries)?;
     let fabric = Arc::new(fabric(config, classes, &graph, &routes, paths, &cut, lookahead)?);
     let forwarding = Arc::new(forwarding(&routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
@@ -201,6 +202,7 @@ pub(crate) fn build<const RECORDED: bool>(
             ingress: Table::new(),
             extras: Table::new(),
             accounts: Table::new(),
+            trimmers: Table::new(),
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
@@ -211,6 +213,7 @@ pub(crate) fn build<const RECORDED: bool>(
             later: 0,
             closing: false,
             rows: Vec::new(),
+            ranks: Vec::new(),
             tally: Tally::default(),
             events: 0,
             flows_started: 0,
@@ -290,6 +293,12 @@ fn fabric(
         },
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
+        trimming: match &config.switch.buffer {
+            BufferConfig::Trimming(trimming) => {
+                Some(Rules::new(trimming, frame_limit, classes.index(trimming.header_class)))
+            }
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => None,
+        },
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
         xon_gap: value(pfc.xon_gap),
         quanta: pfc.quanta,
@@ -305,6 +314,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         reports_freely: config.transport.feedback().reports_freely(),
+        hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
@@ -327,8 +337,9 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(nic: &NicConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
-        let priorities = nic.priorities(workloads);
+    fn of(config: &SimConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
+        let nic = &config.nic;
+        let priorities = config.switch.priorities(nic, workloads);
         if priorities.len() > MOST_CLASSES {
             let message = format!("{} priorities are in use; at most {MOST_CLASSES} can be", priorities.len());
             return Err(ConfigError::new("workload", message));
@@ -347,6 +358,11 @@ impl Classes {
             count: priorities.len() as u32,
             priorities,
         })
+    }
+
+    /// The class of a priority that is in use.
+    fn index(&self, priority: u8) -> u8 {
+        self.priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8
     }
 
     /// Bit per class whose priority is listed.
@@ -396,6 +412,9 @@ fn populate<const RECORDED: bool>(
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
         partition.extras.push(PortExtra::new(id, link.rate, red));
+        if partition.fabric.trimming.is_some() {
+            partition.trimmers.push(Trimmer::new(config.seed, id));
+        }
         let classes = partition.fabric.classes as usize;
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         let accounting = partition.fabric.accounting;
@@ -429,13 +448,13 @@ fn populate<const RECORDED: bool>(
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => 1,
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::Trimming(_) => 1,
         };
         let first_queue = partition.queues.len() as u32;
         let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;
         partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
         let shared_total = match config.switch.buffer {
-            BufferConfig::InputQueued(_) => 0,
+            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
                 let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
                 let headroom = partition.fabric.shared_headroom * lossless * ports.len() as u64;

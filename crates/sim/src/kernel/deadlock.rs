@@ -90,7 +90,7 @@ impl Watch {
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
                 // What waits and may not leave.
-                let held = port.waiting & port.paused;
+                let held = port.waiting & port.paused & partition.accounting.lossless;
                 if held == 0 || port.is_host {
                     continue;
                 }

@@ -12,6 +12,7 @@ use selvedge_wire::{Packet, Repr};
 
 use super::partition::Partition;
 use super::sample::busy_time;
+use crate::net::descriptor::Descriptor;
 use crate::net::pool::Slot;
 use crate::record::{Chosen, Event, FlowKey, Focus, What};
 use crate::topology::Node;
@@ -130,6 +131,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let line = &self.lines[out * self.classes + u32::from(packet.class)];
             let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
             self.write(self.owner_of(out), What::Queued { port, packet, ingress, ahead, busy });
+        }
+    }
+
+    /// A packet that entered through port `at` and waits for port `out`, `before` that, has been trimmed.
+    #[cold]
+    pub(crate) fn note_trimmed(&mut self, at: u32, out: u32, before: &Descriptor) {
+        let packet = *self.pool.get(before.slot);
+        if self.sees(out, &packet) || self.sees(at, &packet) {
+            let (port, ingress) = (self.extras[out].id, self.extras[at].id);
+            let waiting = Bytes::new(self.lines[out * self.classes + u32::from(before.class)].bytes);
+            let what = What::Trimmed { port, packet, ingress, class: before.class, waiting };
+            self.write(self.owner_of(out), what);
         }
     }
 

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
-use selvedge_telemetry::{DropReason, Drops, FlowRow, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
 use selvedge_wire::{Packet, PathRecord, Repr};
 
@@ -36,6 +36,7 @@ use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
+use crate::net::trimming::{Rules, Trimmer};
 use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
@@ -44,6 +45,8 @@ pub(crate) struct Fabric {
     pub(crate) nic: NicParams,
     pub(crate) buffer: BufferConfig,
     pub(crate) accounting: Accounting,
+    /// How switches trim, if they do.
+    pub(crate) trimming: Option<Rules>,
     /// Headroom of each port and lossless class of a shared buffer.
     pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
@@ -62,6 +65,8 @@ pub(crate) struct Fabric {
     pub(crate) unacknowledged: bool,
     /// Receivers report round-trip times outside the fabric.
     pub(crate) reports_freely: bool,
+    /// Receivers want the headers of trimmed packets.
+    pub(crate) hears_trims: bool,
     /// Switches write telemetry on packets.
     pub(crate) writes_telemetry: bool,
     pub(crate) seed: u64,
@@ -147,6 +152,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) extras: Table<PortExtra>,
     /// Of each port, by class; none in the plain case.
     pub(crate) accounts: Table<Account>,
+    /// Of each port of switches that trim.
+    pub(crate) trimmers: Table<Trimmer>,
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
@@ -162,6 +169,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// As many flows have begun as shall: the end of one releases no others.
     pub(crate) closing: bool,
     pub(crate) rows: Vec<FlowRow>,
+    /// Ranks that have finished their part in a repetition.
+    pub(crate) ranks: Vec<RankRow>,
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     pub(crate) flows_started: u64,
@@ -281,7 +290,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let port = &mut self.ingress[at];
         port.digest = fold(port.digest, self.now, packet.name);
-        if port.rare_arrivals | packet.is_pause() { self.enter_rarely(at, packet) } else { true }
+        if port.rare_arrivals | packet.is_rare() { self.enter_rarely(at, packet) } else { true }
     }
 
     /// Handles what few packets meet; returns whether this one goes on.
@@ -293,6 +302,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         if packet.is_pause() {
             self.take_pause(at, packet.slot);
+            return false;
+        }
+        if packet.is_trimmed() && self.egress[at].is_host && !self.fabric.hears_trims {
+            self.drop_packet(at, packet.slot, DropReason::Trimmed);
             return false;
         }
         true
@@ -448,9 +461,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.ingress[at].rare_arrivals = down || has_loss;
         let port = &mut self.egress[at];
         if down {
-            if port.paused != 0 {
-                extra.paused_total += self.now.since(extra.paused_since);
-            }
+            extra.end_pause(self.now);
             port.paused = Egress::DOWN;
             self.flush(at);
         } else {
@@ -498,7 +509,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for ((port, entry), extra) in self.egress.iter().zip(self.ingress.iter()).zip(self.extras.iter()) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;
-            record.paused += extra.paused_time(port.paused != 0 && !extra.down, now);
+            record.paused += extra.paused_time(now);
+            record.trims += extra.trims;
             // Summed, so that the order of ports and partitions does not matter; mixed with the
             // port's number, so that two ports do not trade places unseen.
             record.fingerprint =

@@ -13,9 +13,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
             let extra = &self.extras[at];
             let current = Sampled {
-                paused: extra.paused_time(port.paused != 0 && !extra.down, now),
+                paused: extra.paused_time(now),
                 busy: busy_time(port, extra.rate, self.gap, now),
                 drops: extra.drops,
+                trims: extra.trims,
             };
             let last = extra.sampled;
             let lines = self.lines_of(at);
@@ -27,6 +28,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 paused: current.paused.saturating_sub(last.paused),
                 busy: current.busy.saturating_sub(last.busy),
                 drops: (current.drops - last.drops) as u32,
+                trims: (current.trims - last.trims) as u32,
             });
             self.extras[at].sampled = current;
         }
@@ -42,11 +44,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 id: extra.id,
                 frames: port.frames,
                 bytes: Bytes::new(port.bytes),
-                paused: extra.paused_time(port.paused != 0 && !extra.down, now),
+                paused: extra.paused_time(now),
                 pauses_sent: extra.pauses_sent,
                 egress_peak: Bytes::new(lines.iter().map(|line| line.peak).sum()),
                 ingress_peak: Bytes::new(entry.peak),
                 drops: extra.drops,
+                trims: extra.trims,
             });
         }
     }

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 
-use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
@@ -186,6 +186,7 @@ struct Run<'a, const RECORDED: bool> {
     now: Instant,
     watch: Watch,
     flows: Vec<FlowRow>,
+    ranks: Vec<RankRow>,
     ports: Vec<PortRow>,
     record: RunRecord,
 }
@@ -215,6 +216,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             now: Instant::ZERO,
             watch: Watch::new(Stop::stall(&config.transport)),
             flows: Vec::new(),
+            ranks: Vec::new(),
             ports: Vec::new(),
             record: RunRecord::default(),
         }
@@ -319,7 +321,14 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
 
     fn report_flows(&mut self) {
         for partition in self.partitions {
-            self.flows.append(&mut lock(partition).rows);
+            let mut partition = lock(partition);
+            self.flows.append(&mut partition.rows);
+            self.ranks.append(&mut partition.ranks);
+        }
+        if !self.ranks.is_empty() {
+            self.ranks.sort_unstable_by_key(|row| (row.end, row.workload, row.group, row.begin));
+            self.observer.on_ranks(&self.ranks);
+            self.ranks.clear();
         }
         if !self.flows.is_empty() {
             self.flows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id, row.group));

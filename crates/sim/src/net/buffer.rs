@@ -124,6 +124,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.share_lossy(&shared, switch, waiting, frame)?;
                 false
             }
+            BufferConfig::Trimming(_) if self.has_short_room(out, class, frame) => false,
+            BufferConfig::Trimming(_) => return Err(DropReason::BufferFull),
         };
         let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
         if in_headroom {
@@ -138,6 +140,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pause(at, out, frame, 1 << class);
         }
         Ok(())
+    }
+
+    /// Frees what a packet that entered through port `at` and leaves through port `out` has held.
+    #[inline]
+    pub(crate) fn release_sent(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) {
+        if self.accounting.is_plain {
+            return self.release(switch, at, frame, class);
+        }
+        self.release_by_class(switch, at, frame, class);
+        self.keep_turn(out, class);
     }
 
     /// As [`Partition::release`], account by account: headroom first.
@@ -188,6 +200,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             BufferConfig::SharedBuffer(shared) => {
                 account.in_headroom > 0 || account.buffered > self.threshold(&shared, switch)
             }
+            BufferConfig::Trimming(_) => false,
         }
     }
 
@@ -201,6 +214,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let below = || account.buffered + gap <= self.threshold(&shared, switch);
                 account.in_headroom == 0 && (account.buffered == 0 || below())
             }
+            BufferConfig::Trimming(_) => true,
         }
     }
 

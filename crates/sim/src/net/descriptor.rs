@@ -16,7 +16,7 @@ pub(crate) struct Descriptor {
     pub(crate) name: u64,
     /// Traffic class.
     pub(crate) class: u8,
-    /// See [`Descriptor::PAUSE`] and [`Descriptor::ECN_CAPABLE`].
+    /// See [`Descriptor::PAUSE`] and what follows it.
     pub(crate) flags: u8,
     /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
     /// which it has entered.
@@ -41,6 +41,7 @@ const _: () = assert!(size_of::<Descriptor>() == 32);
 impl Descriptor {
     const PAUSE: u8 = 1;
     const ECN_CAPABLE: u8 = 2;
+    const TRIMMED: u8 = 4;
 
     /// Describes nothing.
     pub(crate) const EMPTY: Self =
@@ -78,6 +79,22 @@ impl Descriptor {
     #[inline]
     pub(crate) fn is_pause(&self) -> bool {
         self.flags & Self::PAUSE != 0
+    }
+
+    /// Whether it is one of those that need a closer look where they arrive.
+    #[inline]
+    pub(crate) fn is_rare(&self) -> bool {
+        self.flags & (Self::PAUSE | Self::TRIMMED) != 0
+    }
+
+    /// Whether it has been cut to its headers.
+    pub(crate) fn is_trimmed(&self) -> bool {
+        self.flags & Self::TRIMMED != 0
+    }
+
+    /// The packet once it is cut to `frame` bytes.
+    pub(crate) fn trimmed(&self, frame: u16) -> Self {
+        Self { frame, flags: self.flags | Self::TRIMMED, ..*self }
     }
 
     /// Whether it may be marked, and has not been.

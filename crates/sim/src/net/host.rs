@@ -14,6 +14,7 @@ use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 use super::descriptor::Descriptor;
 use crate::kernel::partition::{Partition, kind_of};
 use crate::kernel::pending::NEVER;
+use crate::workload::schedule::{Cue, Player};
 use crate::workload::{FlowSpec, Generator};
 
 /// A host.
@@ -33,16 +34,30 @@ pub(crate) struct Host {
     receiving: Places<Receiving>,
     inbox: BinaryHeap<Reverse<Notice>>,
     notices_sent: u64,
-    /// Flows to begin.
+    /// Flows to begin, and computations that end.
     later: BinaryHeap<Due>,
 }
 
-/// A flow to begin: the earliest is the greatest.
-struct Due(FlowSpec);
+/// Something that a host's applications do in time: the earliest is the greatest.
+enum Due {
+    /// This flow begins.
+    Flow(FlowSpec),
+    /// A computation of this workload's schedule ends.
+    Computed { at: Instant, workload: u16, place: u64 },
+}
 
 impl Due {
-    fn key(&self) -> (Instant, u16, u64) {
-        (self.0.start, self.0.workload, self.0.id)
+    fn at(&self) -> Instant {
+        match self {
+            Self::Flow(flow) => flow.start,
+            Self::Computed { at, .. } => *at,
+        }
+    }
+    fn key(&self) -> (Instant, u16, bool, u64) {
+        match *self {
+            Self::Flow(flow) => (flow.start, flow.workload, false, flow.id),
+            Self::Computed { at, workload, place } => (at, workload, true, place),
+        }
     }
 }
 impl PartialEq for Due {
@@ -115,7 +130,7 @@ impl Host {
     /// Looks up when there is something to do at the desk.
     fn look_at_desk(&mut self) {
         let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
-        let flow = self.later.peek().map_or(Instant::NEVER, |due| due.0.start);
+        let flow = self.later.peek().map_or(Instant::NEVER, Due::at);
         self.desk_at = notice.min(flow).as_ps();
     }
 
@@ -299,10 +314,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.hosts[host];
         if state.inbox.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
             self.read_notice(host);
-        } else if let Some(Due(spec)) = state.later.pop() {
+        } else if let Some(due) = state.later.pop() {
             self.later -= 1;
-            if !self.closing {
-                self.start_flow(host, spec);
+            match due {
+                _ if self.closing => {}
+                Due::Flow(spec) => self.start_flow(host, spec),
+                Due::Computed { workload, place, .. } => {
+                    self.play(host, workload, |player, now, cues| player.on_computed(place, now, cues));
+                }
             }
         }
         self.hosts[host].look_at_desk();
@@ -422,6 +441,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     self.tell(host, src, News::Finished { qp, slot });
                 }
                 self.activate(on_received);
+                self.play(host, row.workload, |player, now, cues| player.on_received(row.id, now, cues));
             }
         }
     }
@@ -433,6 +453,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (_, dst) = self.fabric.inner.between(spec.src, spec.dst);
         self.tell(host, dst, News::Close { qp });
         self.activate(spec.on_sent);
+        self.play(host, spec.workload, |player, now, cues| player.on_sent(spec.id, now, cues));
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)
             && let Some(mut next) = closed.next(spec.src, self.now)
@@ -457,17 +478,54 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Begins a flow of a host of this partition when its time comes.
-    fn begin_later(&mut self, host: u32, spec: FlowSpec) {
-        let start = spec.start.as_ps();
-        self.later += 1;
-        let state = &mut self.hosts[host];
-        state.later.push(Due(spec));
-        state.desk_at = state.desk_at.min(start);
-        self.calendar.book(host, start);
+    /// Lets the schedule of a workload, if it has one, go on at `host`.
+    #[inline]
+    fn play(&mut self, host: u32, workload: u16, go_on: impl FnOnce(&mut Player, Instant, &mut Vec<Cue>)) {
+        if self.workload.players.is_empty() || self.closing {
+            return;
+        }
+        let mut cues = Vec::new();
+        if let Some(player) = self.workload.player_of(workload) {
+            go_on(player, self.now, &mut cues);
+        }
+        self.take_cues(host, workload, self.now + self.fabric.lookahead, cues);
     }
 
-    /// Asks closed loops for the first flows of this partition's hosts, and the stream for its first.
+    /// Does what a schedule wants done by applications of `host`. Its other NICs, if it has several, hear of it
+    /// at `elsewhere`.
+    fn take_cues(&mut self, host: u32, workload: u16, elsewhere: Instant, cues: Vec<Cue>) {
+        for cue in cues {
+            match cue {
+                Cue::Done(row) => self.ranks.push(row),
+                Cue::Compute { at, place } => self.do_later(host, Due::Computed { at, workload, place }),
+                Cue::Flow(mut spec) => {
+                    if let Some(nic) = self.nic_for(&spec) {
+                        if nic != host {
+                            spec.start = spec.start.max(elsewhere);
+                        }
+                        self.begin_later(nic, spec);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins a flow of a host of this partition when its time comes.
+    fn begin_later(&mut self, host: u32, spec: FlowSpec) {
+        self.do_later(host, Due::Flow(spec));
+    }
+
+    fn do_later(&mut self, host: u32, due: Due) {
+        let at = due.at().as_ps();
+        self.later += 1;
+        let state = &mut self.hosts[host];
+        state.later.push(due);
+        state.desk_at = state.desk_at.min(at);
+        self.calendar.book(host, at);
+    }
+
+    /// Asks closed loops and schedules for the first flows of this partition's hosts, and the stream for its
+    /// first.
     pub(crate) fn open_workload(&mut self) {
         for closed in 0..self.workload.loops.len() {
             let clients: Vec<HostId> = self.workload.loops[closed].clients().collect();
@@ -478,6 +536,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                             self.begin_later(host, spec);
                         }
                     }
+                }
+            }
+        }
+        for player in 0..self.workload.players.len() {
+            let workload = self.workload.players[player].workload();
+            for own in self.workload.players[player].hosts() {
+                if let Some(host) = self.local_host(own) {
+                    let mut cues = Vec::new();
+                    self.workload.players[player].begin(own, &mut cues);
+                    self.take_cues(host, workload, Instant::ZERO, cues);
                 }
             }
         }

@@ -11,3 +11,4 @@ pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod queue;
 pub(crate) mod switch;
+pub(crate) mod trimming;

@@ -102,7 +102,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if before == 0 && after != 0 {
             extra.paused_since = self.now;
         } else if before != 0 && after == 0 {
-            extra.paused_total += self.now.since(extra.paused_since);
+            extra.end_pause(self.now);
         }
         if RECORDED && before != after {
             self.note_paused(at);

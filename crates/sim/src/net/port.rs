@@ -34,7 +34,8 @@ pub(crate) struct Egress {
     pub(crate) peer_partition: u16,
     /// Bit per class: packets of it wait to leave.
     pub(crate) waiting: u8,
-    /// Bit per class: the peer has paused it. [`Egress::DOWN`] while the link is down.
+    /// Bit per class: it may not leave. The peer has paused it, or (where switches trim) data has its turn.
+    /// [`Egress::DOWN`] while the link is down.
     pub(crate) paused: u8,
     /// Whether its node will come back when it is free.
     pub(crate) free_pending: bool,
@@ -78,7 +79,7 @@ pub(crate) struct PortExtra {
     pub(crate) pause_expires: [Instant; 8],
     /// Since when each class is paused; meaningless unless it is.
     pub(crate) class_paused_since: [Instant; 8],
-    /// Since when it is paused; meaningless unless it is.
+    /// Since when it is paused; never, unless it is.
     pub(crate) paused_since: Instant,
     /// Paused time of pauses that have ended.
     pub(crate) paused_total: Duration,
@@ -89,6 +90,7 @@ pub(crate) struct PortExtra {
     pub(crate) pauses_sent: u64,
     pub(crate) pause_frames: u64,
     pub(crate) drops: u64,
+    pub(crate) trims: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
 }
@@ -98,6 +100,7 @@ pub(crate) struct Sampled {
     pub(crate) paused: Duration,
     pub(crate) busy: Duration,
     pub(crate) drops: u64,
+    pub(crate) trims: u64,
 }
 
 impl Egress {
@@ -169,20 +172,31 @@ impl PortExtra {
             red,
             pause_expires: [Instant::ZERO; 8],
             class_paused_since: [Instant::ZERO; 8],
-            paused_since: Instant::ZERO,
+            paused_since: Instant::NEVER,
             paused_total: Duration::ZERO,
             timer_at: Instant::NEVER,
             refresh_at: Instant::NEVER,
             pauses_sent: 0,
             pause_frames: 0,
             drops: 0,
+            trims: 0,
             sampled: Sampled::default(),
         }
     }
 
     /// How long the port has been paused up to `now`.
-    pub(crate) fn paused_time(&self, paused: bool, now: Instant) -> Duration {
-        if paused { self.paused_total + now.since(self.paused_since) } else { self.paused_total }
+    pub(crate) fn paused_time(&self, now: Instant) -> Duration {
+        if self.paused_since == Instant::NEVER {
+            self.paused_total
+        } else {
+            self.paused_total + now.since(self.paused_since)
+        }
+    }
+
+    /// A pause ends, if there is one.
+    pub(crate) fn end_pause(&mut self, now: Instant) {
+        self.paused_total = self.paused_time(now);
+        self.paused_since = Instant::NEVER;
     }
 }
 

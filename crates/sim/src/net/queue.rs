@@ -142,6 +142,26 @@ impl Line {
         packet
     }
 
+    /// Takes the packet that came last out again. The line must not be empty, and have one queue.
+    pub(crate) fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+        debug_assert_eq!(self.first, self.last, "one queue");
+        let entry = &mut queues[self.first];
+        let (mut before, mut place) = (NONE, entry.head);
+        while store.places[place].at != NONE {
+            (before, place) = (place, store.places[place].at);
+        }
+        entry.tail = before;
+        if before == NONE {
+            entry.head = NONE;
+            (self.first, self.last) = (NONE, NONE);
+        } else {
+            store.places[before].at = NONE;
+        }
+        let packet = store.take(place);
+        self.bytes -= u64::from(packet.frame);
+        packet
+    }
+
     /// Fetches the queue that is served next.
     #[inline]
     pub(crate) fn prefetch_queue(&self, queues: &Table<Queue>) {

@@ -221,10 +221,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
-        let class = packet.class;
-        if let Err(reason) = self.admit(switch, at, out, u64::from(packet.frame), class) {
-            return self.drop_packet(at, packet.slot, reason);
+        if let Err(reason) = self.admit(switch, at, out, u64::from(packet.frame), packet.class) {
+            return self.refuse(switch, at, out, packet, reason);
         }
+        self.wait(switch, at, out, packet);
+    }
+
+    /// Puts a packet that came through port `at`, and has a place, into the queue for port `out`.
+    #[inline(always)]
+    pub(crate) fn wait(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
+        let class = packet.class;
         let queue = self.queue_of(switch, at, out, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
         let mut flags = packet.flags;
@@ -298,7 +304,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         line.prefetch_packet(&self.queues, &state.store);
         self.transmit(at, &packet);
-        self.release(switch, ingress, u64::from(packet.frame), packet.class);
+        self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
     }
 
     /// Sends the next packet of a free switch port that nobody expected to be served, and comes back for

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use selvedge_units::{Duration, HostId};
 
+use super::schedule::Player;
 use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
@@ -41,6 +42,8 @@ pub struct Workload {
     pub triggers: Triggers,
     /// Clients whose flows follow each other.
     pub loops: Vec<ClosedLoop>,
+    /// Schedules that hosts play.
+    pub players: Vec<Player>,
     /// Each workload, by its number.
     pub summaries: Vec<Summary>,
     /// The most loaded direction of any link under random arrivals, headers included.
@@ -54,6 +57,8 @@ pub struct Summary {
     pub kind: &'static str,
     /// Whether its flows make groups that are done when their last one is: incasts and collectives.
     pub is_grouped: bool,
+    /// Whether these groups are jobs, which compute and communicate in turn.
+    pub is_job: bool,
     /// How many hosts may send.
     pub senders: usize,
     /// How many hosts may receive.
@@ -77,9 +82,14 @@ impl Workload {
     pub fn loop_of(&mut self, workload: u16) -> Option<&mut ClosedLoop> {
         self.loops.iter_mut().find(|closed| closed.workload() == workload)
     }
+    /// The schedule that flows of `workload` belong to.
+    pub fn player_of(&mut self, workload: u16) -> Option<&mut Player> {
+        self.players.iter_mut().find(|player| player.workload() == workload)
+    }
     /// How many flows there will be, of all kinds.
     pub fn extent(&self) -> Extent {
-        let waiting = Extent::Known(self.triggers.len());
+        let played: u64 = self.players.iter().map(Player::flows).sum();
+        let waiting = Extent::Known(self.triggers.len() + played);
         self.loops.iter().map(ClosedLoop::extent).fold(self.stream.extent().plus(waiting), Extent::plus)
     }
 }
@@ -90,6 +100,7 @@ impl Summary {
         Self {
             kind,
             is_grouped: matches!(kind, Incast::NAME | AllToAll::NAME),
+            is_job: false,
             senders: senders.len(),
             receivers: receivers.len(),
             load: None,
@@ -122,6 +133,7 @@ pub(super) struct Part {
 pub(super) enum Source {
     Stream(Box<dyn Generator>),
     Loop(ClosedLoop),
+    Played(Player),
     Triggered(Box<Place>),
 }
 
@@ -134,6 +146,11 @@ impl Part {
         let summary = Summary { extent: closed.extent(), ..summary };
         Self { source: Source::Loop(closed), summary, demands: Vec::new() }
     }
+    /// A schedule, whose repetitions are jobs.
+    pub(super) fn played(player: Player, summary: Summary) -> Self {
+        let summary = Summary { extent: Extent::Known(player.flows()), is_grouped: true, is_job: true, ..summary };
+        Self { source: Source::Played(player), summary, demands: Vec::new() }
+    }
 }
 
 /// Collects the workloads of a scenario.
@@ -142,6 +159,7 @@ pub(super) struct Builder<'a> {
     streams: Vec<Box<dyn Generator>>,
     triggers: Triggers,
     loops: Vec<ClosedLoop>,
+    players: Vec<Player>,
     summaries: Vec<Summary>,
     demands: Vec<Demand>,
 }
@@ -149,7 +167,15 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     pub(super) fn new(env: &'a BuildEnv<'a>) -> Self {
         let triggers = Triggers::new(env.measure);
-        Self { env, streams: Vec::new(), triggers, loops: Vec::new(), summaries: Vec::new(), demands: Vec::new() }
+        Self {
+            env,
+            streams: Vec::new(),
+            triggers,
+            loops: Vec::new(),
+            players: Vec::new(),
+            summaries: Vec::new(),
+            demands: Vec::new(),
+        }
     }
     pub(super) fn add<K: Kind>(&mut self, configs: &Many<K>) -> Result<(), ConfigError> {
         for (n, config) in configs.iter().enumerate() {
@@ -160,6 +186,7 @@ impl<'a> Builder<'a> {
             match part.source {
                 Source::Stream(stream) => self.streams.push(stream),
                 Source::Loop(closed) => self.loops.push(closed),
+                Source::Played(player) => self.players.push(player),
                 Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
             }
             self.summaries.push(part.summary);
@@ -178,6 +205,7 @@ impl<'a> Builder<'a> {
             stream: Merged::new(self.streams, self.env.measure, self.env.stop_flows)?,
             triggers: self.triggers,
             loops: self.loops,
+            players: self.players,
             summaries: self.summaries,
             worst_link,
         })

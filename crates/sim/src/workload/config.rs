@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::build::{BuildEnv, Builder, Workload};
-use super::{AllToAll, ClosedLoopConfig, FlowFile, Incast, Many, Permutation, Poisson};
+use super::{
+    AllToAll, ClosedLoopConfig, Collective, FlowFile, GoalFile, Incast, Many, MixtureOfExperts, Permutation, Pipeline,
+    Poisson,
+};
 use crate::ConfigError;
 
 /// What is sent. Any combination; each key takes a table or an array of tables. Workloads are
@@ -27,6 +30,18 @@ pub struct WorkloadConfig {
     /// A number of flows outstanding per client.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub closed_loop: Many<ClosedLoopConfig>,
+    /// Collective operations.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub collective: Many<Collective>,
+    /// Training of a mixture of experts: all-to-all, layer by layer.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub mixture_of_experts: Many<MixtureOfExperts>,
+    /// Pipeline-parallel training.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub pipeline: Many<Pipeline>,
+    /// A GOAL schedule from a file.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub goal: Many<GoalFile>,
     /// Flows from a file.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub flows: Many<FlowFile>,
@@ -45,6 +60,10 @@ impl WorkloadConfig {
         builder.add(&self.permutation)?;
         builder.add(&self.all_to_all)?;
         builder.add(&self.closed_loop)?;
+        builder.add(&self.collective)?;
+        builder.add(&self.mixture_of_experts)?;
+        builder.add(&self.pipeline)?;
+        builder.add(&self.goal)?;
         builder.add(&self.flows)?;
         builder.finish()
     }

@@ -1,10 +1,11 @@
 //! Traffic: which host sends how much to which other host, and when.
 //!
-//! A [`WorkloadConfig`] builds a [`Workload`], which knows three ways for a flow to begin:
+//! A [`WorkloadConfig`] builds a [`Workload`], which knows four ways for a flow to begin:
 //! - at a time of its own ([`Merged`], a stream in ascending order of start: Poisson arrivals, flow
 //!   lists, timed incasts);
 //! - when another flow of the same host has finished ([`ClosedLoop`]: permutations, all-to-all,
 //!   requests with a number outstanding);
+//! - when its host's part of a schedule says so ([`schedule::Player`]: collectives, training, GOAL files);
 //! - when any other flows have finished ([`Triggers`]: flow lists, incasts one after another).
 //!
 //! All randomness comes from streams by workload and host (or repetition), hence the flows are the
@@ -14,10 +15,12 @@ mod all_to_all;
 mod build;
 mod cdf;
 mod closed_loop;
+mod collective;
 mod config;
 mod flow;
 mod flow_list;
 mod fraction;
+mod goal;
 mod hosts;
 mod incast;
 mod many;
@@ -25,6 +28,7 @@ mod measure;
 mod merged;
 mod permutation;
 mod poisson;
+pub mod schedule;
 mod sizes;
 mod triggers;
 
@@ -32,10 +36,12 @@ pub use all_to_all::AllToAll;
 pub use build::{BuildEnv, Summary, Workload};
 pub use cdf::Cdf;
 pub use closed_loop::{ClosedLoop, ClosedLoopConfig};
+pub use collective::{Collective, MixtureOfExperts, Operation, Order, Pipeline, Placement, Team};
 pub use config::WorkloadConfig;
 pub use flow::{Extent, FlowSpec, Generator};
 pub use flow_list::{FlowFile, FlowList, ListedFlow, Priorities, Start, TriggerKind};
 pub use fraction::Fraction;
+pub use goal::GoalFile;
 pub use hosts::{HostRef, Hosts};
 pub use incast::{Incast, Senders};
 pub use many::Many;

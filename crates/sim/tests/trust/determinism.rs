@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig};
+use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
-    AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Pairs, Permutation, Poisson, Senders, Sizes,
+    AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Order, Pairs,
+    Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
 };
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
@@ -116,6 +117,19 @@ fn shared(config: &mut SimConfig) {
     config.switch.buffer = BufferConfig::SharedBuffer(shared);
 }
 
+/// Short queues, and few headers before data has its turn.
+fn trimming(config: &mut SimConfig) {
+    let headers_per_data = Setting::Value(2);
+    config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
+}
+
+fn failures_of_spines(config: &mut SimConfig) {
+    let us = Duration::from_us;
+    for (link, at, until) in [("leaf0 - spine1", us(20), Some(us(60))), ("spine2", us(30), None)] {
+        config.failures.push(LinkFailure { link: link.parse().unwrap(), at, until });
+    }
+}
+
 fn classes(config: &mut SimConfig) {
     config.nic.ack_class = 6;
 }
@@ -161,6 +175,38 @@ fn tcp_marked(config: &mut SimConfig) {
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
 }
 
+fn training(config: &mut SimConfig) {
+    let team = Team { placement: Placement::Random, ..Team::default() };
+    config.workload.collective = Many::from(Collective {
+        operation: Operation::TreeAllReduce { chunk: Bytes::new(4_000) },
+        size: Bytes::new(40_000),
+        team: team.clone(),
+        compute: Duration::from_us(3),
+        repeat: 2,
+        start: Duration::from_us(1),
+    });
+    config.workload.mixture_of_experts = Many::from(MixtureOfExperts {
+        size: Bytes::new(30_000),
+        skew: 0.8,
+        layers: 2,
+        compute: Duration::from_us(5),
+        expert_compute: Duration::from_us(2),
+        team: team.clone(),
+        repeat: 2,
+        start: Duration::ZERO,
+    });
+    config.workload.pipeline = Many::from(Pipeline {
+        size: Bytes::new(9_000),
+        micro_batches: 4,
+        forward: Duration::from_us(4),
+        backward: None,
+        order: Order::default(),
+        team,
+        repeat: 1,
+        start: Duration::ZERO,
+    });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -193,6 +239,11 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
+        ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
+        ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
+        ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
+        ("irn-training-inner-nics", servers(), Series::Irn, &[training]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

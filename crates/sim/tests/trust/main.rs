@@ -13,6 +13,8 @@ mod memory;
 mod pfc;
 mod queueing;
 mod recording;
+mod schedules;
 mod support;
 mod tcp;
+mod trimming;
 mod workloads;

@@ -58,6 +58,7 @@ fn events_add_up_to_the_record() {
         assert_eq!(hops, record.packet_hops, "{name}");
         assert_eq!(sent, record.data_sent, "{name}");
         assert_eq!(dropped, record.data_drops.total(), "{name}");
+        assert_eq!(count(&events, |what| matches!(what, What::Trimmed { .. })), record.trims, "{name}");
         assert_eq!((started, finished), (record.flows_started, record.flows_finished), "{name}");
         assert!(events.is_sorted_by_key(|event| (event.at, event.node)), "{name}: in order");
     }

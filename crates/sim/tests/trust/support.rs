@@ -7,7 +7,7 @@ use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
 use selvedge_sim::workload::{FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
-use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
@@ -138,19 +138,20 @@ impl Scene {
         let graph = Arc::new(config.graph.clone());
         let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
         let (rate, propagation) = (paths.slowest_host(), paths.longest().expect("two hosts").propagation);
+        let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {
                 own.per_port = own.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
                 own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::SharedBuffer(shared) => shared.total,
+            BufferConfig::Trimming(trimming) => trimming.data_room(frame),
         };
         let pfc = &mut config.switch.pfc;
         if let BufferConfig::SharedBuffer(_) = config.switch.buffer {
             let rooms = graph.links.iter().map(|link| pfc.headroom_on(link.rate, link.delay, &config.nic));
             pfc.headroom = rooms.max().into();
         }
-        let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
         let fabric = Fabric {
             pfc: pfc.enabled,
@@ -226,12 +227,16 @@ pub(crate) struct Outcome {
     /// In the order in which they were reported.
     pub(crate) flows: Vec<FlowRow>,
     pub(crate) ports: Vec<PortRow>,
+    pub(crate) ranks: Vec<RankRow>,
     pub(crate) record: RunRecord,
 }
 
 impl Observer for Outcome {
     fn on_flows(&mut self, rows: &[FlowRow]) {
         self.flows.extend_from_slice(rows);
+    }
+    fn on_ranks(&mut self, rows: &[RankRow]) {
+        self.ranks.extend_from_slice(rows);
     }
     fn on_ports(&mut self, rows: &[PortRow]) {
         self.ports.extend_from_slice(rows);
@@ -306,6 +311,7 @@ impl Outcome {
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
         let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
+        assert_eq!(record.ports.iter().map(|port| port.trims).sum::<u64>(), record.trims);
         let gap = config.nic.gap.get();
         // Each lossless class has a buffer of its own, the lossy ones one together.
         let accounts = 1 + u64::from(config.switch.pfc.enabled && config.nic.ack_class != config.nic.data_class);

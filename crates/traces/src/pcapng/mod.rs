@@ -107,6 +107,9 @@ impl<W: Write> Capture<W> {
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
         let (frame, payload) = self.headers.frame(packet, source);
         let bytes = frame.emit(&ZEROS[..payload], &mut self.buffer);
+        // Lengths in a trimmed packet's headers are those of the whole.
+        let left = if packet.is_trimmed() { bytes.len().min(usize::from(packet.frame)) } else { bytes.len() };
+        let bytes = &bytes[..left];
         self.file.packet(interface, at, direction, bytes, comment)
     }
 }
@@ -119,7 +122,8 @@ fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
         Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
     };
     let again = again.then(|| "retransmission".to_owned());
+    let trimmed = packet.is_trimmed().then(|| "trimmed".to_owned());
     let dropped = fate.map(|reason| format!("dropped: {}", reason.name()));
-    let notes: Vec<String> = again.into_iter().chain(dropped).collect();
+    let notes: Vec<String> = again.into_iter().chain(trimmed).chain(dropped).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }

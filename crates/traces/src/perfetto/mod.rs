@@ -95,6 +95,10 @@ impl<W: Write> Timeline<W> {
                 let followed = self.flows.follows(packet);
                 self.ports.on_queued(rows, Place { at, port: *port, packet }, *ahead, followed)
             }
+            What::Trimmed { port, packet, class, waiting, .. } => {
+                let followed = self.flows.follows(packet);
+                self.ports.on_trimmed(rows, Place { at, port: *port, packet }, *class, *waiting, followed)
+            }
             What::Dropped { port, packet, reason } => {
                 self.ports.on_dropped(rows, Place { at, port: *port, packet }, *reason)
             }
@@ -146,6 +150,7 @@ impl<W: Write> Rows<W> {
 /// What a packet is called.
 fn title(packet: &Packet) -> String {
     match packet.repr {
+        Repr::Data(Data { psn, trimmed: true, .. }) => format!("header of {}", psn.get()),
         Repr::Data(Data { psn, retransmission: true, .. }) => format!("data {} again", psn.get()),
         Repr::Data(data) => format!("data {}", data.psn.get()),
         Repr::Ack(ack) => match ack.kind {

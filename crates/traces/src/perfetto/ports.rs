@@ -105,6 +105,25 @@ impl Ports {
         self.set_queue(rows, at, port, packet.class, ahead + Bytes::new(u64::from(packet.frame)))
     }
 
+    /// A packet, which may be `followed`, is cut to its headers; of its `class`, so much waits without it.
+    pub(super) fn on_trimmed(
+        &mut self,
+        rows: &mut Rows<impl Write>,
+        place: Place<'_>,
+        class: u8,
+        waiting: Bytes,
+        followed: bool,
+    ) -> io::Result<()> {
+        let Place { at, port, packet } = place;
+        if !followed && !self.watched.contains(&port) {
+            return Ok(());
+        }
+        let track = self.show(rows, port)?.packets;
+        let title = format!("{} trimmed", title(packet));
+        rows.file.instant(track, at, &title, Some(Arrow::Through(identity(packet, port))), &[])?;
+        self.set_queue(rows, at, port, class, waiting)
+    }
+
     pub(super) fn on_arrived(&mut self, rows: &mut Rows<impl Write>, place: Place<'_>) -> io::Result<()> {
         let Place { at, port, packet } = place;
         let id = identity(packet, rows.names.info(port).peer_id);

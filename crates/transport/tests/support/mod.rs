@@ -205,6 +205,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             payload: 0,
             last: false,
             retransmission: false,
+            trimmed: false,
         };
         let reply = receiver.on_data(&mut Cx::at(now), &data, false);
         match reply.verdict {

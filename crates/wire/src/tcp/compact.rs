@@ -84,6 +84,8 @@ impl Notes {
     const TO_END: u8 = 0x08;
     const ECE: u8 = 0x10;
     const CWR: u8 = 0x20;
+    /// A switch has cut its payload off.
+    const TRIMMED: u8 = 0x40;
 
     const fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
@@ -201,6 +203,19 @@ impl Tcp {
     #[inline]
     pub const fn is_again(&self) -> bool {
         self.notes().has(Notes::AGAIN)
+    }
+    /// Whether a switch has cut its payload off.
+    #[inline]
+    pub const fn is_trimmed(&self) -> bool {
+        self.notes().has(Notes::TRIMMED)
+    }
+    /// Says that its payload is missing.
+    pub(crate) const fn mark_trimmed(&mut self) {
+        match self {
+            Self::Plain { notes, .. } | Self::Syn { notes, .. } | Self::Sack { notes, .. } => {
+                *notes = notes.with(Notes::TRIMMED, true);
+            }
+        }
     }
     const fn notes(&self) -> Notes {
         match self {

@@ -1,0 +1,125 @@
+//! GOAL schedules (Group Operation Assembly Language): what each rank sends, receives and computes, and what
+//! waits for what. Written by LogGOPSim's `schedgen` and by ATLAHS, as text or in the binary form of `txt2bin`.
+//!
+//! ```text
+//! num_ranks 2
+//! rank 0 {
+//! l1: calc 100                          nanoseconds
+//! l2: send 4096b to 1 tag 7 [cpu C] [nic N]
+//! l2 requires l1                        l2 begins when l1 has ended
+//! }
+//! rank 1 {
+//! l1: recv 4096b from 0 tag 7           "from -1", "tag -1": any
+//! l2: calc 5 cpu 1
+//! l2 irequires l1                       l2 begins when l1 has begun
+//! }
+//! ```
+//!
+//! Comments are `// ...`, `/* ... */` and `# ...`.
+
+mod binary;
+mod text;
+
+use std::collections::BTreeMap;
+
+use selvedge_units::{Bytes, Duration};
+
+use crate::{Dialect, FormatError, Parsed, Warning};
+
+/// What all ranks do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Goal {
+    /// Ranks have the numbers from 0 up to this, exclusively.
+    pub rank_count: u32,
+    /// Those that do something.
+    pub ranks: BTreeMap<u32, Rank>,
+}
+
+/// What one rank does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rank {
+    /// Its operations, in the order of the file.
+    pub operations: Vec<Operation>,
+    /// Pairs of an operation and one whose end it waits for.
+    pub requires: Vec<(u32, u32)>,
+    /// Pairs of an operation and one whose beginning it waits for.
+    pub start_requires: Vec<(u32, u32)>,
+}
+
+/// One operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// What is done.
+    pub kind: OperationKind,
+    /// Which processor does it.
+    pub cpu: u8,
+    /// Through which NIC; meaningless for computations.
+    pub nic: u8,
+}
+
+/// What an [`Operation`] does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OperationKind {
+    /// Sends a message.
+    Send {
+        /// To this rank.
+        to: u32,
+        /// Payload.
+        size: Bytes,
+        /// What receives choose by.
+        tag: u32,
+    },
+    /// Receives a message.
+    Recv {
+        /// From this rank; `None`: from any.
+        from: Option<u32>,
+        /// With this tag; `None`: with any.
+        tag: Option<u32>,
+        /// Payload, as the receiver expects it.
+        size: Bytes,
+    },
+    /// Computes for so long.
+    Compute(Duration),
+}
+
+/// The most ranks that a file may announce.
+pub const RANKS_MAX: u32 = 1 << 24;
+
+/// Reads a schedule, text or binary.
+///
+/// ```
+/// use selvedge_formats::goal;
+///
+/// let file = b"num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 3\n}\nrank 1 {\nl1: recv 8b from 0 tag 3\n}\n";
+/// assert_eq!(goal::read(file, "two.goal")?.value.ranks[&1].operations.len(), 1);
+/// # Ok::<(), selvedge_formats::FormatError>(())
+/// ```
+///
+/// # Errors
+/// Unknown words, ranks, labels; ranks and labels that are defined twice; numbers out of range; in a binary
+/// file, whatever points outside of it (by its byte, from 1, as the column).
+pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
+    let (value, warnings, dialect) = if is_binary(bytes) {
+        (binary::read(bytes, file)?, Vec::new(), Dialect::GoalBinary)
+    } else {
+        let (value, warnings) = text::read(bytes, file)?;
+        (value, warnings, Dialect::GoalText)
+    };
+    Ok(Parsed { value, warnings, dialect })
+}
+
+/// Whether these bytes begin as a binary schedule does.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(&binary::MAGIC.to_le_bytes())
+}
+
+/// A peer or tag as it is written; the largest number stands for any.
+fn given(number: u32) -> Option<u32> {
+    (number != u32::MAX).then_some(number)
+}
+
+/// What is told of ranks that the file counts and does not mention.
+fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
+    let idle = u64::from(goal.rank_count) - goal.ranks.len() as u64;
+    (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
+}

@@ -1,0 +1,71 @@
+//! GOAL schedules, as text and as bytes.
+
+use selvedge_formats::goal::{self, OperationKind};
+use selvedge_formats::{Dialect, detect};
+use selvedge_units::{Bytes, Duration};
+
+const TEXT: &[u8] = include_bytes!("../../../fuzz/corpus/formats_goal/two.goal");
+const BINARY: &[u8] = include_bytes!("../../../fuzz/corpus/formats_goal/two.bin");
+
+#[test]
+fn text_and_bytes_say_the_same() {
+    let text = goal::read(TEXT, "two.goal").unwrap();
+    let binary = goal::read(BINARY, "two.bin").unwrap();
+    assert_eq!((text.dialect, binary.dialect), (Dialect::GoalText, Dialect::GoalBinary));
+    assert_eq!((detect(TEXT, "f"), detect(BINARY, "f")), (Ok(Dialect::GoalText), Ok(Dialect::GoalBinary)));
+    assert_eq!(text.value, binary.value);
+    let zero = &text.value.ranks[&0];
+    assert_eq!(zero.operations[0].kind, OperationKind::Compute(Duration::from_ns(100)));
+    assert_eq!(zero.operations[1].kind, OperationKind::Send { to: 1, size: Bytes::new(4096), tag: 7 });
+    assert_eq!(zero.requires, [(1, 0)]);
+}
+
+#[test]
+fn comments_labels_and_wildcards_are_understood() {
+    let file = "/* two\nlines */ num_ranks 3 // three\nrank 0{\nsend 1b to 1 tag 2 cpu 3 nic 1 # last\n}\nrank 1 {\n\
+                b irequires a\nb: calc 5\na: recv 1b from -1 tag -1\n}\n";
+    assert_eq!(detect(file.as_bytes(), "f"), Ok(Dialect::GoalText));
+    let parsed = goal::read(file.as_bytes(), "f").unwrap();
+    let sender = parsed.value.ranks[&0].operations[0];
+    assert_eq!((sender.cpu, sender.nic), (3, 1));
+    let one = &parsed.value.ranks[&1];
+    let any = OperationKind::Recv { from: None, tag: None, size: Bytes::new(1) };
+    assert_eq!((one.operations[1].kind, one.start_requires.as_slice()), (any, &[(0, 1)][..]));
+    assert_eq!(parsed.warnings[0].message, "1 of the 3 ranks do nothing");
+}
+
+#[test]
+fn faults_are_named_with_their_place() {
+    let within = |body: &str| format!("num_ranks 2\nrank 0 {{\n{body}\n}}\n");
+    for (file, expected) in [
+        (String::new(), "f:1:1: the file ends here, expected \"num_ranks\" and their number"),
+        ("num_ranks 0\n".into(), "f:1:11: found \"0\", expected the number of ranks from 1 to 16777216"),
+        (within("l1: send 8b to 2"), "f:3:16: found \"2\", expected a rank from 0 to 1"),
+        (within("l1: send 8k to 1"), "f:3:10: found \"8k\", expected a size as in \"4096b\""),
+        (within("l1: send 8b from 1"), "f:3:13: found \"from\", expected \"to\""),
+        (within("l1: sned 8b to 1"), "f:3:5: found \"sned\", expected an operation"),
+        (within("l1: calc 1\nl1: calc 2"), "f:4:1: found label \"l1\" again"),
+        (within("l1: calc 1\nl1 requires l2"), "f:4:13: found \"l2\", expected a label of this rank"),
+        (within("l1: calc 1 tag 2"), "f:3:12: found \"tag\", expected \"cpu\" or the end of the line"),
+        ("num_ranks 2\nrank 0 {\n".into(), "f:3:1: the file ends here, expected \"}\" at the end of the rank"),
+        ("num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n".into(), "f:4:6: found rank 0 again, expected each rank once"),
+    ] {
+        let error = goal::read(file.as_bytes(), "f").unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn every_cut_and_every_wrong_byte_of_a_binary_file_is_an_error_or_means_something() {
+    for end in 8..BINARY.len() {
+        let error = goal::read(&BINARY[..end], "f").unwrap_err();
+        assert!(error.message.contains("expected") && error.column as usize <= end + 1, "{error}");
+    }
+    for at in 8..BINARY.len() {
+        let mut bytes = BINARY.to_vec();
+        bytes[at] ^= 0xff;
+        if let Err(error) = goal::read(&bytes, "f") {
+            assert!(error.message.contains("expected"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Switches that cut packets to their headers where others drop them (Handley et al., NDP, SIGCOMM 2017,
+//! section 3.1).
+//!
+//! Design notes.
+//! 1. *Two queues.* Each class of data has a short queue per output; what finds it full moves to the queue of
+//!    headers of that output, a class above it: the packet itself, or the last one of the queue, as a coin says.
+//!    Only data has a payload to lose; other packets move as they are. What finds the queue of headers full is dropped.
+//! 2. *How an engine learns of it.* A trimmed packet has 64 bytes left and says so
+//!    ([`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed)). It reaches `Nic::handle_packet` as
+//!    any other where [`TransportConfig::hears_trims`](crate::config::TransportConfig::hears_trims); elsewhere its host
+//!    drops it ([`DropReason::Trimmed`]).
+//! 3. *Turns.* Headers go first, but not for ever: after so many in a row data has a turn. Until it has been
+//!    taken, the class of headers counts as paused, which costs other fabrics nothing. Switches that trim
+//!    do not pause each other, so that nobody else writes there.
+
+use selvedge_telemetry::DropReason;
+use selvedge_units::{Bytes, Chance, Domain, PortId, Rng};
+
+use super::descriptor::Descriptor;
+use super::port::Egress;
+use crate::config::Trimming;
+use crate::kernel::partition::Partition;
+
+/// What holds at all ports.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Bytes that a data queue holds, and the queue of headers.
+    data: u64,
+    headers: u64,
+    /// The class of headers.
+    class: u8,
+    /// Headers in a row while data waits.
+    turn: u32,
+    trim_last: Chance,
+}
+
+/// What an output that trims remembers.
+pub(crate) struct Trimmer {
+    /// Says which packet is cut.
+    coin: Rng,
+    /// Headers sent in a row while data waited.
+    headers: u32,
+}
+
+impl Rules {
+    /// For full frames of `frame` bytes; headers travel as `class`.
+    pub(crate) fn new(config: &Trimming, frame: Bytes, class: u8) -> Self {
+        Self {
+            data: config.data_room(frame).get(),
+            headers: config.header_room(frame).map_or(u64::MAX, Bytes::get),
+            class,
+            turn: config.headers_per_data.resolve(|| Some(Trimming::HEADERS_PER_DATA)).unwrap_or(u32::MAX),
+            trim_last: config.trim_last,
+        }
+    }
+
+    fn room(&self, class: u8) -> u64 {
+        if class == self.class { self.headers } else { self.data }
+    }
+}
+
+impl Trimmer {
+    pub(crate) fn new(seed: u64, port: PortId) -> Self {
+        Self { coin: Rng::stream(seed, Domain::Trimming, u64::from(port.0)), headers: 0 }
+    }
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Whether the queue of `class` at port `out` has room for `frame` bytes.
+    pub(crate) fn has_short_room(&self, out: u32, class: u8, frame: u64) -> bool {
+        let Some(rules) = &self.fabric.trimming else { return true };
+        self.lines[out * self.classes + u32::from(class)].bytes + frame <= rules.room(class)
+    }
+
+    /// A packet that came through port `at` finds no room to wait for port `out`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, reason: DropReason) {
+        match self.fabric.trimming {
+            Some(rules) if packet.class != rules.class => self.trim_one(switch, at, out, packet, &rules),
+            _ => self.drop_packet(at, packet.slot, reason),
+        }
+    }
+
+    /// Makes room for data at port `out`, or cuts it.
+    fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        let line = &mut self.lines[out * self.classes + u32::from(packet.class)];
+        if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
+            let last = line.pop_last(&mut self.queues, &mut self.switches[switch].store);
+            let ingress = self.switches[switch].first_port + u32::from(last.port);
+            self.release(switch, ingress, u64::from(last.frame), last.class);
+            self.trim(switch, ingress, out, &last, rules);
+            if self.admit(switch, at, out, u64::from(packet.frame), packet.class).is_ok() {
+                return self.wait(switch, at, out, packet);
+            }
+            // The last one was shorter than this one.
+        }
+        self.trim(switch, at, out, packet, rules);
+    }
+
+    /// Cuts a packet that came through port `at`, and has no place any more, to what waits with the headers.
+    fn trim(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        let mut header = *packet;
+        let whole = self.pool.get_mut(packet.slot);
+        (whole.class, header.class) = (rules.class, rules.class);
+        if whole.trim() {
+            header = header.trimmed(whole.frame);
+            self.extras[out].trims += 1;
+            let entry = &mut self.ingress[at];
+            entry.digest = entry.digest.wrapping_add(TRIMMED).rotate_left(9);
+            if RECORDED {
+                self.note_trimmed(at, out, packet);
+            }
+        }
+        match self.admit(switch, at, out, u64::from(header.frame), header.class) {
+            Ok(()) => self.wait(switch, at, out, &header),
+            Err(reason) => self.drop_packet(at, header.slot, reason),
+        }
+    }
+
+    /// A packet of `class` has left through port `out`: says whose turn it is.
+    pub(crate) fn keep_turn(&mut self, out: u32, class: u8) {
+        let Some(rules) = &self.fabric.trimming else { return };
+        let (port, trimmer) = (&mut self.egress[out], &mut self.trimmers[out]);
+        let headers = 1 << rules.class;
+        if class == rules.class && port.waiting & !headers != 0 {
+            trimmer.headers += 1;
+            if trimmer.headers >= rules.turn {
+                port.paused |= headers;
+            }
+        } else if port.paused != Egress::DOWN {
+            trimmer.headers = 0;
+            port.paused = 0;
+        }
+    }
+}
+
+/// What stands for a trim in the fingerprint.
+const TRIMMED: u64 = 0x7472_696d;

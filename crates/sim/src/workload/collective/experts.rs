@@ -1,0 +1,98 @@
+//! Mixtures of experts: all-to-all to the experts and back, layer by layer.
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Domain, Duration, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::{Team, exchange, one};
+use crate::ConfigError;
+use crate::workload::build::{BuildEnv, Kind, Part};
+use crate::workload::flow::stream;
+use crate::workload::schedule::{Rank, Step};
+
+/// Layers with one expert per host (Shazeer et al. 2017; GShard, 2020): each host computes, sends what it
+/// has to the experts that its tokens chose (dispatch), the experts compute, and all comes back (combine).
+/// A repetition of a group is a job.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MixtureOfExperts {
+    /// What each host sends to all experts of a layer together, its own among them; at least a byte per host
+    /// of a group.
+    pub size: Bytes,
+    /// How unevenly experts are chosen: the n-th most popular one in proportion to n^-skew (Zipf), another
+    /// order in each layer. 0: all alike. At least 0.
+    #[serde(default)]
+    pub skew: f64,
+    /// Layers in a repetition, at least 1.
+    #[serde(default = "one")]
+    pub layers: u32,
+    /// How long each host computes before each dispatch.
+    #[serde(default)]
+    pub compute: Duration,
+    /// How long each expert computes when all of its input is there.
+    #[serde(default)]
+    pub expert_compute: Duration,
+    /// Who takes part.
+    #[serde(default)]
+    pub team: Team,
+    /// How many repetitions there are, at least 1. A host begins the next as soon as it is done itself.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// When the first one begins.
+    #[serde(default)]
+    pub start: Duration,
+}
+
+impl Kind for MixtureOfExperts {
+    const NAME: &'static str = "mixture-of-experts";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let groups = self.team.groups(workload, env)?;
+        let n = groups.size();
+        if self.size < Bytes::new(u64::from(n)) {
+            let message = format!("{} cannot be cut into {n} parts: each has a byte at least", self.size);
+            return Err(ConfigError::new("size", message));
+        }
+        if !(0.0..=10.0).contains(&self.skew) {
+            return Err(ConfigError::new("skew", format!("found {}, expected a number from 0 to 10", self.skew)));
+        }
+        if self.layers == 0 {
+            return Err(ConfigError::new("layers", "found 0, expected at least 1"));
+        }
+        groups.limit(4 * u64::from(n) * u64::from(self.layers))?;
+        groups.play(Self::NAME, workload, env, self.start, self.repeat, |group, ranks| {
+            let mut rng = stream(env.seed, Domain::WorkloadShape, workload, group);
+            let mut before: Vec<Vec<u32>> = vec![Vec::new(); ranks.len()];
+            for layer in 0..self.layers {
+                let sizes = self.popularity(n, &mut rng);
+                let dispatched = |_, to: u32| sizes[to as usize];
+                let combined = |from: u32, _| sizes[from as usize];
+                let ready = compute(ranks, self.compute, &before);
+                let inputs = exchange::all_to_all(ranks, 2 * layer, n, dispatched, &ready);
+                let outputs = compute(ranks, self.expert_compute, &inputs);
+                before = exchange::all_to_all(ranks, 2 * layer + 1, n, combined, &outputs);
+            }
+        })
+    }
+}
+
+impl MixtureOfExperts {
+    /// What a host sends to each expert of a layer.
+    fn popularity(&self, n: u32, rng: &mut Rng) -> Vec<Bytes> {
+        let weights: Vec<f64> = (1..=n).map(|place| f64::from(place).powf(-self.skew)).collect();
+        let all: f64 = weights.iter().sum();
+        let mut order: Vec<usize> = (0..n as usize).collect();
+        rng.shuffle(&mut order);
+        let size = |&place: &usize| Bytes::new((self.size.get() as f64 * weights[place] / all).round() as u64);
+        order.iter().map(size).collect()
+    }
+}
+
+/// Every rank computes after what it waits for; returns what to wait for then.
+fn compute(ranks: &mut [Rank], time: Duration, after: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    if time.is_zero() {
+        return after.to_vec();
+    }
+    let step = Step::Compute { time, cpu: 0 };
+    ranks.iter_mut().zip(after).map(|(rank, after)| vec![rank.step(step, after)]).collect()
+}

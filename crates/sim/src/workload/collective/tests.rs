@@ -1,0 +1,169 @@
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+use crate::topology::{Framing, Graph, Routes, Topology};
+use crate::workload::schedule::{Cue, Player};
+use crate::workload::{BuildEnv, Extent, FlowSpec, Measure, Workload, WorkloadConfig};
+use crate::{ConfigError, NoFiles};
+
+/// The workload in `toml` among 16 hosts.
+fn build(toml: &str) -> Result<Workload, ConfigError> {
+    let topology = "fat-tree = { k = 4, link = { rate = \"40Gbps\", delay = \"2us\" } }";
+    let graph: Graph = toml::from_str::<Topology>(topology).unwrap().build(&NoFiles).unwrap();
+    let config: WorkloadConfig = toml::from_str(toml).expect(toml);
+    assert_eq!(toml::from_str::<WorkloadConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+    config.build(&BuildEnv {
+        graph: &graph,
+        routes: &Routes::new(&graph, &[]),
+        seed: 1,
+        library: &NoFiles,
+        framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62) },
+        measure: Measure::All,
+        stop_flows: None,
+    })
+}
+
+/// What is sent when each message takes a microsecond, and when the last job ends.
+fn play(toml: &str) -> (Vec<FlowSpec>, Instant) {
+    let workload = build(toml).unwrap();
+    let [player] = workload.players.as_slice() else { panic!("one schedule") };
+    let (flows, end) = run(player.clone());
+    assert_eq!(workload.extent(), Extent::Known(flows.len() as u64));
+    assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.id < player.numbers()));
+    (flows, end)
+}
+
+fn run(mut player: Player) -> (Vec<FlowSpec>, Instant) {
+    let mut cues = Vec::new();
+    player.hosts().for_each(|host| player.begin(host, &mut cues));
+    let (mut flows, mut end) = (Vec::new(), Instant::ZERO);
+    // What happens when, in order of time.
+    let mut later: Vec<(Instant, Cue)> = Vec::new();
+    loop {
+        for cue in cues.drain(..) {
+            match cue {
+                Cue::Flow(flow) => {
+                    flows.push(flow);
+                    later.push((flow.start + Duration::from_us(1), cue));
+                }
+                Cue::Compute { at, .. } => later.push((at, cue)),
+                Cue::Done(row) => end = end.max(row.end),
+            }
+        }
+        let Some(next) = (0..later.len()).min_by_key(|&n| later[n].0) else { return (flows, end) };
+        let (now, cue) = later.remove(next);
+        match cue {
+            Cue::Flow(flow) => {
+                player.on_received(flow.id, now, &mut cues);
+                player.on_sent(flow.id, now, &mut cues);
+            }
+            Cue::Compute { place, .. } => player.on_computed(place, now, &mut cues),
+            Cue::Done(_) => {}
+        }
+    }
+}
+
+/// What each host sends, and how many hosts it sends to.
+fn sent(flows: &[FlowSpec], host: u32) -> (u64, usize) {
+    let own = || flows.iter().filter(|flow| flow.src == HostId(host));
+    let mut peers: Vec<HostId> = own().map(|flow| flow.dst).collect();
+    peers.sort();
+    peers.dedup();
+    (own().map(|flow| flow.size.get()).sum(), peers.len())
+}
+
+fn collective(operation: &str, more: &str) -> String {
+    format!("collective = {{ operation = {operation}, size = \"16KB\", {more} }}")
+}
+
+#[test]
+fn a_ring_sends_what_theory_says_in_as_many_steps() {
+    let (flows, end) = play(&collective("\"ring-all-reduce\"", ""));
+    // 2 (n - 1) / n of the buffer, in 2 (n - 1) steps.
+    assert!((0..16).all(|host| sent(&flows, host) == (30 * 1000, 1)));
+    assert_eq!(end, Instant::ZERO + Duration::from_us(30));
+    let (flows, end) = play(&collective("\"all-gather\"", "repeat = 2, compute = \"10us\""));
+    assert!((0..16).all(|host| sent(&flows, host) == (2 * 15 * 1000, 1)));
+    // The second repetition begins on each host when it is done itself, and finds its neighbour ready.
+    assert_eq!(end, Instant::ZERO + Duration::from_us(2 * 25));
+}
+
+#[test]
+fn trees_send_the_buffer_up_and_down() {
+    let (flows, _) = play(&collective("{ tree-all-reduce = { chunk = \"1KB\" } }", ""));
+    let all: u64 = flows.iter().map(|flow| flow.size.get()).sum();
+    assert_eq!(all, 2 * 15 * 16_000, "n - 1 edges, both ways, half of the buffer in each of two trees");
+    let busiest = (0..16).map(|host| sent(&flows, host).0).max();
+    assert_eq!(busiest, Some(3 * 8_000 + 8_000), "inside one tree: up, and down to two; a leaf of the other");
+}
+
+#[test]
+fn halving_and_doubling_takes_logarithmically_many_steps() {
+    let (flows, end) = play(&collective("\"halving-doubling-all-reduce\"", ""));
+    assert!((0..16).all(|host| sent(&flows, host) == (30 * 1000, 4)));
+    assert_eq!(end, Instant::ZERO + Duration::from_us(8));
+    let wrong = build(&collective("\"halving-doubling-all-reduce\"", "team = { hosts = [\"h0..h5\"] }"));
+    assert_eq!(wrong.err().unwrap().key, "collective.operation");
+}
+
+#[test]
+fn all_to_all_obeys_its_limit() {
+    let (flows, end) = play(&collective("{ all-to-all = { } }", ""));
+    assert!((0..16).all(|host| sent(&flows, host) == (15 * 1000, 15)));
+    assert_eq!(end, Instant::ZERO + Duration::from_us(1));
+    let (_, end) = play(&collective("{ all-to-all = { outstanding = 5 } }", ""));
+    assert_eq!(end, Instant::ZERO + Duration::from_us(3));
+}
+
+#[test]
+fn groups_keep_to_themselves() {
+    for (placement, distance) in [("adjacent", 1), ("strided", 4)] {
+        let team = format!("team = {{ group-size = 4, placement = \"{placement}\" }}");
+        let (flows, _) = play(&collective("\"reduce-scatter\"", &team));
+        let near = |flow: &FlowSpec| flow.dst.0.abs_diff(flow.src.0);
+        assert!(flows.iter().all(|flow| [distance, 3 * distance].contains(&near(flow))), "{placement}");
+        let mut groups: Vec<u32> = flows.iter().map(|flow| flow.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        assert_eq!(groups, [0, 1, 2, 3]);
+    }
+    let wrong = build(&collective("\"reduce-scatter\"", "team = { group-size = 5 }")).err().unwrap();
+    assert_eq!(wrong.key, "collective.team.group-size");
+    assert!(wrong.message.contains("divides the 16 hosts"), "{}", wrong.message);
+}
+
+#[test]
+fn experts_get_what_tokens_choose_and_send_it_back() {
+    let model =
+        "mixture-of-experts = { size = \"16KB\", skew = 1.0, layers = 2, compute = \"5us\", expert-compute = \"3us\" }";
+    let (flows, end) = play(model);
+    // Two layers of: compute, dispatch, compute, combine.
+    assert_eq!(end, Instant::ZERO + Duration::from_us(2 * (5 + 1 + 3 + 1)));
+    let received = |host: u32, tag: fn(&&FlowSpec) -> bool| -> u64 {
+        flows.iter().filter(tag).filter(|flow| flow.dst == HostId(host)).map(|flow| flow.size.get()).sum()
+    };
+    // The first dispatch: the most popular expert gets what Zipf gives it, of 15 other hosts.
+    let harmonic: f64 = (1..=16).map(|n| 1.0 / f64::from(n)).sum();
+    let first = |flow: &&FlowSpec| flow.start == Instant::ZERO + Duration::from_us(5);
+    let most = (0..16).map(|host| received(host, first)).max().unwrap();
+    assert_eq!(most, 15 * (16_000.0 / harmonic).round() as u64);
+    let all: u64 = flows.iter().map(|flow| flow.size.get()).sum();
+    assert!(all.abs_diff(4 * 15 * 16_000) < 4 * 15 * 16, "{all}");
+}
+
+#[test]
+fn pipelines_overlap_their_batches() {
+    let pipeline = |more: &str| {
+        let team = "team = { hosts = [\"h0..h3\"] }";
+        format!("pipeline = {{ size = \"1KB\", micro-batches = 8, forward = \"10us\", {team}, {more} }}")
+    };
+    let stages = 4;
+    for order in ["one-forward-one-backward", "all-forward-first"] {
+        let (flows, end) = play(&pipeline(&format!("order = \"{order}\"")));
+        assert_eq!(flows.len(), 8 * 2 * (stages - 1));
+        // Forward 10 us and backward 20 us: (batches + stages - 1) rounds of both, and a microsecond per
+        // message on the way, some of which computing hides.
+        let computing = 30 * (8 + stages as u64 - 1);
+        let end = end.since(Instant::ZERO).as_ps() / 1_000_000;
+        assert!((computing..computing + 40).contains(&end), "{order}: {end} us");
+    }
+}

@@ -1,0 +1,92 @@
+//! Schedules from files.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use selvedge_units::{Duration, HostId, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::Hosts;
+use super::build::{BuildEnv, Kind, Part, Summary};
+use super::schedule::{Player, PlayerPlan};
+use crate::ConfigError;
+
+/// The schedule in a GOAL file, as text or binary. Each repetition is a job.
+///
+/// Messages begin when the sender is ready, whether or not the receiver waits already (as RDMA Writes into a
+/// buffer that is there). A rank's computations share its processors by their `cpu`; sending and receiving take
+/// none. All of a host's messages leave by its one NIC, whatever `nic` says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GoalFile {
+    /// Path, relative to the scenario file.
+    pub path: String,
+    /// Where the ranks live, the first ones on the first host. Absent: on all hosts, in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
+    /// How many ranks share a host, at least 1; messages between them are there at once.
+    #[serde(default = "one")]
+    pub ranks_per_host: u32,
+    /// How often the schedule is played, at least once.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// When it begins.
+    #[serde(default)]
+    pub start: Duration,
+}
+
+impl GoalFile {
+    /// The schedule at `path`, one rank per host.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), hosts: None, ranks_per_host: 1, repeat: 1, start: Duration::ZERO }
+    }
+}
+
+impl Kind for GoalFile {
+    const NAME: &'static str = "goal";
+
+    fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
+        let schedule = env.library.schedule(&self.path).map_err(|error| error.within("path"))?;
+        let hosts = Hosts::resolve(self.hosts.as_ref(), env.graph).map_err(|error| error.within("hosts"))?;
+        for (key, value) in [("ranks-per-host", self.ranks_per_host), ("repeat", self.repeat)] {
+            if value == 0 {
+                return Err(ConfigError::new(key, "found 0, expected at least 1"));
+            }
+        }
+        let ranks = schedule.ranks().len();
+        let room = hosts.len() * self.ranks_per_host as usize;
+        if ranks > room {
+            let message = format!(
+                "{} has {ranks} ranks, but {} hosts with \"ranks-per-host\" = {} have room for {room}: expected at least {}",
+                self.path,
+                hosts.len(),
+                self.ranks_per_host,
+                ranks.div_ceil(hosts.len()),
+            );
+            return Err(ConfigError::new("ranks-per-host", message));
+        }
+        let home = |rank: usize| hosts[rank / self.ranks_per_host as usize];
+        let plan = PlayerPlan {
+            workload,
+            measure: env.measure,
+            jobs: vec![0; ranks],
+            hosts: (0..ranks).map(home).collect::<Vec<HostId>>(),
+            start: Instant::ZERO + self.start,
+            repeat: self.repeat,
+            schedule,
+        };
+        let mut used = plan.hosts.clone();
+        used.dedup();
+        let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
+        let summary = Summary { mean_size, ..Summary::new(Self::NAME, &used, &used) };
+        let in_file = |mut error: ConfigError| {
+            error.message = format!("{}: {}", Path::new(&self.path).display(), error.message);
+            error.within("path")
+        };
+        Ok(Part::played(Player::new(plan).map_err(in_file)?, summary))
+    }
+}
+
+fn one() -> u32 {
+    1
+}

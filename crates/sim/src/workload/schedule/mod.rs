@@ -1,0 +1,175 @@
+//! Programs of communication: what each rank does, and what has to wait for what.
+//!
+//! A [`Schedule`] is a GOAL schedule (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP
+//! 2009): per rank a graph of sends, receives and computations. It comes from a file, or from a collective
+//! operation that is written out ([`super::collective`]). A [`Player`] plays it on the hosts of a network.
+//!
+//! Steps wait for steps of the same rank alone, and ranks hear of each other by messages. So a host needs to
+//! know no more than its own steps, and fabrics may be cut between hosts as they may under random arrivals.
+
+mod mailbox;
+mod player;
+
+use std::sync::Arc;
+
+use selvedge_units::{Bytes, Duration};
+
+pub use player::{Cue, Player, PlayerPlan};
+
+/// Receives from any rank, or with any tag.
+pub const ANY: u32 = u32::MAX;
+
+/// One thing that a rank does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Sends a message; done when it is acknowledged.
+    Send {
+        /// To this rank; may be the sender itself.
+        to: u32,
+        /// Payload. A message of no bytes takes one.
+        size: Bytes,
+        /// What receives choose by.
+        tag: u32,
+    },
+    /// Waits for a message; done when it is there completely.
+    Recv {
+        /// From this rank, or [`ANY`].
+        from: u32,
+        /// With this tag, or [`ANY`].
+        tag: u32,
+    },
+    /// Computes; done after that time.
+    Compute {
+        /// For so long, on a processor of its own rank, which does one thing at a time.
+        time: Duration,
+        /// On which one.
+        cpu: u8,
+    },
+}
+
+/// What all ranks do. Copies share it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    ranks: Arc<[Rank]>,
+    /// All sends, by rank and step: messages are numbered in this order.
+    sends: Arc<[(u32, u32)]>,
+}
+
+/// What one rank does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rank {
+    steps: Vec<Step>,
+    /// Pairs of a step and one that waits for its end, then for its beginning; sorted once it is part of a
+    /// [`Schedule`].
+    after_end: Vec<(u32, u32)>,
+    after_start: Vec<(u32, u32)>,
+    /// For how many others each step waits.
+    waits: Vec<u32>,
+    /// The number of its first message.
+    first_send: u32,
+}
+
+impl Rank {
+    /// Adds a step that begins when all of `after` have ended; returns its number.
+    ///
+    /// # Panics
+    /// When one of `after` is not a step yet.
+    pub fn step(&mut self, step: Step, after: &[u32]) -> u32 {
+        let number = self.steps.len() as u32;
+        self.steps.push(step);
+        self.waits.push(0);
+        for &before in after {
+            self.require(number, before);
+        }
+        number
+    }
+    /// Lets `step` wait for the end of `before`, whichever comes first in the list.
+    ///
+    /// # Panics
+    /// When either is not a step.
+    pub fn require(&mut self, step: u32, before: u32) {
+        assert!((before as usize) < self.steps.len(), "step {before} does not exist");
+        self.waits[step as usize] += 1;
+        self.after_end.push((before, step));
+    }
+    /// Lets `step` wait for the beginning of `before`.
+    ///
+    /// # Panics
+    /// When either is not a step.
+    pub fn require_start(&mut self, step: u32, before: u32) {
+        assert!((before as usize) < self.steps.len(), "step {before} does not exist");
+        self.waits[step as usize] += 1;
+        self.after_start.push((before, step));
+    }
+    /// How many steps there are.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+    /// Whether it does nothing.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Its steps, to be changed.
+    pub(super) fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
+        self.steps.iter_mut()
+    }
+    /// The steps that wait for the end of `step`.
+    fn after_end(&self, step: u32) -> impl Iterator<Item = u32> + '_ {
+        followers(&self.after_end, step)
+    }
+    fn after_start(&self, step: u32) -> impl Iterator<Item = u32> + '_ {
+        followers(&self.after_start, step)
+    }
+}
+
+/// The second halves of the pairs whose first is `step`.
+fn followers(pairs: &[(u32, u32)], step: u32) -> impl Iterator<Item = u32> + '_ {
+    let first = pairs.partition_point(|&(before, _)| before < step);
+    pairs[first..].iter().take_while(move |&&(before, _)| before == step).map(|&(_, after)| after)
+}
+
+impl Schedule {
+    /// What these ranks do, numbered from 0.
+    pub fn new(mut ranks: Vec<Rank>) -> Self {
+        let mut sends = Vec::new();
+        for (number, rank) in (0..).zip(&mut ranks) {
+            rank.after_end.sort_unstable();
+            rank.after_start.sort_unstable();
+            rank.first_send = sends.len() as u32;
+            let own = (0..).zip(&rank.steps).filter(|(_, step)| matches!(step, Step::Send { .. }));
+            sends.extend(own.map(|(step, _)| (number, step)));
+        }
+        Self { ranks: ranks.into(), sends: sends.into() }
+    }
+    /// The ranks.
+    pub fn ranks(&self) -> &[Rank] {
+        &self.ranks
+    }
+    /// How many messages there are.
+    pub fn messages(&self) -> u64 {
+        self.sends.len() as u64
+    }
+    /// Bytes of all messages.
+    pub fn bytes(&self) -> Bytes {
+        let size = |&(rank, step): &(u32, u32)| match self.ranks[rank as usize].steps[step as usize] {
+            Step::Send { size, .. } => size,
+            Step::Recv { .. } | Step::Compute { .. } => Bytes::ZERO,
+        };
+        self.sends.iter().map(size).fold(Bytes::ZERO, |sum, size| sum + size)
+    }
+
+    /// What step `step` of `rank` is.
+    fn step(&self, rank: u32, step: u32) -> Step {
+        self.ranks[rank as usize].steps[step as usize]
+    }
+    /// The number of the message that step `step` of `rank` sends.
+    fn message_of(&self, rank: u32, step: u32) -> u64 {
+        let first = self.ranks[rank as usize].first_send;
+        let own = &self.sends[first as usize..];
+        u64::from(first) + own.partition_point(|&send| send < (rank, step)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

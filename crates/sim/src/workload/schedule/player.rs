@@ -1,0 +1,352 @@
+//! A schedule on the hosts of a network.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use selvedge_telemetry::RankRow;
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+use super::mailbox::Mailbox;
+use super::{ANY, Schedule, Step};
+use crate::ConfigError;
+use crate::workload::{FlowSpec, Measure};
+
+/// What a [`Player`] is made of.
+#[derive(Clone, Debug)]
+pub struct PlayerPlan {
+    /// Which workload of the scenario it is.
+    pub workload: u16,
+    /// Which flows count.
+    pub measure: Measure,
+    /// What is played.
+    pub schedule: Schedule,
+    /// Where each rank lives; several may share a host.
+    pub hosts: Vec<HostId>,
+    /// To which of several independent jobs each rank belongs, from 0.
+    pub jobs: Vec<u32>,
+    /// When the ranks begin.
+    pub start: Instant,
+    /// How often the schedule is played, at least once. A rank begins anew as soon as it is done, whatever
+    /// the others do.
+    pub repeat: u32,
+}
+
+/// Plays a schedule: says which messages begin when, as others end. Asked by each host for itself.
+#[derive(Clone, Debug)]
+pub struct Player {
+    plan: Arc<PlayerPlan>,
+    job_count: u32,
+    /// The ranks of each host, as a sorted list.
+    at_host: Arc<[(HostId, u32)]>,
+    ranks: Vec<Option<Box<State>>>,
+}
+
+/// Something that a [`Player`] wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cue {
+    /// Begin this flow.
+    Flow(FlowSpec),
+    /// Call [`Player::on_computed`] with this place at this time.
+    Compute {
+        /// When.
+        at: Instant,
+        /// What to say then.
+        place: u64,
+    },
+    /// A rank is done with a repetition that counts.
+    Done(RankRow),
+}
+
+/// How far a rank is.
+#[derive(Clone, Debug, Default)]
+struct State {
+    iteration: u32,
+    /// When it began the iteration.
+    since: Instant,
+    /// For how many others each step still waits.
+    waits: Vec<u32>,
+    /// Steps that have not ended.
+    left: u32,
+    cpus: BTreeMap<u8, Cpu>,
+    receives: Mailbox,
+    /// Messages that nobody has asked for yet, by iteration.
+    messages: BTreeMap<u32, Mailbox>,
+}
+
+/// One processor: what it does now comes first.
+type Cpu = VecDeque<u32>;
+
+/// What is to be looked at next.
+#[derive(Clone, Copy)]
+enum Turn {
+    Begin(u32, u32),
+    End(u32, u32),
+}
+
+impl Player {
+    /// A player before the first note.
+    ///
+    /// # Errors
+    /// The schedule cannot be played to its end, whatever the network does; says which step waits, and for
+    /// what.
+    pub fn new(plan: PlayerPlan) -> Result<Self, ConfigError> {
+        assert_eq!(plan.hosts.len(), plan.schedule.ranks().len(), "each rank has a host");
+        let mut at_host: Vec<(HostId, u32)> = plan.hosts.iter().copied().zip(0..).collect();
+        at_host.sort_unstable();
+        let ranks = vec![None; plan.hosts.len()];
+        let job_count = plan.jobs.iter().max().map_or(1, |&last| last + 1);
+        let player = Self { plan: Arc::new(plan), job_count, at_host: at_host.into(), ranks };
+        player.rehearse()?;
+        Ok(player)
+    }
+    /// Which workload of the scenario this is; equals [`FlowSpec::workload`] of its flows.
+    pub fn workload(&self) -> u16 {
+        self.plan.workload
+    }
+    /// How many flows there will be.
+    pub fn flows(&self) -> u64 {
+        let plan = &self.plan;
+        let between = |&&(rank, step): &&(u32, u32)| match plan.schedule.step(rank, step) {
+            Step::Send { to, .. } => plan.hosts[to as usize] != plan.hosts[rank as usize],
+            Step::Recv { .. } | Step::Compute { .. } => false,
+        };
+        plan.schedule.sends.iter().filter(between).count() as u64 * u64::from(plan.repeat)
+    }
+    /// The numbers that its flows have lie below this.
+    pub fn numbers(&self) -> u64 {
+        self.plan.schedule.messages() * u64::from(self.plan.repeat)
+    }
+    /// The hosts that take part.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> + use<> {
+        let at_host = Arc::clone(&self.at_host);
+        let mut last = None;
+        (0..at_host.len()).map(move |n| at_host[n].0).filter(move |&host| last.replace(host) != Some(host))
+    }
+
+    /// The ranks at `host` begin. To be said once.
+    pub fn begin(&mut self, host: HostId, cues: &mut Vec<Cue>) {
+        let first = self.at_host.partition_point(|&(at, _)| at < host);
+        let at_host = Arc::clone(&self.at_host);
+        let mut turns = VecDeque::new();
+        let own = at_host[first..].iter().take_while(|&&(at, _)| at == host);
+        // All of them exist before any acts: they may have messages for each other.
+        own.clone().for_each(|&(_, rank)| self.ranks[rank as usize] = Some(Box::default()));
+        let start = self.plan.start;
+        own.for_each(|&(_, rank)| self.open(rank, start, &mut turns));
+        self.play(turns, start, cues);
+    }
+    /// The flow with this number is acknowledged; said where it was sent from.
+    pub fn on_sent(&mut self, flow: u64, now: Instant, cues: &mut Vec<Cue>) {
+        let (_, rank, step) = self.message(flow);
+        self.play([Turn::End(rank, step)].into(), now, cues);
+    }
+    /// The flow with this number has arrived; said where it went to.
+    pub fn on_received(&mut self, flow: u64, now: Instant, cues: &mut Vec<Cue>) {
+        let (iteration, rank, step) = self.message(flow);
+        let Step::Send { to, tag, .. } = self.plan.schedule.step(rank, step) else { return };
+        let turns = self.deliver(iteration, rank, to, tag).into_iter().collect();
+        self.play(turns, now, cues);
+    }
+    /// A computation is done.
+    pub fn on_computed(&mut self, place: u64, now: Instant, cues: &mut Vec<Cue>) {
+        self.play([Turn::End((place >> 32) as u32, place as u32)].into(), now, cues);
+    }
+
+    /// The iteration, rank and step of the flow with this number.
+    fn message(&self, flow: u64) -> (u32, u32, u32) {
+        let messages = self.plan.schedule.messages();
+        let (rank, step) = self.plan.schedule.sends[(flow % messages) as usize];
+        ((flow / messages) as u32, rank, step)
+    }
+
+    /// Lets a rank begin an iteration.
+    fn open(&mut self, rank: u32, now: Instant, turns: &mut VecDeque<Turn>) {
+        let steps = &self.plan.schedule.ranks[rank as usize];
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        state.since = now;
+        state.waits.clone_from(&steps.waits);
+        state.left = steps.len() as u32;
+        let ready = (0..steps.len() as u32).filter(|&step| steps.waits[step as usize] == 0);
+        turns.extend(ready.map(|step| Turn::Begin(rank, step)));
+    }
+
+    /// A message of the iteration `iteration` has reached rank `to`; returns whose end that is.
+    fn deliver(&mut self, iteration: u32, from: u32, to: u32, tag: u32) -> Option<Turn> {
+        let state = self.ranks[to as usize].as_mut()?;
+        if iteration == state.iteration
+            && let Some(step) = state.receives.take_receive((from, tag))
+        {
+            return Some(Turn::End(to, step));
+        }
+        state.messages.entry(iteration).or_default().put((from, tag), 0);
+        None
+    }
+
+    /// Takes turns until there is nothing to do but to wait.
+    fn play(&mut self, mut turns: VecDeque<Turn>, now: Instant, cues: &mut Vec<Cue>) {
+        let plan = Arc::clone(&self.plan);
+        while let Some(turn) = turns.pop_front() {
+            match turn {
+                Turn::Begin(rank, step) => self.on_begin(&plan, rank, step, now, &mut turns, cues),
+                Turn::End(rank, step) => self.on_end(&plan, rank, step, now, &mut turns, cues),
+            }
+        }
+    }
+
+    fn on_begin(
+        &mut self,
+        plan: &PlayerPlan,
+        rank: u32,
+        step: u32,
+        now: Instant,
+        turns: &mut VecDeque<Turn>,
+        cues: &mut Vec<Cue>,
+    ) {
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        match plan.schedule.step(rank, step) {
+            Step::Send { to, size, tag } => {
+                let (src, dst) = (plan.hosts[rank as usize], plan.hosts[to as usize]);
+                let iteration = state.iteration;
+                if src == dst {
+                    // Within a host nothing is sent: it is there.
+                    turns.push_back(Turn::End(rank, step));
+                    turns.extend(self.deliver(iteration, rank, to, tag));
+                } else {
+                    cues.push(Cue::Flow(FlowSpec {
+                        id: u64::from(iteration) * plan.schedule.messages() + plan.schedule.message_of(rank, step),
+                        workload: plan.workload,
+                        group: iteration * self.job_count + plan.jobs[rank as usize],
+                        src,
+                        dst,
+                        size: size.max(Bytes::new(1)),
+                        priority: None,
+                        start: now,
+                        measured: plan.measure.counts(now),
+                        on_sent: None,
+                        on_received: None,
+                    }));
+                }
+            }
+            Step::Recv { from, tag } => {
+                let iteration = state.iteration;
+                let there = state.messages.get_mut(&iteration).and_then(|messages| messages.take_message((from, tag)));
+                match there {
+                    Some(_) => turns.push_back(Turn::End(rank, step)),
+                    None => state.receives.put((from, tag), step),
+                }
+            }
+            Step::Compute { time, cpu } => {
+                let queue = state.cpus.entry(cpu).or_default();
+                queue.push_back(step);
+                if queue.len() > 1 {
+                    return;
+                }
+                cues.push(compute(rank, step, now, time));
+            }
+        }
+        self.release(plan.schedule.ranks[rank as usize].after_start(step), rank, turns);
+    }
+
+    fn on_end(
+        &mut self,
+        plan: &PlayerPlan,
+        rank: u32,
+        step: u32,
+        now: Instant,
+        turns: &mut VecDeque<Turn>,
+        cues: &mut Vec<Cue>,
+    ) {
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        state.left -= 1;
+        let steps = &plan.schedule.ranks[rank as usize];
+        if let Step::Compute { cpu, .. } = plan.schedule.step(rank, step)
+            && let Some(queue) = state.cpus.get_mut(&cpu)
+        {
+            queue.pop_front();
+            if let Some(&next) = queue.front()
+                && let Step::Compute { time, .. } = plan.schedule.step(rank, next)
+            {
+                cues.push(compute(rank, next, now, time));
+                self.release(steps.after_start(next), rank, turns);
+            }
+        }
+        self.release(steps.after_end(step), rank, turns);
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        if state.left > 0 {
+            return;
+        }
+        if plan.measure.counts(state.since) {
+            let (workload, group) = (plan.workload, state.iteration * self.job_count + plan.jobs[rank as usize]);
+            cues.push(Cue::Done(RankRow { workload, group, begin: state.since, end: now }));
+        }
+        if state.iteration + 1 < plan.repeat {
+            state.messages.remove(&state.iteration);
+            state.iteration += 1;
+            self.open(rank, now, turns);
+        }
+    }
+
+    /// These steps of a rank have one thing less to wait for.
+    fn release(&mut self, steps: impl Iterator<Item = u32>, rank: u32, turns: &mut VecDeque<Turn>) {
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        for step in steps {
+            let waits = &mut state.waits[step as usize];
+            *waits -= 1;
+            if *waits == 0 {
+                turns.push_back(Turn::Begin(rank, step));
+            }
+        }
+    }
+
+    /// Plays one iteration where messages and computations take no time.
+    fn rehearse(&self) -> Result<(), ConfigError> {
+        let mut player = Self { plan: Arc::new(PlayerPlan { repeat: 1, ..(*self.plan).clone() }), ..self.clone() };
+        let mut cues = Vec::new();
+        for host in self.hosts() {
+            player.begin(host, &mut cues);
+        }
+        let mut now = Instant::ZERO;
+        while !cues.is_empty() {
+            for cue in std::mem::take(&mut cues) {
+                match cue {
+                    Cue::Flow(flow) => {
+                        player.on_received(flow.id, now, &mut cues);
+                        player.on_sent(flow.id, now, &mut cues);
+                    }
+                    Cue::Done(_) => {}
+                    Cue::Compute { at, place } => {
+                        now = now.max(at);
+                        player.on_computed(place, now, &mut cues);
+                    }
+                }
+            }
+        }
+        player.unplayed().map_or(Ok(()), |message| Err(ConfigError::new("", message)))
+    }
+
+    /// What keeps a step from beginning or ending, if not all have ended.
+    fn unplayed(&mut self) -> Option<String> {
+        let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
+        let rank = self.ranks.iter().position(stuck)?;
+        // A receive that nobody answers is a cause; what waits for others may be its consequence.
+        for (rank, state) in self.ranks.iter_mut().enumerate() {
+            if let Some(step) = state.as_mut().and_then(|state| state.receives.take_message((ANY, ANY))) {
+                let Step::Recv { from, tag } = self.plan.schedule.step(rank as u32, step) else { continue };
+                let from = if from == ANY { "any rank".to_owned() } else { format!("rank {from}") };
+                let tag = if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
+                return Some(format!(
+                    "rank {rank} waits for a message from {from} with {tag} (its step {}) that is never sent: each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
+                    step + 1
+                ));
+            }
+        }
+        let state = self.ranks[rank].as_ref()?;
+        let step = state.waits.iter().position(|&waits| waits > 0)?;
+        Some(format!("step {} of rank {rank} never begins: steps wait for each other in a circle", step + 1))
+    }
+}
+
+/// Step `step` of `rank` begins to compute.
+fn compute(rank: u32, step: u32, now: Instant, time: Duration) -> Cue {
+    Cue::Compute { at: now.saturating_add(time), place: u64::from(rank) << 32 | u64::from(step) }
+}

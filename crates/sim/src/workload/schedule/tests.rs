@@ -1,0 +1,153 @@
+use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+use super::*;
+use crate::workload::{FlowSpec, Measure};
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(n)
+}
+
+/// A player of `ranks`, each on a host of its own unless `hosts` says otherwise.
+fn player(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Player, crate::ConfigError> {
+    Player::new(PlayerPlan {
+        workload: 0,
+        measure: Measure::All,
+        jobs: vec![0; ranks.len()],
+        hosts: hosts.iter().copied().map(HostId).collect(),
+        schedule: Schedule::new(ranks),
+        start: us(1),
+        repeat,
+    })
+}
+
+fn send(to: u32, tag: u32) -> Step {
+    Step::Send { to, size: Bytes::new(100), tag }
+}
+
+fn recv(from: u32, tag: u32) -> Step {
+    Step::Recv { from, tag }
+}
+
+fn compute(us: u64, cpu: u8) -> Step {
+    Step::Compute { time: Duration::from_us(us), cpu }
+}
+
+fn flows(cues: &[Cue]) -> Vec<FlowSpec> {
+    cues.iter().filter_map(|cue| if let Cue::Flow(flow) = cue { Some(*flow) } else { None }).collect()
+}
+
+#[test]
+fn a_step_begins_when_all_that_it_waits_for_has_ended() {
+    // Rank 0 sends when rank 1 has sent and it has computed; rank 1 computes on two processors at once.
+    let (mut zero, mut one) = (Rank::default(), Rank::default());
+    let ends = [zero.step(recv(1, 5), &[]), zero.step(compute(7, 0), &[])];
+    zero.step(send(1, 6), &ends);
+    one.step(send(0, 5), &[]);
+    for cpu in [0, 0, 1] {
+        one.step(compute(10, cpu), &[]);
+    }
+    one.step(recv(0, 6), &[]);
+    let mut player = player(vec![zero, one], &[3, 4], 1).unwrap();
+    assert_eq!((player.flows(), player.hosts().collect::<Vec<_>>()), (2, vec![HostId(3), HostId(4)]));
+
+    let mut cues = Vec::new();
+    player.begin(HostId(3), &mut cues);
+    assert_eq!(cues, [Cue::Compute { at: us(8), place: 1 }]);
+    cues.clear();
+    player.begin(HostId(4), &mut cues);
+    let first = flows(&cues)[0];
+    assert_eq!((first.src, first.dst, first.start), (HostId(4), HostId(3), us(1)));
+    let place = |step: u64| 1 << 32 | step;
+    // The second computation waits for its processor.
+    assert_eq!(cues[1..], [Cue::Compute { at: us(11), place: place(1) }, Cue::Compute { at: us(11), place: place(3) }]);
+    cues.clear();
+    player.on_computed(place(1), us(11), &mut cues);
+    assert_eq!(cues, [Cue::Compute { at: us(21), place: place(2) }]);
+    cues.clear();
+    player.on_computed(1, us(8), &mut cues);
+    assert_eq!(cues, []);
+    player.on_received(first.id, us(9), &mut cues);
+    let second = flows(&cues)[0];
+    assert_eq!((second.src, second.start), (HostId(3), us(9)));
+    cues.clear();
+    player.on_sent(second.id, us(12), &mut cues);
+    let done = selvedge_telemetry::RankRow { workload: 0, group: 0, begin: us(1), end: us(12) };
+    assert_eq!(cues, [Cue::Done(done)]);
+}
+
+#[test]
+fn ranks_repeat_without_waiting_for_each_other() {
+    let (mut zero, mut one) = (Rank::default(), Rank::default());
+    zero.step(send(1, 0), &[]);
+    one.step(recv(0, 0), &[]);
+    let mut player = player(vec![zero, one], &[0, 1], 3).unwrap();
+    let mut cues = Vec::new();
+    player.begin(HostId(0), &mut cues);
+    player.begin(HostId(1), &mut cues);
+    // Rank 0 is two repetitions ahead when its first message arrives, after the second.
+    player.on_sent(0, us(2), &mut cues);
+    player.on_sent(1, us(3), &mut cues);
+    let sent: Vec<_> = flows(&cues).iter().map(|flow| (flow.id, flow.group)).collect();
+    assert_eq!(sent, [(0, 0), (1, 1), (2, 2)]);
+    cues.clear();
+    player.on_received(1, us(4), &mut cues);
+    assert_eq!(cues, [], "a later message is no answer to this repetition's receive");
+    player.on_received(0, us(5), &mut cues);
+    let done: Vec<_> = cues.iter().map(|cue| if let Cue::Done(row) = cue { row.group } else { 9 }).collect();
+    assert_eq!(done, [0, 1]);
+}
+
+#[test]
+fn messages_within_a_host_are_there_at_once() {
+    let (mut zero, mut one) = (Rank::default(), Rank::default());
+    zero.step(send(1, 0), &[]);
+    one.step(recv(ANY, ANY), &[]);
+    let mut player = player(vec![zero, one], &[0, 0], 1).unwrap();
+    let mut cues = Vec::new();
+    player.begin(HostId(0), &mut cues);
+    assert_eq!(player.flows(), 0);
+    assert!(cues.len() == 2 && cues.iter().all(|cue| matches!(cue, Cue::Done(_))), "{cues:?}");
+}
+
+#[test]
+fn a_beginning_may_be_waited_for() {
+    let (mut zero, mut one) = (Rank::default(), Rank::default());
+    let long = [zero.step(compute(5, 0), &[]), zero.step(compute(5, 0), &[])];
+    let tail = zero.step(send(1, 0), &[]);
+    zero.require_start(tail, long[1]);
+    one.step(recv(0, 0), &[]);
+    let mut player = player(vec![zero, one], &[0, 1], 1).unwrap();
+    let mut cues = Vec::new();
+    player.begin(HostId(0), &mut cues);
+    assert!(flows(&cues).is_empty(), "the second computation has not begun");
+    player.on_computed(0, us(6), &mut cues);
+    assert_eq!(flows(&cues)[0].start, us(6));
+}
+
+#[test]
+fn schedules_that_cannot_end_are_refused() {
+    let why = |ranks: Vec<Rank>| {
+        let hosts: Vec<u32> = (0..ranks.len() as u32).collect();
+        player(ranks, &hosts, 1).unwrap_err().message
+    };
+    let (mut zero, mut one) = (Rank::default(), Rank::default());
+    zero.step(send(1, 7), &[]);
+    one.step(recv(0, 8), &[]);
+    let message = why(vec![zero, one]);
+    assert!(message.starts_with("rank 1 waits for a message from rank 0 with tag 8 (its step 1)"), "{message}");
+
+    let mut circle = Rank::default();
+    let steps = [circle.step(compute(1, 0), &[]), circle.step(compute(1, 0), &[])];
+    circle.require(steps[0], steps[1]);
+    circle.require(steps[1], steps[0]);
+    assert!(why(vec![circle]).contains("in a circle"));
+
+    // Each waits for the other's message before it sends its own.
+    let cross = |peer: u32| {
+        let mut rank = Rank::default();
+        let got = rank.step(recv(peer, 0), &[]);
+        rank.step(send(peer, 0), &[got]);
+        rank
+    };
+    assert!(why(vec![cross(1), cross(0)]).contains("must not wait for what comes after it"));
+}

@@ -1,0 +1,57 @@
+//! Schedules through the fabric: steps follow each other as they are written.
+
+use selvedge_sim::topology::{FatTree, Graph};
+use selvedge_sim::workload::{Collective, Many, Operation, Team};
+use selvedge_units::{Bytes, Duration, Instant};
+
+use crate::support::{Scene, Series, link, star};
+
+fn all_reduce(size: u64, repeat: u32) -> Collective {
+    Collective {
+        operation: Operation::RingAllReduce,
+        size: Bytes::new(size),
+        team: Team::default(),
+        compute: Duration::from_us(7),
+        repeat,
+        start: Duration::from_us(2),
+    }
+}
+
+fn fat_tree() -> Graph {
+    FatTree { k: 4, link: link(40, 1_000) }.build().unwrap()
+}
+
+#[test]
+fn a_ring_alone_takes_its_steps_one_after_the_other() {
+    // Every host sends to another one at the same time: at one switch, and without acknowledgements, nobody is
+    // in anybody's way.
+    let ring = all_reduce(80_000, 2);
+    let outcome = Scene::new(star(&[link(40, 1_000); 8]), Series::RocePfc)
+        .with(|config| config.workload.collective = Many::from(ring))
+        .finish();
+    assert_eq!(outcome.flows.len(), 2 * 8 * 14);
+    let step = outcome.flows[0].ideal;
+    assert!(outcome.flows.iter().all(|row| row.size == Bytes::new(10_000) && row.fct() == Some(step)));
+    // A rank is done when it has heard that its last message has arrived, a link's delay later.
+    let one = Duration::from_us(7) + step * 14 + Duration::from_us(1);
+    let begin = Instant::ZERO + Duration::from_us(2);
+    for (n, row) in outcome.ranks.iter().enumerate() {
+        let group = n as u64 / 8;
+        assert_eq!((u64::from(row.group), row.begin, row.end), (group, begin + one * group, begin + one * (group + 1)));
+    }
+    assert_eq!(outcome.ranks.len(), 2 * 8);
+}
+
+#[test]
+fn all_ranks_finish_whatever_the_transport() {
+    for series in Series::ALL {
+        let scene = Scene::new(fat_tree(), series);
+        let outcome = scene.with(|config| config.workload.collective = Many::from(all_reduce(64_000, 3))).finish();
+        assert_eq!(outcome.ranks.len(), 3 * 16, "{series:?}");
+        // Steps of one ring: a message leaves when the one before it has come in.
+        for row in outcome.flows.iter().filter(|row| row.id % (16 * 30) % 30 > 0) {
+            let came = outcome.flows.iter().filter(|other| other.dst == row.src && other.group == row.group);
+            assert!(came.into_iter().any(|other| other.finish == Some(row.start)), "{series:?} {row:?}");
+        }
+    }
+}

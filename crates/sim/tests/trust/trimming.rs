@@ -1,0 +1,113 @@
+//! Switches that cut packets to their headers.
+
+use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::record::{Chosen, Event, Focus, What};
+use selvedge_telemetry::DropReason;
+use selvedge_units::{Bytes, Chance, Duration, PortId, Setting};
+use selvedge_wire::{Header, Packet};
+
+use crate::support::{Outcome, Scene, Series, drops, link, star};
+
+/// Eight hosts send to one at the same time, through a switch that trims.
+fn incast(trimming: Trimming) -> Scene {
+    let scene = Scene::new(star(&[link(40, 500); 9]), Series::Irn);
+    let scene = scene.with(|config| config.switch.buffer = BufferConfig::Trimming(trimming));
+    (0..8).fold(scene, |scene, src| scene.flow(src, 8, 50_000, Duration::ZERO))
+}
+
+/// The switch's port towards the receiver.
+const BOTTLENECK: PortId = PortId(17);
+
+fn watched(trimming: Trimming) -> (Outcome, Vec<Event>) {
+    incast(trimming).record(&Focus { ports: Chosen::All, ..Focus::default() })
+}
+
+fn trims(events: &[Event]) -> impl Iterator<Item = (usize, &Packet)> {
+    events.iter().enumerate().filter_map(|(at, event)| match &event.what {
+        What::Trimmed { packet, .. } => Some((at, packet)),
+        _ => None,
+    })
+}
+
+fn was_queued(events: &[Event], packet: &Packet) -> bool {
+    let same = |other: &Packet| (other.src, other.qp, other.sent_at) == (packet.src, packet.qp, packet.sent_at);
+    events.iter().any(|event| matches!(&event.what, What::Queued { packet, .. } if same(packet)))
+}
+
+#[test]
+fn transports_that_want_no_headers_take_trims_for_losses() {
+    let outcome = incast(Trimming::default()).finish();
+    let record = &outcome.record;
+    let dropped = drops(&record.data_drops, DropReason::Trimmed);
+    let refused = drops(&record.data_drops, DropReason::BufferFull);
+    assert!(record.trims > 100, "{}", record.trims);
+    assert_eq!(record.trims, dropped + refused, "each header is dropped at the host, or where headers had no room");
+    assert!(record.retransmissions >= record.trims);
+}
+
+#[test]
+fn queues_stay_within_their_bounds() {
+    let frame = Bytes::new(1_024 + 62);
+    let headers = Bytes::new(640);
+    for packets in [1, 4, 8] {
+        let trimming = Trimming { packets, headers: Setting::Value(headers), ..Trimming::default() };
+        let outcome = incast(trimming).finish();
+        let peak = outcome.record.ports[BOTTLENECK.index()].egress_peak;
+        assert!(peak <= frame * u64::from(packets) + headers, "{peak} with {packets} packets");
+        assert!(peak > frame * u64::from(packets));
+        assert!(drops(&outcome.record.data_drops, DropReason::BufferFull) > 0, "ten headers are not enough");
+    }
+}
+
+#[test]
+fn the_coin_says_whether_the_last_or_the_newest_is_cut() {
+    for (trim_last, expected) in [(Chance::NEVER, 0.0), (Chance::ratio(1, 2), 0.5), (Chance::ALWAYS, 1.0)] {
+        let (outcome, events) = watched(Trimming { trim_last, ..Trimming::default() });
+        let last = trims(&events).filter(|&(at, packet)| was_queued(&events[..at], packet)).count();
+        let share = last as f64 / outcome.record.trims as f64;
+        assert!((share - expected).abs() < 0.12, "{share} instead of {expected}");
+    }
+}
+
+#[test]
+fn headers_go_first_until_data_has_its_turn() {
+    for turn in [1, 3, 10] {
+        let trimming = Trimming { headers_per_data: Setting::Value(turn), ..Trimming::default() };
+        let (_, events) = watched(trimming);
+        let (mut in_a_row, mut most, mut data_waits) = (0, 0, false);
+        for event in &events {
+            match &event.what {
+                What::Queued { port: BOTTLENECK, packet, .. } if !packet.is_trimmed() => data_waits = true,
+                What::Sent { port: BOTTLENECK, packet, waiting, .. } if !packet.is_trimmed() => {
+                    in_a_row = 0;
+                    data_waits = !waiting.is_zero();
+                }
+                What::Sent { port: BOTTLENECK, .. } if data_waits => {
+                    in_a_row += 1;
+                    most = most.max(in_a_row);
+                }
+                _ => {}
+            }
+        }
+        assert!(most <= turn, "{most} headers went before data that waited, not {turn}");
+        assert!(turn > 3 || most == turn, "so many do where they can: {most}, {turn}");
+    }
+}
+
+#[test]
+fn a_trimmed_packet_is_its_headers_from_there_on() {
+    let (_, events) = watched(Trimming::default());
+    let header = Header::MINIMUM_FRAME.get() as u16;
+    let whole = |packet: &Packet| packet.frame > header && !packet.is_trimmed();
+    for event in &events {
+        if let What::Trimmed { packet, class, .. } = &event.what {
+            assert!(packet.is_trimmed() && packet.frame == header && packet.class > *class);
+        }
+        if let What::Sent { port: BOTTLENECK, packet, .. } = &event.what {
+            assert!(whole(packet) || packet.frame == header);
+        }
+    }
+    let at_host =
+        |event: &&Event| matches!(&event.what, What::Arrived { port: PortId(8), packet } if packet.is_trimmed());
+    assert!(events.iter().filter(at_host).count() > 50);
+}
