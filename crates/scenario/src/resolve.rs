@@ -50,7 +50,8 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
-    let needs = transport.resolve(&fabric, nic);
+    let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
+    let needs = transport.resolve(&fabric, nic, trims);
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
 }
 

@@ -57,7 +57,13 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => return false,
+            Repr::EqdsData(data) if data.payload > 0 => data.trimmed = true,
+            Repr::Tcp(_)
+            | Repr::Ack(_)
+            | Repr::Cnp
+            | Repr::Pause(_)
+            | Repr::EqdsData(_)
+            | Repr::EqdsControl(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -68,7 +74,8 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
+            Repr::EqdsData(data) => data.trimmed,
+            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) => false,
         }
     }
 }

@@ -164,7 +164,7 @@ impl Scene {
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
-        let needs = config.transport.resolve(&fabric, &config.nic);
+        let needs = config.transport.resolve(&fabric, &config.nic, matches!(config.switch.buffer, BufferConfig::Trimming(_)));
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
             None => {

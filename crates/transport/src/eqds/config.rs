@@ -108,12 +108,12 @@ impl EqdsConfig {
 
     /// Replaces every "auto"; `mtu` is the payload of a full packet, and `trims` says whether switches do.
     pub fn resolve(&mut self, fabric: &Fabric, mtu: Bytes, trims: bool) {
-        let tunnel = Self::AROUND + Layout::from(self.headers).length() as u64;
-        resolve(&mut self.header, || Some(Bytes::new(tunnel + Self::MESSAGE)));
-        resolve(&mut self.control_frame, || Some(Bytes::new(tunnel.max(64))));
+        let (header, control) = (self.data_header(), self.answer_frame());
+        resolve(&mut self.header, || Some(header));
+        resolve(&mut self.control_frame, || Some(control));
         self.burst = self.burst.resolve(|| trims).into();
         self.ordered = self.ordered.resolve(|| false).into();
-        let frame = (mtu + self.header()).get().max(1);
+        let frame = (mtu + self.data_header()).get().max(1);
         resolve(&mut self.window, || {
             let packets = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame);
             Some(Bytes::new(packets.max(Self::LEAST_WINDOW) * frame))
@@ -135,8 +135,8 @@ impl EqdsConfig {
     /// What is wrong with the resolved settings, if anything is.
     pub fn check(&self, mtu: Bytes) -> Result<(), SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
-        if self.window == Setting::Off || self.window() < mtu + self.header() {
-            return wrong("window", format!("credit for less than one packet of {}; give more", mtu + self.header()));
+        if self.window == Setting::Off || self.window() < mtu + self.data_header() {
+            return wrong("window", format!("credit for less than one packet of {}; give more", mtu + self.data_header()));
         }
         if self.window() > Bytes::new(1 << 30) {
             return wrong("window", format!("{} is out of range; give at most 1GiB", self.window()));
@@ -164,11 +164,14 @@ impl EqdsConfig {
         if !(1..=most).contains(&self.paths) {
             return wrong("paths", format!("{} is out of range; give 1 to {most}", self.paths));
         }
-        if self.header == Setting::Off || self.header() < Bytes::new(Self::AROUND) {
+        if self.header == Setting::Off || self.data_header() < Bytes::new(Self::AROUND) {
             return wrong("header", format!("Ethernet, IP and UDP take {}B; give more", Self::AROUND));
         }
-        if self.control_frame == Setting::Off || self.control_frame() < Bytes::new(64) {
+        if self.control_frame == Setting::Off || self.answer_frame() < Bytes::new(64) {
             return wrong("control-frame", "the smallest frame has 64B; give that or more".into());
+        }
+        if self.ordered == Toggle::On {
+            return wrong("ordered", "native messages say where their packets belong; give false or \"auto\"".into());
         }
         self.policy.check()
     }
@@ -178,20 +181,22 @@ impl EqdsConfig {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
     }
 
+    /// Bytes around a payload, resolved or not.
+    pub fn data_header(&self) -> Bytes {
+        let auto = Self::AROUND + Layout::from(self.headers).length() as u64 + Self::MESSAGE;
+        self.header.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+    }
+    /// Frame of a control packet, resolved or not.
+    pub fn answer_frame(&self) -> Bytes {
+        let auto = (Self::AROUND + Layout::from(self.headers).length() as u64).max(64);
+        self.control_frame.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+    }
     /// Credit of a tunnel.
     ///
     /// # Panics
     /// When the settings still say "auto"; so do the others below.
     pub fn window(&self) -> Bytes {
         resolved(self.window, "window").unwrap_or(Bytes::ZERO)
-    }
-    /// Bytes around a payload.
-    pub fn header(&self) -> Bytes {
-        resolved(self.header, "header").unwrap_or(Bytes::ZERO)
-    }
-    /// Frame of a control packet.
-    pub fn control_frame(&self) -> Bytes {
-        resolved(self.control_frame, "control-frame").unwrap_or(Bytes::ZERO)
     }
     /// Whether tunnels send their first window unasked.
     pub fn bursts(&self) -> bool {
@@ -203,12 +208,12 @@ impl EqdsConfig {
 
     /// What engines are built from; `mtu` is the payload of a full packet.
     pub fn params(&self, mtu: Bytes, gap: Bytes) -> EqdsParams {
-        let quantum = mtu + self.header();
+        let quantum = mtu + self.data_header();
         let rate = resolved(self.pull_rate, "pull-rate").unwrap_or(Rate::MAX);
         EqdsParams {
             numbers: self.numbers(),
             quantum: quantum.get() as u32,
-            header: self.header().get() as u32,
+            header: self.data_header().get() as u32,
             window: self.window().get() as u32,
             reorder: resolved(self.reorder, "reorder").unwrap_or(2),
             bursts: self.bursts(),
@@ -218,6 +223,7 @@ impl EqdsConfig {
             max_timeouts: self.max_timeouts,
             ack_after: self.ack_after.get() as u32,
             paths: self.paths,
+            control_frame: self.answer_frame().get() as u16,
             pull_interval: rate.time_for(quantum + gap),
             policy: self.policy,
         }
@@ -251,6 +257,8 @@ pub struct EqdsParams {
     pub ack_after: u32,
     /// See [`EqdsConfig::paths`].
     pub paths: u32,
+    /// Bytes of the frame of a control packet.
+    pub control_frame: u16,
     /// Time from one pull to the next.
     pub pull_interval: Duration,
     /// See [`EqdsConfig::policy`].

@@ -18,6 +18,7 @@ mod credit;
 mod numbers;
 mod pacer;
 mod paths;
+mod pieces;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -28,5 +29,6 @@ pub use config::{EqdsConfig, EqdsParams, Headers};
 pub use numbers::Numbers;
 pub use pacer::{Pacer, Policy};
 pub use paths::Paths;
+pub use pieces::Pieces;
 pub use receiver::{Fate, Receiver};
 pub use sender::{Memory, Sender, State, Transmit, Wish};

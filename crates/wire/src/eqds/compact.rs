@@ -17,6 +17,8 @@ pub struct Data {
     pub flags: Flags,
     /// Sent before. Never read by engines; for counting only.
     pub retransmission: bool,
+    /// A switch has cut the payload off ([`crate::Packet::trim`]).
+    pub trimmed: bool,
 }
 
 /// A control packet: what the receiver has to say, all of it absolute.

@@ -21,6 +21,13 @@ impl Layout {
             Self::Compact => 8,
         }
     }
+    /// UDP port of the receiver; the paper names none, so these are of those for private use.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Wide => 49_016,
+            Self::Compact => 49_008,
+        }
+    }
     /// Bits of sequence numbers and pull numbers.
     pub const fn number_bits(self) -> u32 {
         match self {

@@ -14,9 +14,11 @@
 //! complement" (section 5).
 
 mod compact;
+mod datagram;
 mod header;
 
 pub use compact::{Control, Data};
+pub use datagram::{Body, Datagram};
 pub use header::{ControlHeader, DataHeader, Layout, NextProtocol};
 
 /// Flags of both headers.

@@ -28,6 +28,7 @@ fn params() -> EqdsParams {
         max_timeouts: 16,
         ack_after: 0,
         paths: 16,
+        control_frame: 64,
         pull_interval: Duration::from_us(1),
         policy: Policy::Fair,
     }
@@ -83,7 +84,7 @@ impl Tunnel {
         })?;
         let payload = if transmit.cargo.is_none() { 0 } else { taken.unwrap_or(MTU) as u16 };
         let Transmit { seq, pull_target, flags, retransmission, .. } = transmit;
-        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission };
+        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission, trimmed: false };
         self.data.push_back((data, transmit.cargo.unwrap_or(0)));
         Some(transmit)
     }

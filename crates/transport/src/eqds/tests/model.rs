@@ -1,10 +1,10 @@
 //! Both state machines of appendix A, explored exhaustively.
 //!
-//! The model *is* the engine: its states are the engine's own, hashed, with what the network holds. A tunnel carries
-//! a few packets with a window of two; the network holds a few data and control packets ([`Bounds`]), in no order, and
-//! may lose and double any of them; either end may forget everything, or refuse to know; timeouts come whenever they
-//! like, and lead to new epochs, of which [`REOPENINGS`] in a row are looked at. Of epochs drawn at random it is supposed that they are not, by chance, next to one that is still
-//! in use somewhere: with 22 bits, one in a million or so.
+//! The model *is* the engine: its states are the engine's own, hashed, with what the network holds. A tunnel carries a
+//! few packets with a window of two; the network holds a few data and control packets, in no order, and may lose any of
+//! them at any time. A number of accidents may happen, in any order and at any time: an end forgets everything, a packet
+//! is trimmed or doubled, a timeout comes, however early ([`Bounds`]). Of epochs drawn at random it is supposed that they are
+//! not, by chance, next to one that is still in use somewhere: with 22 bits, one in a million or so.
 //!
 //! In every state: no packet of one epoch is taken for one of another. From every state: once the network loses nothing
 //! more and nobody forgets, everything is sent and acknowledged, and nothing waits in the reorder queue.
@@ -29,15 +29,13 @@ struct Bounds {
     /// Data and control packets that the network holds.
     data: usize,
     control: usize,
-    /// How often an end forgets everything.
-    forgets: u8,
+    /// See above.
+    accidents: u8,
     bursts: bool,
 }
 
 /// Epochs that random numbers choose.
 const EPOCHS: [u32; 3] = [20, 10, 30];
-/// Epochs from those on.
-const REOPENINGS: u32 = 2;
 
 fn small() -> EqdsParams {
     EqdsParams {
@@ -66,7 +64,7 @@ struct World {
     waiting: u8,
     /// The name of the first of these.
     next: u8,
-    forgets: u8,
+    accidents: u8,
 }
 
 impl World {
@@ -79,7 +77,7 @@ impl World {
             unsupplied: bounds.packets,
             waiting: 0,
             next: 0,
-            forgets: bounds.forgets,
+            accidents: bounds.accidents,
         }
     }
 
@@ -103,22 +101,41 @@ impl World {
         });
         let Some(Transmit { cargo, seq, pull_target, flags, .. }) = transmit else { return false };
         let payload = u16::from(cargo.is_some());
-        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission: false };
+        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission: false, trimmed: false };
         self.data.push((data, cargo.unwrap_or(0), self.sender.epoch()));
         true
     }
 
-    fn arrive(&mut self, params: &EqdsParams, place: usize, trimmed: bool) {
+    fn arrive(&mut self, params: &EqdsParams, place: usize, trimmed: bool) -> bool {
         let (data, cargo, epoch) = self.data.remove(place);
         let (fate, control) = self.receiver.handle_data(params, Instant::ZERO, &data, trimmed, cargo, |_| {});
         assert!(fate != Fate::Taken || self.receiver.epoch() == Some(epoch), "{data:?} of epoch {epoch} taken");
         self.control.extend(control);
+        true
     }
 
-    fn answer(&mut self, params: &EqdsParams, place: usize) {
+    fn answer(&mut self, params: &EqdsParams, place: usize) -> bool {
         let control = self.control.remove(place);
         self.sender.handle_control(params, Instant::ZERO, &control, |_| {});
         self.sender.turn_back_time(params);
+        true
+    }
+
+    fn lose_data(&mut self, place: usize) -> bool {
+        self.data.remove(place);
+        true
+    }
+    fn double_data(&mut self, place: usize) -> bool {
+        self.data.push(self.data[place]);
+        true
+    }
+    fn lose_control(&mut self, place: usize) -> bool {
+        self.control.remove(place);
+        true
+    }
+    fn double_control(&mut self, place: usize) -> bool {
+        self.control.push(self.control[place]);
+        true
     }
 
     fn grant(&mut self, params: &EqdsParams) -> bool {
@@ -154,6 +171,25 @@ impl World {
         self.sender.turn_back_time(params);
     }
 
+    fn supply_one(&mut self, params: &EqdsParams, epoch: u32) -> bool {
+        let some = self.unsupplied > 0;
+        if some {
+            self.unsupplied -= 1;
+            self.supply(params, 1, epoch);
+        }
+        some
+    }
+
+    /// The sender forgets; what waits with its owner still waits.
+    fn forget(&mut self, params: &EqdsParams, memory: Memory, epoch: u32) -> bool {
+        self.sender.forget(params, memory);
+        let waiting = core::mem::take(&mut self.waiting);
+        if waiting > 0 {
+            self.supply(params, waiting, epoch);
+        }
+        true
+    }
+
     /// Whether a random epoch is far from every number that is in use.
     fn is_fresh(&self, params: &EqdsParams, epoch: u32) -> bool {
         let first = params.numbers.random_epoch(epoch);
@@ -165,65 +201,53 @@ impl World {
 
     /// Every state that one event leads to.
     fn successors(&self, bounds: &Bounds, params: &EqdsParams, mut visit: impl FnMut(World)) {
-        let mut try_event = |event: &dyn Fn(&mut World) -> bool| {
+        let mut try_event = |accidents: u8, event: &dyn Fn(&mut World) -> bool| {
+            if self.accidents < accidents {
+                return;
+            }
             let mut next = self.clone();
+            next.accidents -= accidents;
             if event(&mut next) {
                 visit(next);
             }
         };
-        if self.data.len() < bounds.data {
-            try_event(&|world| world.send(params));
+        let (room_for_data, room_for_control) = (self.data.len() < bounds.data, self.control.len() < bounds.control);
+        if room_for_data {
+            try_event(0, &|world| world.send(params));
         }
         for place in 0..self.data.len() {
-            if self.control.len() < bounds.control {
-                let whole = self.data[place].0.payload > 0;
-                for trimmed in [false, true] {
-                    try_event(&|world| (whole || !trimmed) && { world.arrive(params, place, trimmed); true });
-                }
+            if room_for_control {
+                try_event(0, &|world| world.arrive(params, place, false));
+                try_event(1, &|world| world.data[place].0.payload > 0 && world.arrive(params, place, true));
             }
-            try_event(&|world| { world.data.remove(place); true });
-            if self.data.len() < bounds.data {
-                try_event(&|world| { world.data.push(world.data[place]); true });
+            try_event(0, &|world| world.lose_data(place));
+            if room_for_data {
+                try_event(1, &|world| world.double_data(place));
             }
         }
         for place in 0..self.control.len() {
-            try_event(&|world| { world.answer(params, place); true });
-            try_event(&|world| { world.control.remove(place); true });
-            if self.control.len() < bounds.control {
-                try_event(&|world| { world.control.push(world.control[place]); true });
+            try_event(0, &|world| world.answer(params, place));
+            try_event(0, &|world| world.lose_control(place));
+            if room_for_control {
+                try_event(1, &|world| world.double_control(place));
             }
         }
-        if self.control.len() < bounds.control {
-            try_event(&|world| world.grant(params));
+        if room_for_control {
+            try_event(0, &|world| world.grant(params));
         }
-        try_event(&|world| world.time_out(params));
-        try_event(&|world| world.release(params));
-        let is_closed = matches!(self.sender.state(), crate::eqds::State::Closed(_));
-        let chosen = if is_closed { &EPOCHS[..] } else { &EPOCHS[..1] };
-        for &epoch in chosen {
-            if self.unsupplied > 0 && (!is_closed || self.is_fresh(params, epoch)) {
-                try_event(&|world| { world.unsupplied -= 1; world.supply(params, 1, epoch); true });
+        try_event(1, &|world| world.time_out(params));
+        try_event(1, &|world| world.release(params));
+        try_event(1, &|world| core::mem::take(&mut world.receiver) != Receiver::new());
+        try_event(1, &|world| world.forget(params, Memory::Number, 0));
+        // Of a sender that remembers, the epoch does not matter.
+        let remembers = self.sender.state() != crate::eqds::State::Closed(None);
+        for (choice, epoch) in EPOCHS.into_iter().enumerate() {
+            let fresh = self.is_fresh(params, epoch);
+            if if remembers { choice == 0 } else { fresh } {
+                try_event(0, &|world| world.supply_one(params, epoch));
             }
-        }
-        if self.forgets > 0 {
-            try_event(&|world| {
-                world.forgets -= 1;
-                world.receiver = Receiver::new();
-                true
-            });
-            for (memory, epoch) in EPOCHS.map(|epoch| (Memory::Nothing, epoch)).into_iter().chain([(Memory::Number, 0)]) {
-                if memory == Memory::Nothing && !self.is_fresh(params, epoch) {
-                    continue;
-                }
-                try_event(&|world| {
-                    world.forgets -= 1;
-                    world.sender.forget(params, memory);
-                    if world.waiting > 0 {
-                        let waiting = core::mem::take(&mut world.waiting);
-                        world.supply(params, waiting, epoch);
-                    }
-                    true
-                });
+            if fresh {
+                try_event(1, &|world| world.forget(params, Memory::Nothing, epoch));
             }
         }
     }
@@ -273,9 +297,7 @@ fn explore(bounds: Bounds) -> usize {
             panic!("stuck: {:?} {:?}, {} wait", stuck.sender, stuck.receiver, stuck.waiting);
         }
         world.successors(&bounds, &params, |mut next| {
-            let epoch = next.sender.epoch() / params.numbers.epoch_length();
-            let near = EPOCHS.iter().any(|first| (*first..=first + REOPENINGS).contains(&epoch));
-            if (near || epoch == 0) && seen.insert(next.fingerprint()) {
+            if seen.insert(next.fingerprint()) {
                 frontier.push_back(next);
             }
         });
@@ -286,8 +308,8 @@ fn explore(bounds: Bounds) -> usize {
 #[test]
 fn no_state_is_stuck_and_no_epoch_mixed_with_another() {
     for bursts in [true, false] {
-        for (packets, data, control, forgets) in [(2, 1, 1, 1), (2, 2, 1, 1), (2, 1, 2, 1), (2, 1, 1, 2), (3, 1, 1, 1)] {
-            let bounds = Bounds { packets, data, control, forgets, bursts };
+        for (packets, data, control, accidents) in [(2, 1, 1, 2), (2, 2, 1, 2), (2, 1, 1, 3), (2, 2, 2, 2), (3, 2, 1, 2)] {
+            let bounds = Bounds { packets, data, control, accidents, bursts };
             let begin = std::time::Instant::now();
             std::eprintln!("{bounds:?}: {} states {:?}", explore(bounds), begin.elapsed());
         }
