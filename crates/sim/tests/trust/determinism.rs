@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
@@ -12,6 +11,7 @@ use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Order, Pairs,
     Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
 };
+use selvedge_sim::{Beside, SimConfig};
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
@@ -207,6 +207,13 @@ fn training(config: &mut SimConfig) {
     });
 }
 
+/// Incasts by TCP, in a class of their own, beside RDMA.
+fn beside_tcp(config: &mut SimConfig) {
+    let tcp = TcpConfig::default();
+    // With PFC the class is lossless too.
+    config.beside = Some(Beside { workloads: vec!["incast".into()], class: Some(1), tcp });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -239,6 +246,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
+        ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),
         ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
         ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
         ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),

@@ -56,6 +56,7 @@ impl Scene {
             switch,
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
+            beside: None,
             workload: WorkloadConfig::default(),
             measure: Measure::All,
             loss: Vec::new(),
@@ -164,7 +165,11 @@ impl Scene {
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
-        let needs = config.transport.resolve(&fabric, &config.nic, matches!(config.switch.buffer, BufferConfig::Trimming(_)));
+        let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
+        let needs = config.transport.resolve(&fabric, &config.nic, trims);
+        if let Some(beside) = &mut config.beside {
+            beside.tcp.resolve(&fabric, config.nic.mtu);
+        }
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
             None => {
@@ -314,7 +319,8 @@ impl Outcome {
         assert_eq!(record.ports.iter().map(|port| port.trims).sum::<u64>(), record.trims);
         let gap = config.nic.gap.get();
         // Each lossless class has a buffer of its own, the lossy ones one together.
-        let accounts = 1 + u64::from(config.switch.pfc.enabled && config.nic.ack_class != config.nic.data_class);
+        let classes = config.switch.priorities(&config.nic, config.beside.as_ref(), &[]).len() as u64;
+        let accounts = if config.switch.pfc.enabled { classes } else { 1 };
         for (port, info) in record.ports.iter().zip(&infos) {
             assert_eq!(port.id, info.id);
             assert!(port.paused.as_ps() <= record.end.as_ps(), "no port is paused longer than the run lasts");
