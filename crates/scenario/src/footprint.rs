@@ -93,7 +93,7 @@ impl FootprintFacts {
     /// # Errors
     /// TCP or EQDS among them: their state is of another kind, and their papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
-        let other = |series: &&Series| {
+        let other = |series: &&crate::PlannedSeries| {
             let transport = &series.scenario.transport;
             transport.tcp.is_some() || transport.eqds.is_some()
         };

@@ -3,7 +3,7 @@
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
 //! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
-//! a registry of its own.
+//! a registry of its own; EQDS stands there, too, and has none.
 
 use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
