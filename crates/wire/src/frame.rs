@@ -1,7 +1,7 @@
 //! A whole Ethernet frame as a capture has it: without its FCS.
 
-use crate::error::ParseError;
 use crate::eqds;
+use crate::error::ParseError;
 use crate::ethernet::{EtherType, Ethernet, MacAddress};
 use crate::ipv4::Ipv4;
 use crate::pfc::Pfc;

@@ -3,6 +3,8 @@
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
 use crate::eqds;
+use crate::holes::Holes;
+
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -60,6 +62,7 @@ impl Packet {
             Repr::EqdsData(data) if data.payload > 0 => data.trimmed = true,
             Repr::Tcp(_)
             | Repr::Ack(_)
+            | Repr::HoleNack(_)
             | Repr::Cnp
             | Repr::Pause(_)
             | Repr::EqdsData(_)
@@ -75,7 +78,7 @@ impl Packet {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
             Repr::EqdsData(data) => data.trimmed,
-            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) => false,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) => false,
         }
     }
 }
@@ -87,6 +90,8 @@ pub enum Repr {
     Data(Data),
     /// What the receiver makes of it.
     Ack(Ack),
+    /// What the receiver makes of it: negative, and which packets it misses (MELO).
+    HoleNack(HoleNack),
     /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
     Cnp,
     /// Priority flow control (802.1Qbb); travels one link only.
@@ -128,6 +133,18 @@ pub struct Ack {
     pub sack: Psn,
     /// Messages completed at the responder (AETH.MSN), modulo 2^24.
     pub msn: u32,
+}
+
+/// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HoleNack {
+    /// The ECN mark of the data packet comes back here.
+    pub ecn_echo: bool,
+    /// Cumulative acknowledgement, as in [`Ack::expected`].
+    pub expected: Psn,
+    /// The newest holes, newest first. The packet behind the newest has triggered it: when a hole forms,
+    /// and at no other time, there is such a NACK.
+    pub holes: Holes,
 }
 
 /// Positive or negative.

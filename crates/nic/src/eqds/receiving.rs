@@ -171,10 +171,5 @@ impl Nic {
 /// A control packet to where `to` came from.
 #[inline]
 fn control_packet(from: HostId, params: &NicParams, eqds: &EqdsParams, to: &Packet, control: Control) -> Packet {
-    Packet {
-        frame: eqds.control_frame,
-        class: params.ack_class,
-        repr: Repr::EqdsControl(control),
-        ..answer(from, to)
-    }
+    Packet { frame: eqds.control_frame, class: params.ack_class, repr: Repr::EqdsControl(control), ..answer(from, to) }
 }

@@ -264,12 +264,7 @@ impl Nic {
 }
 
 /// The next packet of the message whose turn it is, which goes to the back if it has more.
-fn take_turn(
-    queue: &mut VecDeque<u32>,
-    messages: &mut [Option<Message>],
-    mtu: u16,
-    header: u32,
-) -> (Piece, u32) {
+fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, header: u32) -> (Piece, u32) {
     let number = queue.pop_front().expect("the tunnel asks only if a message waits");
     let message = messages[number as usize].as_mut().expect("messages in the queue are not all sent");
     let piece = Piece { message: number, index: message.next, payload: message.payload(mtu) };

@@ -21,8 +21,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet, Pause,
-    Pfc, Repr, Reth, Roce, Udp, eqds,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
+    Packet, Pause, Pfc, Repr, Reth, Roce, Udp, eqds,
 };
 
 use tcp::Connections;
@@ -70,6 +70,7 @@ impl Headers {
         let (content, payload) = match packet.repr {
             Repr::Data(data) => self.data(packet, &data),
             Repr::Ack(ack) => self.ack(packet, &ack),
+            Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::EqdsData(data) => self.tunnel_data(packet, &data),
@@ -181,6 +182,12 @@ impl Headers {
             Extended::Aeth(aeth)
         };
         (self.roce(packet, bth, extended), 0)
+    }
+
+    fn hole_nack(&self, packet: &Packet, nack: &HoleNack) -> Content {
+        let (bth, aeth) = nack.without_holes().headers();
+        let extension = Extension { sent_at: packet.sent_at, holes: true, sack: nack.sack(), ..Extension::default() };
+        self.roce(packet, bth, Extended::Holes(aeth, extension, nack.holes))
     }
 
     fn cnp(&self, packet: &Packet) -> Content {

@@ -136,7 +136,10 @@ impl EqdsConfig {
     pub fn check(&self, mtu: Bytes) -> Result<(), SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
         if self.window == Setting::Off || self.window() < mtu + self.data_header() {
-            return wrong("window", format!("credit for less than one packet of {}; give more", mtu + self.data_header()));
+            return wrong(
+                "window",
+                format!("credit for less than one packet of {}; give more", mtu + self.data_header()),
+            );
         }
         if self.window() > Bytes::new(1 << 30) {
             return wrong("window", format!("{} is out of range; give at most 1GiB", self.window()));

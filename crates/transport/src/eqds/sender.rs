@@ -312,8 +312,7 @@ impl<H: Copy> Sender<H> {
     #[inline]
     fn has_room(&self, params: &EqdsParams) -> bool {
         let used = params.numbers.distance(self.base, self.window.first()) as u32 + self.window.len();
-        self.window.len() < params.reorder
-            && (self.state == State::Established || used < params.numbers.epoch_length())
+        self.window.len() < params.reorder && (self.state == State::Established || used < params.numbers.epoch_length())
     }
 
     #[inline]

@@ -191,7 +191,8 @@ impl World {
     /// Whether a random epoch is far from every number that is in use.
     fn is_fresh(&self, params: &EqdsParams, epoch: u32) -> bool {
         let first = params.numbers.random_epoch(epoch);
-        let far = |number: u32| params.numbers.distance(first, number).unsigned_abs() > 3 * params.numbers.epoch_length();
+        let far =
+            |number: u32| params.numbers.distance(first, number).unsigned_abs() > 3 * params.numbers.epoch_length();
         self.data.iter().all(|(data, ..)| far(data.seq))
             && self.control.iter().all(|control| far(control.number))
             && self.receiver.epoch().is_none_or(far)
