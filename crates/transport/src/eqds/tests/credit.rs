@@ -77,7 +77,7 @@ fn whatever_is_lost_doubled_or_overtaken_all_arrives_and_credit_stays_one_window
             assert!(steps < 200_000, "seed {seed}: stuck with {} delivered", tunnel.delivered.len());
             let data = tunnel.data.len() as u64;
             let control = tunnel.control.len() as u64;
-            tunnel.now = tunnel.now + Duration::from_ns(200);
+            tunnel.now += Duration::from_ns(200);
             match rng.below(12) {
                 0..=2 => _ = tunnel.send(),
                 3..=5 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, trims && rng.below(10) == 0),

@@ -151,7 +151,7 @@ fn while_the_receiver_is_busy_a_pause_ends_with_a_request() {
     tunnel.supply([MTU]);
     assert!(tunnel.send().expect("a request").flags.any(Flags::RTS));
     tunnel.settle();
-    tunnel.now = tunnel.now + Duration::from_us(51);
+    tunnel.now += Duration::from_us(51);
     tunnel.supply(vec![MTU; 12]);
     assert_eq!(tunnel.send_all(), 10, "later it may burst again");
 }

@@ -251,8 +251,8 @@ impl World {
         }
     }
 
-    /// Runs on without losses until nothing is left to do.
-    fn finish(mut self, params: &EqdsParams) -> Result<(), Self> {
+    /// Runs on without losses until nothing is left to do; returns where it is stuck, if it is.
+    fn finish(mut self, params: &EqdsParams) -> Option<Self> {
         for _ in 0..60 {
             for _ in 0..40 {
                 let mut moved = false;
@@ -275,14 +275,14 @@ impl World {
                 }
             }
             if self.waiting == 0 && self.sender.is_done() && self.receiver.waiting() == 0 {
-                return Ok(());
+                return None;
             }
             let any = self.time_out(params) | self.release(params);
             if !any {
                 break;
             }
         }
-        Err(self)
+        Some(self)
     }
 }
 
@@ -292,7 +292,7 @@ fn explore(bounds: Bounds) -> usize {
     let first = World::new(&bounds);
     let (mut seen, mut frontier) = (BTreeSet::new(), VecDeque::from([first]));
     while let Some(world) = frontier.pop_front() {
-        if let Err(stuck) = world.clone().finish(&params) {
+        if let Some(stuck) = world.clone().finish(&params) {
             panic!("stuck: {:?} {:?}, {} wait", stuck.sender, stuck.receiver, stuck.waiting);
         }
         world.successors(&bounds, &params, |mut next| {
