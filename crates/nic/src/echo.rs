@@ -36,7 +36,7 @@ impl Nic {
                     self.refresh(packet.slot, now);
                 }
             }
-            Repr::Cnp | Repr::Pause(_) | Repr::Tcp(_) | Repr::NetRt(_) => {}
+            Repr::Cnp | Repr::Pause(_) | Repr::Tcp(_) | Repr::EqdsData(_) | Repr::EqdsControl(_) | Repr::NetRt(_) => {}
         }
     }
 

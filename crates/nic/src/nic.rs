@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
+use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
@@ -23,9 +24,11 @@ use selvedge_transport::{
     Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_wire::eqds::Flags;
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
+use crate::eqds::{EQDS, Tunnels};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::tcp::{Flows, TCP};
 
@@ -62,6 +65,8 @@ pub struct NicParams {
     pub feedback: FeedbackConfig,
     /// How flows speak TCP that do, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
+    /// Flows are messages in EQDS tunnels instead.
+    pub eqds: Option<EqdsParams>,
     /// Traffic class of TCP's acknowledgements.
     pub tcp_ack_class: u8,
 }
@@ -101,6 +106,7 @@ pub struct Nic {
     chip: OnChip,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
+    pub(crate) tunnels: Tunnels,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -126,6 +132,7 @@ impl Nic {
             chip: params.receiver.recovery.on_chip(),
             stats: NicStats::default(),
             tcp: Flows::default(),
+            tunnels: Tunnels::default(),
         }
     }
 
@@ -152,6 +159,9 @@ impl Nic {
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
         if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
             return self.open_tcp_sender(cx, params, config, message);
+        }
+        if let Some(eqds) = &params.eqds {
+            return self.open_message(cx, params, eqds, message);
         }
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
@@ -200,6 +210,9 @@ impl Nic {
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if params.eqds.is_some() {
+            return self.expect_message(params, src, qp, size, context);
+        }
         let state = RecvQp {
             receiver: Receiver::new(&params.receiver, FIRST_PSN),
             feedback: Feedback::default(),
@@ -227,6 +240,9 @@ impl Nic {
         if slot >= TCP {
             return self.close_tcp_receiver(src, slot, qp);
         }
+        if slot >= EQDS {
+            return self.close_message(src, slot);
+        }
         self.free_receivers.push(slot);
         let mut state = self.receivers[slot as usize].take()?;
         state.receiver.release(&mut self.chip);
@@ -236,13 +252,19 @@ impl Nic {
     /// What a sending queue pair waits for at `now`; `None` if there is none such.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(|| self.hold_tcp(slot, qp), |state| Some(state.sender.hold(now)))
+        state.map_or_else(
+            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)),
+            |state| Some(state.sender.hold(now)),
+        )
     }
 
     /// What limits a sending queue pair; `None` if there is none such.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(|| self.limits_of_tcp(slot, qp), |state| Some(state.sender.limits()))
+        state.map_or_else(
+            || self.limits_of_tcp(slot, qp).or_else(|| self.limits_of_message(slot, qp)),
+            |state| Some(state.sender.limits()),
+        )
     }
 
     /// Takes in a packet that arrived.
@@ -256,6 +278,7 @@ impl Nic {
             // The network's own business; the driver handles it before it gets here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
         }
     }
 
@@ -392,7 +415,10 @@ impl Nic {
         }
         let waits = |slot: u32| match self.senders.get(slot as usize) {
             Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
-            None => self.tcp.class_at(slot).is_some_and(|class| paused & (1 << class) != 0),
+            None => {
+                let class = self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot));
+                class.is_some_and(|class| paused & (1 << class) != 0)
+            }
         };
         let first = self.ready.iter().position(|&slot| !waits(slot))?;
         self.ready.remove(first)
@@ -422,7 +448,11 @@ impl Nic {
             }
             Repr::Tcp(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
-            Repr::Data(_) | Repr::Pause(_) | Repr::NetRt(_) => {}
+            Repr::EqdsControl(control) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += u64::from(control.flags.any(Flags::NACK));
+            }
+            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
         }
         true
     }
@@ -468,12 +498,17 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow or a tunnel may send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        if slot < TCP {
+        if slot < EQDS {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
+        }
+        if slot < TCP {
+            let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
+            self.keep_turn(slot, params.qp_burst);
+            return sent;
         }
         let Some(segment) = self.serve_tcp(cx, slot) else { return false };
         *packet = segment;
@@ -488,7 +523,7 @@ impl Nic {
     }
 
     /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
-    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while let Some(&Reverse((at, due, qp))) = self.deadlines.peek() {
             if at > cx.now {
                 break;
@@ -496,7 +531,11 @@ impl Nic {
             self.deadlines.pop();
             let slot = due.slot();
             let Some(state) = find(&mut self.senders, slot, qp) else {
-                self.on_tcp_deadline(cx, at, slot, qp);
+                if (EQDS..TCP).contains(&slot) {
+                    self.on_tunnel_deadline(cx, params, at, slot);
+                } else {
+                    self.on_tcp_deadline(cx, at, slot, qp);
+                }
                 continue;
             };
             let armed = if due.is_pacing() { &mut state.pacing_armed } else { &mut state.timer_armed };
@@ -532,6 +571,7 @@ impl Nic {
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
             Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
         }
     }
@@ -594,7 +634,7 @@ fn find(senders: &mut [Option<SendQp>], slot: u32, qp: QpNumber) -> Option<&mut 
 
 /// An answer to the data packet `to`, but for what kind it is.
 #[inline]
-fn answer(from: HostId, to: &Packet) -> Packet {
+pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
     Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
 }
 

@@ -91,12 +91,16 @@ impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
     ///
     /// # Errors
-    /// TCP among them: its state is of another kind, and its papers do not count it.
+    /// TCP or EQDS among them: their state is of another kind, and their papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
-        if let Some(series) = plan.series.iter().find(|series| series.scenario.transport.tcp.is_some()) {
+        let other = |series: &&crate::PlannedSeries| {
+            let transport = &series.scenario.transport;
+            transport.tcp.is_some() || transport.eqds.is_some()
+        };
+        if let Some(series) = plan.series.iter().find(other) {
             let name = &series.name;
             return Err(format!(
-                "series \"{name}\" is TCP, whose state is not counted; choose schemes by --series, as in --series irn,roce"
+                "series \"{name}\" has no queue pairs, and its state is not counted; choose schemes by --series, as in --series irn,roce"
             ));
         }
         let PlannedSeries { network, scenario, .. } = &plan.series[0];

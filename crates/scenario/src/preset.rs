@@ -3,8 +3,9 @@
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
 //! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
-//! a registry of its own.
+//! a registry of its own; EQDS stands there, too, and has none.
 
+use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
@@ -23,20 +24,25 @@ const NETRT: &str = "netrt";
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
+/// EQDS: short name, and key in `[transport.eqds]`.
+const EQDS: &str = "eqds";
+/// Transports that are not a recovery and a congestion control.
+const WHOLE: &[(&str, &str)] =
+    &[(TCP, "TCP, as in iWARP NICs"), (EQDS, "EQDS: credit from receivers, switches that trim, sprayed packets")];
 
-/// A variant of a recovery that a paper compares with it.
+/// A variant of a scheme that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
 struct Variant {
     /// The modifier.
     name: &'static str,
-    /// Short name of the recovery.
+    /// Short name of the scheme.
     of: &'static str,
     about: &'static str,
-    /// Keys of `[transport.recovery]`, and values as TOML.
+    /// Keys of `[transport]`, and values as TOML.
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// Variants of recoveries.
+/// Variants of schemes.
 const VARIANTS: &[Variant] = &[
     Variant {
         name: GO_BACK_N,
@@ -83,11 +89,19 @@ const VARIANTS: &[Variant] = &[
         about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
         sets: &[("transport.tcp.subflows", "8")],
     },
+    Variant {
+        name: RTS,
+        of: EQDS,
+        about: "EQDS on switches that do not trim: credit is requested first (EQDS 5)",
+        sets: &[("transport.eqds.burst", "false")],
+    },
 ];
 
 /// Schemes by other names.
 const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
 
+/// The variant that does without trimming.
+const RTS: &str = "rts";
 /// The variant that changes the engine.
 const GO_BACK_N: &str = "go-back-n";
 /// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
@@ -126,7 +140,8 @@ impl Preset {
         let long = alias.map(|(_, long)| format!("{long}{rest}"));
         let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
-        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
+        let whole = WHOLE.iter().map(|&(short, _)| (short, short));
+        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(whole);
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
             let aliases = ALIASES.iter().map(|&(alias, _)| alias);
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
@@ -167,7 +182,26 @@ impl Preset {
 
     /// The congestion controls to choose from.
     fn controls(&self) -> &'static [&'static str] {
-        if self.recovery == TCP { tcp::congestion::CongestionConfig::NAMES } else { CongestionConfig::NAMES }
+        match self.recovery {
+            TCP => tcp::congestion::CongestionConfig::NAMES,
+            EQDS => &[],
+            _ => CongestionConfig::NAMES,
+        }
+    }
+
+    /// What EQDS wants of switches: that they trim, and that control packets travel with the headers; or neither.
+    fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
+        let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
+        let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
+        match self.variants.iter().any(|variant| variant.name == RTS) {
+            true if trims => vec![("switch.buffer", of_kind("input-queued"))],
+            true => Vec::new(),
+            false if trims => Vec::new(),
+            false => vec![
+                ("switch.buffer", of_kind("trimming")),
+                ("nic.ack-class", Value::Integer(Trimming::default().header_class.into())),
+            ],
+        }
     }
 
     fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
@@ -193,7 +227,14 @@ impl Preset {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
         let transport = base.get("transport");
         let tcp = transport.and_then(|transport| transport.get(TCP));
-        let roles = if self.recovery == TCP {
+        let eqds = transport.and_then(|transport| transport.get(EQDS));
+        let roles = if self.recovery == EQDS {
+            if eqds.is_none() {
+                sets.push(("transport", of_kind(EQDS)));
+            }
+            sets.extend(self.trimming(base));
+            Vec::new()
+        } else if self.recovery == TCP {
             if tcp.is_none() {
                 sets.push(("transport", of_kind(TCP)));
             }
@@ -201,8 +242,8 @@ impl Preset {
             let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
             let congestion = self.congestion.or(is_multipath.then_some(LINKED));
             vec![("transport.tcp.congestion", congestion, chosen)]
-        } else if tcp.is_some() {
-            // Nothing of TCP's may stay.
+        } else if tcp.is_some() || eqds.is_some() {
+            // Nothing of these may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
             sets.push(("transport", Value::Table(recovery)));
             vec![("transport.congestion", self.congestion, None)]
@@ -251,7 +292,7 @@ fn literal(text: &str) -> Value {
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
-    lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
+    lines.extend(WHOLE.iter().map(|(short, about)| format!("  {short:12} {about}")));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
@@ -271,7 +312,7 @@ pub fn scheme_names() -> Vec<String> {
     RECOVERIES.iter().flat_map(|&(short, ..)| of(short)).collect()
 }
 
-const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp";
+const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";
 
 #[cfg(test)]
 mod tests {
@@ -374,10 +415,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, netrt, melo, tcp or mptcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, netrt, melo, tcp or mptcp"));
+        assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds or mptcp"));
     }
 
     #[test]

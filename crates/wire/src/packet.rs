@@ -2,6 +2,7 @@
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use crate::eqds;
 use crate::holes::Holes;
 
 use crate::netrt::NetRt;
@@ -59,9 +60,15 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::NetRt(_) => {
-                return false;
-            }
+            Repr::EqdsData(data) if data.payload > 0 => data.trimmed = true,
+            Repr::Tcp(_)
+            | Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pause(_)
+            | Repr::EqdsData(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -72,7 +79,10 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::NetRt(_) => false,
+            Repr::EqdsData(data) => data.trimmed,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) | Repr::NetRt(_) => {
+                false
+            }
         }
     }
 }
@@ -94,6 +104,10 @@ pub enum Repr {
     Tcp(Tcp),
     /// A message between top-of-rack switches (NetRT); never reaches a host.
     NetRt(NetRt),
+    /// What an EQDS tunnel carries.
+    EqdsData(eqds::Data),
+    /// What its receiver answers.
+    EqdsControl(eqds::Control),
 }
 
 /// Fields of a data packet.

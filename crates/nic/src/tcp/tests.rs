@@ -88,8 +88,8 @@ impl Dumbbell {
             nic.handle_packet(&mut Cx::at(now), &self.params[at % 2], &packet);
         }
         for n in 0..2 {
-            self.senders[n].handle_timeout(&mut Cx::at(now));
-            self.receivers[n].handle_timeout(&mut Cx::at(now));
+            self.senders[n].handle_timeout(&mut Cx::at(now), &self.params[n]);
+            self.receivers[n].handle_timeout(&mut Cx::at(now), &self.params[n]);
         }
     }
 

@@ -228,8 +228,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.extras[at].drops += 1;
             }
         }
-        if self.fabric.reports_freely {
+        if self.fabric.has_more_to_tell {
             self.send_reports(host);
+            while let Some(completion) = self.hosts[host].nic.poll_completion() {
+                self.on_completion(host, completion, slot);
+            }
         }
         self.after_nic(host);
     }
@@ -256,7 +259,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn on_host_wake(&mut self, host: u32) {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        self.hosts[host].nic.handle_timeout(&mut cx);
+        self.hosts[host].nic.handle_timeout(&mut cx, &self.fabric.nic);
         if RECORDED {
             self.note_woken(host);
         }

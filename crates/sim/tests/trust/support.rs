@@ -167,7 +167,8 @@ impl Scene {
         };
         config.switch.netrt.resolve(&fabric);
         config.switch.netrt.check().expect("settings that can work");
-        let needs = config.transport.resolve(&fabric, &config.nic);
+        let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
+        let needs = config.transport.resolve(&fabric, &config.nic, trims);
         if let Some(beside) = &mut config.beside {
             beside.tcp.resolve(&fabric, config.nic.mtu);
         }
