@@ -141,7 +141,7 @@ fn errand(packet: &Packet) -> Option<Errand> {
         Repr::Tcp(tcp) if !tcp.is_backward() => Some(Errand::There { again: tcp.is_again() }),
         Repr::Ack(_) | Repr::Tcp(_) => Some(Errand::Back),
         // It slows the flow down, and answers nothing.
-        Repr::Cnp | Repr::Pause(_) => None,
+        Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => None,
     }
 }
 

@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod echo;
+mod ndp;
 mod nic;
 mod qp;
 mod table;

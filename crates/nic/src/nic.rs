@@ -15,6 +15,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
@@ -23,6 +24,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
 
 use crate::echo::Echo;
+use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
 use crate::tcp::{Flows, TCP};
@@ -58,6 +60,8 @@ pub struct NicParams {
     pub feedback: FeedbackConfig,
     /// Flows speak TCP instead, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
+    /// Flows speak NDP instead, every "auto" resolved.
+    pub ndp: Option<NdpConfig>,
 }
 
 /// What became of a packet.
@@ -93,6 +97,7 @@ pub struct Nic {
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
+    pub(crate) ndp: ndp::Flows,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -117,6 +122,7 @@ impl Nic {
             deadlines: BinaryHeap::new(),
             stats: NicStats::default(),
             tcp: Flows::default(),
+            ndp: ndp::Flows::default(),
         }
     }
 
@@ -129,6 +135,9 @@ impl Nic {
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
         if let Some(config) = &params.tcp {
             return self.open_tcp_sender(cx, params, config, message);
+        }
+        if let Some(config) = &params.ndp {
+            return self.open_ndp_sender(params, config, message);
         }
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
@@ -163,7 +172,7 @@ impl Nic {
 
     /// Forgets a sending queue pair, finished or not; returns what the caller named it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let Some(state) = self.sender_at(slot, qp) else { return self.close_tcp_sender(slot, qp) };
+        let Some(state) = self.sender_at(slot, qp) else { return self.close_other_sender(slot, qp) };
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
         // A slot that still stands in the ready ring is free when it comes up there: it must not
@@ -174,10 +183,19 @@ impl Nic {
         Some(context)
     }
 
+    #[cold]
+    fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        if slot < TCP { self.close_ndp_sender(slot, qp) } else { self.close_tcp_sender(slot, qp) }
+    }
+
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         if let Some(config) = &params.tcp {
             let slot = self.open_tcp_receiver(params, config, src, qp, size, context);
+            return self.by_peer.insert(src, qp, slot);
+        }
+        if let Some(config) = &params.ndp {
+            let slot = self.open_ndp_receiver(params, config, size, context);
             return self.by_peer.insert(src, qp, slot);
         }
         let state = RecvQp {
@@ -197,6 +215,9 @@ impl Nic {
         if slot >= TCP {
             return self.close_tcp_receiver(slot, qp);
         }
+        if slot >= NDP {
+            return self.close_ndp_receiver(slot);
+        }
         self.free_receivers.push(slot);
         self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
     }
@@ -204,13 +225,19 @@ impl Nic {
     /// What a sending queue pair waits for at `now`; `None` if there is none such.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(|| self.hold_tcp(slot, qp), |state| Some(state.sender.hold(now)))
+        state.map_or_else(
+            || self.hold_tcp(slot, qp).or_else(|| self.hold_ndp(slot, qp)),
+            |state| Some(state.sender.hold(now)),
+        )
     }
 
     /// What limits a sending queue pair; `None` if there is none such.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(|| self.limits_of_tcp(slot, qp), |state| Some(state.sender.limits()))
+        state.map_or_else(
+            || self.limits_of_tcp(slot, qp).or_else(|| self.limits_of_ndp(slot, qp)),
+            |state| Some(state.sender.limits()),
+        )
     }
 
     /// Takes in a packet that arrived.
@@ -220,6 +247,7 @@ impl Nic {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::Cnp => self.on_cnp(cx, packet),
+            Repr::Pull(pull) => self.on_ndp_pull(packet, pull),
             // A link's own business; the driver handles it before it gets here.
             Repr::Pause(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
@@ -228,7 +256,9 @@ impl Nic {
 
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
         let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
-        let Some(state) = self.receivers[slot as usize].as_mut() else { return Handled::Unknown };
+        let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.on_ndp_data(cx, params, packet, data, slot);
+        };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
         let mut reply = state.receiver.on_data(cx, data, marked);
@@ -272,7 +302,7 @@ impl Nic {
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
         let (slot, qp) = (packet.slot, packet.qp);
-        let Some(state) = self.sender_at(slot, qp) else { return Handled::Unknown };
+        let Some(state) = self.sender_at(slot, qp) else { return self.on_ndp_ack(cx, packet, ack) };
         state.sender.on_ack(cx, ack, packet.sent_at);
         let context = state.context;
         let done = state.sender.is_done();
@@ -344,7 +374,10 @@ impl Nic {
         }
         let waits = |slot: u32| match self.senders.get(slot as usize) {
             Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
-            None => self.tcp.class_at(slot).is_some_and(|class| paused & (1 << class) != 0),
+            None => {
+                let class = self.tcp.class_at(slot).or_else(|| self.ndp.class_at(slot));
+                class.is_some_and(|class| paused & (1 << class) != 0)
+            }
         };
         let first = self.ready.iter().position(|&slot| !waits(slot))?;
         self.ready.remove(first)
@@ -368,7 +401,7 @@ impl Nic {
                 self.stats.acks_sent += 1;
                 self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
             }
-            Repr::Tcp(_) => self.stats.acks_sent += 1,
+            Repr::Tcp(_) | Repr::Pull(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
             Repr::Data(_) | Repr::Pause(_) => {}
         }
@@ -416,14 +449,15 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP may send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        if slot < TCP {
+        if slot < NDP {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
         }
-        let Some(segment) = self.serve_tcp(cx, slot) else { return false };
+        let segment = if slot < TCP { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
+        let Some(segment) = segment else { return false };
         *packet = segment;
         self.keep_turn(slot, params.qp_burst);
         true
@@ -436,7 +470,7 @@ impl Nic {
     }
 
     /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
-    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while let Some(&Reverse((at, due, qp))) = self.deadlines.peek() {
             if at > cx.now {
                 break;
@@ -444,7 +478,11 @@ impl Nic {
             self.deadlines.pop();
             let slot = due.slot();
             let Some(state) = self.sender_at(slot, qp) else {
-                self.on_tcp_deadline(cx, at, slot, qp);
+                if slot < TCP {
+                    self.on_ndp_deadline(cx, params, at, slot, qp);
+                } else {
+                    self.on_tcp_deadline(cx, at, slot, qp);
+                }
                 continue;
             };
             let armed = if due.is_pacing() { &mut state.pacing_armed } else { &mut state.timer_armed };
@@ -536,7 +574,7 @@ impl Due {
 
 /// An answer to the data packet `to`, but for what kind it is.
 #[inline]
-fn answer(from: HostId, to: &Packet) -> Packet {
+pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
     Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
 }
 

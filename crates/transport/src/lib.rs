@@ -36,6 +36,7 @@ mod rounds;
 mod sender;
 
 pub mod congestion;
+pub mod ndp;
 pub mod recovery;
 pub mod replay;
 pub mod tcp;

@@ -27,6 +27,8 @@ pub enum Domain {
     Impairment = 9,
     /// Which packet a port trims when its queue is full.
     Trimming = 10,
+    /// In which order a sender takes its paths.
+    PathSpraying = 11,
 }
 
 /// A stream of uniform 64-bit numbers.

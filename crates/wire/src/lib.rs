@@ -36,7 +36,7 @@ pub use frame::{Content, Frame};
 pub use icrc::Icrc;
 pub use int::{Hop, PathRecord};
 pub use ipv4::{Envelope, Ipv4};
-pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Repr};
+pub use packet::{Ack, AckKind, Data, Ecn, Header, Packet, Pause, Pull, Repr};
 pub use pfc::Pfc;
 pub use reth::Reth;
 pub use roce::{Extended, Roce};

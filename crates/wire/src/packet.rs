@@ -56,7 +56,7 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => return false,
+            Repr::Tcp(_) | Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -67,7 +67,7 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::Cnp | Repr::Pause(_) => false,
+            Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => false,
         }
     }
 }
@@ -81,6 +81,8 @@ pub enum Repr {
     Ack(Ack),
     /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
     Cnp,
+    /// What an NDP receiver asks for.
+    Pull(Pull),
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
     /// A TCP segment, either way.
@@ -116,6 +118,15 @@ pub struct Ack {
     pub sack: Psn,
     /// Messages completed at the responder (AETH.MSN), modulo 2^24.
     pub msn: u32,
+}
+
+/// Fields of a pull (NDP section 3.2): the sender may send one more packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pull {
+    /// Pulls that this receiver has sent on this queue pair, this one included, modulo 2^32.
+    pub number: u32,
+    /// Everything before it has arrived.
+    pub expected: Psn,
 }
 
 /// Positive or negative.

@@ -256,7 +256,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn on_host_wake(&mut self, host: u32) {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        self.hosts[host].nic.handle_timeout(&mut cx);
+        self.hosts[host].nic.handle_timeout(&mut cx, &self.fabric.nic);
         if RECORDED {
             self.note_woken(host);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, SharedBuffer, TransportConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -121,6 +121,12 @@ fn shared(config: &mut SimConfig) {
 fn trimming(config: &mut SimConfig) {
     let headers_per_data = Setting::Value(2);
     config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
+}
+
+/// Few flow queues, so that flows share them.
+fn fair(config: &mut SimConfig) {
+    let per_port = Setting::Value(Bytes::new(30_000));
+    config.switch.buffer = BufferConfig::FairQueued(FairQueued { per_port, queues: 5, ..FairQueued::default() });
 }
 
 fn failures_of_spines(config: &mut SimConfig) {
@@ -244,6 +250,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
         ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
         ("irn-training-inner-nics", servers(), Series::Irn, &[training]),
+        ("tcp-fair", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, fair]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

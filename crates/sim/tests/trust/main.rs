@@ -8,6 +8,7 @@ mod congestion;
 mod conservation;
 mod deadlock;
 mod determinism;
+mod fair;
 mod loss;
 mod memory;
 mod pfc;

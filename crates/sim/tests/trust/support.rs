@@ -145,6 +145,10 @@ impl Scene {
                 own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::SharedBuffer(shared) => shared.total,
+            BufferConfig::FairQueued(fair) => {
+                fair.per_port = fair.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
+                fair.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
+            }
             BufferConfig::Trimming(trimming) => trimming.data_room(frame),
         };
         let pfc = &mut config.switch.pfc;
@@ -165,6 +169,9 @@ impl Scene {
             acks: false,
         };
         let needs = config.transport.resolve(&fabric, &config.nic);
+        if let Some(ndp) = &config.transport.ndp {
+            ndp.check().expect("settings that can work");
+        }
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
             None => {

@@ -158,6 +158,7 @@ fn title(packet: &Packet) -> String {
             AckKind::Nack => format!("NACK {} for {}", ack.expected.get(), ack.sack.get()),
         },
         Repr::Cnp => "CNP".to_owned(),
+        Repr::Pull(pull) => format!("pull {}", pull.number),
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
         Repr::Pause(_) => "PFC pause".to_owned(),
         Repr::Tcp(tcp) => match tcp {
@@ -181,6 +182,7 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
         // It bears the time of the data packet that it answers.
         Repr::Cnp => (5, 0),
+        Repr::Pull(pull) => (6, pull.number),
     };
     let parties = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
     let message = u64::from(packet.qp.0) << 32 | u64::from(number);
