@@ -58,6 +58,37 @@ fn scenarios() -> Vec<Case> {
             "input:6:1: topology.fat-tree.k: found 400, but a fat-tree can have 2 to 80",
         ),
         (scenario("k = 4", "k = -4"), RUN, "expected a whole number, zero or above"),
+        (
+            scenario("[[series]]", "[beside]\nworkloads = [\"poison\"]\n[[series]]"),
+            RUN,
+            "input:12:1: beside.workloads: there is no workload \"poison\"; there are poisson",
+        ),
+        (
+            scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\nclass = 8\n[[series]]"),
+            RUN,
+            "beside.class: 8 is not a priority: they are 0 to 7",
+        ),
+        (
+            scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\ntcp = { mss = \"9KB\" }\n[[series]]"),
+            RUN,
+            "beside.tcp.mss: 9KB is more than a packet carries",
+        ),
+        (
+            scenario(
+                "[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }",
+                "[workload.collective]\noperation = \"ring-all-reduce\"\nsize = \"10B\"",
+            ),
+            RUN,
+            "workload.collective.size: 10B cannot be cut into 16 parts",
+        ),
+        (
+            scenario(
+                "[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }",
+                "[workload.goal]\npath = \"flow.txt\"",
+            ),
+            RUN,
+            "workload.goal.path: flow.txt is a ns-3 RDMA flow list",
+        ),
         (scenario("k = 4", "k = 4.5"), RUN, "input:6:5: topology.fat-tree.k: found floating point 4.5"),
         (scenario("k = 4", "k = 99999999999999999999"), RUN, "input:6:5: topology.fat-tree.k: too large a number"),
         (scenario("k = 4", "k = 4\nk = 6"), RUN, "input:7:1: not TOML: duplicate key"),

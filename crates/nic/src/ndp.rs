@@ -204,9 +204,9 @@ impl Nic {
         self.after_ndp(packet)
     }
 
-    pub(crate) fn on_ndp_pull(&mut self, packet: &Packet, pull: &Pull) -> Handled {
+    pub(crate) fn on_ndp_pull(&mut self, cx: &Cx<'_>, packet: &Packet, pull: &Pull) -> Handled {
         let Some(flow) = self.ndp.sending_mut(packet.slot, packet.qp) else { return Handled::Unknown };
-        flow.sender.on_pull(pull.number, pull.expected);
+        flow.sender.on_pull(cx, pull.number, pull.expected);
         self.after_ndp(packet)
     }
 

@@ -58,10 +58,12 @@ pub struct NicParams {
     pub receiver: ReceiverConfig,
     /// What the receiving end tells congestion control.
     pub feedback: FeedbackConfig,
-    /// Flows speak TCP instead, every "auto" resolved.
+    /// How flows speak TCP that do, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
     /// Flows speak NDP instead, every "auto" resolved.
     pub ndp: Option<NdpConfig>,
+    /// Traffic class of TCP's acknowledgements.
+    pub tcp_ack_class: u8,
 }
 
 /// What became of a packet.
@@ -133,7 +135,7 @@ impl Nic {
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
-        if let Some(config) = &params.tcp {
+        if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
             return self.open_tcp_sender(cx, params, config, message);
         }
         if let Some(config) = &params.ndp {
@@ -190,10 +192,6 @@ impl Nic {
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        if let Some(config) = &params.tcp {
-            let slot = self.open_tcp_receiver(params, config, src, qp, size, context);
-            return self.by_peer.insert(src, qp, slot);
-        }
         if let Some(config) = &params.ndp {
             let slot = self.open_ndp_receiver(params, config, size, context);
             return self.by_peer.insert(src, qp, slot);
@@ -206,6 +204,13 @@ impl Nic {
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
         };
         let slot = put(&mut self.receivers, &mut self.free_receivers, state);
+        self.by_peer.insert(src, qp, slot);
+    }
+
+    /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
+    pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        let Some(config) = &params.tcp else { return };
+        let slot = self.accept_tcp(params, config, src, qp, size, context);
         self.by_peer.insert(src, qp, slot);
     }
 
@@ -247,7 +252,7 @@ impl Nic {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::Cnp => self.on_cnp(cx, packet),
-            Repr::Pull(pull) => self.on_ndp_pull(packet, pull),
+            Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
             // A link's own business; the driver handles it before it gets here.
             Repr::Pause(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),

@@ -18,6 +18,8 @@ pub struct Outgoing {
     pub links: u32,
     /// The caller's own name for it, returned on completion.
     pub context: u32,
+    /// Whether it goes by TCP; [`crate::NicParams::tcp`] says how.
+    pub is_tcp: bool,
 }
 
 /// What a packet finished.

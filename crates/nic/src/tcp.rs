@@ -97,7 +97,7 @@ impl Flow {
             missing: if is_opener { 0 } else { size.get() },
             duplicates: 0,
             // Only the end that opened it sends data, and says its class.
-            classes: Classes { data: params.ack_class, ack: params.ack_class },
+            classes: Classes { data: params.tcp_ack_class, ack: params.tcp_ack_class },
             queued: false,
             armed: Instant::NEVER,
         })
@@ -185,7 +185,7 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn open_tcp_receiver(
+    pub(crate) fn accept_tcp(
         &mut self,
         params: &NicParams,
         config: &TcpConfig,

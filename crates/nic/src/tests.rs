@@ -28,6 +28,8 @@ fn params(qp_burst: u32) -> NicParams {
         receiver: ReceiverConfig { recovery },
         feedback: FeedbackConfig::default(),
         tcp: None,
+        ndp: None,
+        tcp_ack_class: 0,
     }
 }
 
@@ -38,7 +40,11 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
     let mut nic = Nic::new(HostId(0));
     for (&packets, n) in packets.iter().zip(0..) {
         let size = Bytes::new(1_024) * packets;
-        nic.open_sender(&cx, &params, &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n });
+        nic.open_sender(
+            &cx,
+            &params,
+            &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n, is_tcp: false },
+        );
     }
     let mut packet = Packet::BLANK;
     core::iter::from_fn(|| nic.poll_transmit(&mut cx, &params, 0, &mut packet).then_some(packet.qp.0)).collect()

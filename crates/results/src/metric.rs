@@ -37,6 +37,13 @@ impl Metric {
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
+
+    /// A workload's metric by its name there, as in "poisson\[1\].fct_mean_us": the workload, and the metric of
+    /// all flows that it corresponds to.
+    pub fn find_of_workload(name: &str) -> Option<(&str, &'static Self)> {
+        let (workload, metric) = name.rsplit_once('.')?;
+        PER_WORKLOAD.contains(&metric).then(|| Self::find(metric)).flatten().map(|metric| (workload, metric))
+    }
 }
 
 /// All metrics, the table's seven first.
@@ -232,6 +239,16 @@ pub const METRICS: &[Metric] = &[
 
 /// How many of [`METRICS`] the tables show.
 pub(crate) const TABLE_METRICS: usize = 7;
+/// Metrics that each workload has of its own where there are several, as in "incast.fct_mean_us".
+pub(crate) const PER_WORKLOAD: [&str; 7] = [
+    "slowdown_mean",
+    FLOW_COMPLETION,
+    "fct_p99_us",
+    "single_packet_fct_p99_us",
+    JOB_COMPLETION,
+    "measured_flows",
+    "unfinished_flows",
+];
 /// The metrics whose ratios between series are summarised, and on which a verdict rests.
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
 /// The metric that decides between series whose flows count.

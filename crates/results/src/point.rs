@@ -47,6 +47,9 @@ pub struct PointSummary {
     pub run: RunTotals,
     /// Its measured flows.
     pub flows: FlowSummary,
+    /// Those of each workload by its key, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<(String, FlowSummary)>,
     /// Egress queues over time, in bytes.
     pub queues: PortTimes,
     /// How much of the time ports were transmitting, 0 to 1, over time.

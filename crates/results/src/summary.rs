@@ -1,11 +1,11 @@
 //! A study in one value: `summary.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS};
+use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD};
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
 use crate::verdict::{Verdict, verdict};
@@ -99,7 +99,8 @@ pub struct SeriesSummary {
     pub case: Option<String>,
     /// What it is.
     pub traits: SeriesTraits,
-    /// Every one of [`METRICS`], by name.
+    /// Every one of [`METRICS`], by name; and some of each workload's own, as "incast.fct_mean_us", where there
+    /// are several.
     pub metrics: BTreeMap<String, Estimate>,
     /// Dropped data packets by reason, summed over seeds.
     pub drops: DropCounts,
@@ -255,6 +256,18 @@ fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> Seri
         let per_seed = points.iter().map(|point| point.and_then(metric.of)).collect();
         (metric.name.to_string(), Estimate::of_mean(per_seed))
     });
+    let mut metrics: BTreeMap<String, Estimate> = metrics.collect();
+    let names = points.iter().flatten().flat_map(|point| point.workloads.iter().map(|(name, _)| name));
+    let names: BTreeSet<&String> = names.collect();
+    for (name, metric) in names.into_iter().flat_map(|name| PER_WORKLOAD.map(|metric| (name, metric))) {
+        let Some(metric) = Metric::find(metric) else { continue };
+        let own = |point: &PointSummary| {
+            let (_, flows) = point.workloads.iter().find(|(known, _)| known == name)?;
+            (metric.of)(&PointSummary { flows: flows.clone(), ..point.clone() })
+        };
+        let per_seed = points.iter().map(|point| point.and_then(own)).collect();
+        metrics.insert(format!("{name}.{}", metric.name), Estimate::of_mean(per_seed));
+    }
     let mut drops = DropCounts::default();
     let mut deadlocks = Vec::new();
     for point in points.iter().flatten() {
@@ -267,7 +280,7 @@ fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> Seri
         series: info.series.clone(),
         case: info.case.clone(),
         traits: info.traits.clone(),
-        metrics: metrics.collect(),
+        metrics,
         drops,
         deadlocks,
     }

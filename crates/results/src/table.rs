@@ -1,6 +1,8 @@
 //! The study in a terminal.
 
-use crate::metric::{JOB_COMPLETION, METRICS, TABLE_METRICS, Unit};
+use std::collections::BTreeSet;
+
+use crate::metric::{COMPARED, JOB_COMPLETION, METRICS, TABLE_METRICS, Unit};
 use crate::number::{self, Scale};
 use crate::{Answer, Estimate, Metric, SeriesSummary, Summary};
 
@@ -43,7 +45,8 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
                 || metric.name == "measured_flows"
                 || (unfinished && metric.name == "unfinished_flows")
         })
-        .map(|(_, metric)| metric_row(metric, &summary.series))
+        .map(|(_, metric)| metric_row(metric, metric.name, metric.title.to_owned(), &summary.series))
+        .chain(workload_rows(summary))
         .collect();
     let label_width = rows.iter().map(|(label, _)| chars(label)).max().unwrap_or(0);
     let mut next = 0;
@@ -78,13 +81,24 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
     }
 }
 
-fn metric_row(metric: &Metric, series: &[SeriesSummary]) -> (String, Vec<String>) {
-    let estimates: Vec<Option<&Estimate>> = series.iter().map(|series| series.metric(metric.name)).collect();
+/// What is compared, for each workload of several by itself.
+fn workload_rows(summary: &Summary) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
+    let names: BTreeSet<&String> = summary.series.iter().flat_map(|series| series.metrics.keys()).collect();
+    let own = names.into_iter().filter_map(|name| Metric::find_of_workload(name).map(|found| (name, found)));
+    let shown = own.filter(|(_, (_, metric))| COMPARED.contains(&metric.name));
+    shown.map(|(name, (workload, metric))| {
+        metric_row(metric, name, format!("{}, {workload}", metric.title), &summary.series)
+    })
+}
+
+/// The metric called `name` in these series, which is like `metric`.
+fn metric_row(metric: &Metric, name: &str, title: String, series: &[SeriesSummary]) -> (String, Vec<String>) {
+    let estimates: Vec<Option<&Estimate>> = series.iter().map(|series| series.metric(name)).collect();
     let largest = estimates.iter().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
     let scale = Scale::of(metric.unit, largest);
     let label = match scale.unit {
-        "" => metric.title.to_string(),
-        unit => format!("{}, {unit}", metric.title),
+        "" => title,
+        unit => format!("{title}, {unit}"),
     };
     let cell = |estimate: &Option<&Estimate>| match estimate {
         Some(estimate) if metric.unit == Unit::Count && estimate.mean == Some(0.0) => "0".into(),

@@ -2,8 +2,10 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
+use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
+use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
@@ -235,7 +237,10 @@ pub(crate) fn check_priorities(scenario: &Scenario, priorities: &[u8]) -> Result
     }
     let pfc = &scenario.switch.pfc;
     let lossy = priorities.iter().find(|priority| !pfc.classes.contains(priority));
-    let lossy = lossy.filter(|&&priority| pfc.enabled && priority != scenario.nic.data_class);
+    // That TCP is dropped beside lossless RDMA is what such networks want.
+    let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
+    let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
+    let lossy = lossy.filter(|&&priority| pfc.enabled && !own(priority));
     Ok(lossy.map(|priority| {
         let message =
             format!("PFC is enabled, but priority {priority}, which some packets have, is not among its classes");
@@ -297,8 +302,18 @@ fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
 
 fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
+    if let Some(Beside { tcp, class, .. }) = &scenario.beside {
+        if let Some(class) = class.filter(|&class| class > 7) {
+            let message = format!("{class} is not a priority: they are 0 to 7");
+            return Err(Finding::new("beside.class", message));
+        }
+        check_tcp(scenario, tcp, "beside.tcp", warnings)?;
+    }
     if let Some(tcp) = &transport.tcp {
-        return check_tcp(scenario, tcp, warnings);
+        return check_tcp(scenario, tcp, "transport.tcp", warnings);
+    }
+    if let Some(ndp) = &transport.ndp {
+        return check_ndp(scenario, ndp);
     }
     let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
     let of = |role: &str, name: &str, error: selvedge_transport::SettingError| {
@@ -322,6 +337,15 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
     Ok(())
 }
 
+fn check_ndp(scenario: &Scenario, ndp: &NdpConfig) -> Result<(), Finding> {
+    ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
+    if !matches!(scenario.switch.buffer, BufferConfig::Trimming(_)) {
+        let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
+        return Err(Finding::new("switch.buffer", message));
+    }
+    Ok(())
+}
+
 fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let congestion = scenario.transport.congestion;
     let (switches, most) = (network.longest().links - 1, MOST_SWITCHES as u32);
@@ -340,15 +364,14 @@ fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
     Ok(())
 }
 
-fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
-    let of =
-        |error: selvedge_transport::SettingError| Finding::new(&format!("transport.tcp.{}", error.key), error.message);
+fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, place: &str, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let of = |error: selvedge_transport::SettingError| Finding::new(&format!("{place}.{}", error.key), error.message);
     tcp.check().map_err(of)?;
     if let Setting::Value(mss) = tcp.mss
         && mss > scenario.nic.mtu
     {
         let message = format!("{mss} is more than a packet carries, {}; give less, or raise nic.mtu", scenario.nic.mtu);
-        return Err(Finding::new("transport.tcp.mss", message));
+        return Err(Finding::new(&format!("{place}.mss"), message));
     }
     if let (Setting::Value(delay), Setting::Value(rto)) = (tcp.delayed_ack, tcp.min_rto)
         && delay >= rto
@@ -357,7 +380,7 @@ fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, warnings: &mut Vec<Finding>) 
             "an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
                                expect timeouts for nothing; give less, or \"off\""
         );
-        warnings.push(Finding::new("transport.tcp.delayed-ack", message));
+        warnings.push(Finding::new(&format!("{place}.delayed-ack"), message));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use selvedge_sim::config::TransportConfig;
 use selvedge_transport::{Footprint, Scheme, Scope};
 use selvedge_units::Bytes;
 use serde::Serialize;
@@ -91,12 +92,14 @@ impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
     ///
     /// # Errors
-    /// TCP among them: its state is of another kind, and its papers do not count it.
+    /// TCP or NDP among them: its state is of another kind, and its papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
-        if let Some(series) = plan.series.iter().find(|series| series.scenario.transport.tcp.is_some()) {
-            let name = &series.name;
+        let counts = |transport: &TransportConfig| transport.tcp.is_none() && transport.ndp.is_none();
+        if let Some(series) = plan.series.iter().find(|series| !counts(&series.scenario.transport)) {
+            let (name, transport) = (&series.name, series.scenario.transport.recovery_name().to_uppercase());
             return Err(format!(
-                "series \"{name}\" is TCP, whose state is not counted; choose schemes by --series, as in --series irn,roce"
+                "series \"{name}\" is {transport}, whose state is not counted; choose schemes by --series, as in --series \
+                 irn,roce"
             ));
         }
         let PlannedSeries { network, scenario, .. } = &plan.series[0];

@@ -154,6 +154,7 @@ impl Plan {
             switch: scenario.switch.clone(),
             nic: scenario.nic.clone(),
             transport: scenario.transport,
+            beside: scenario.beside.clone(),
             workload: scenario.workload.clone(),
             measure: scenario.measure,
             loss: scenario.loss.clone(),
@@ -240,7 +241,10 @@ impl Builder<'_> {
             stop_flows: scenario.stop.flows,
         };
         let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
-        let priorities = scenario.switch.priorities(&scenario.nic, &workload.summaries);
+        if let Some(beside) = &scenario.beside {
+            beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
+        }
+        let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
         let checked = check_priorities(&scenario, &priorities);
         warnings.extend(
             checked

@@ -16,6 +16,13 @@ const RECOVERIES: &[(&str, &str, &str)] =
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
+/// NDP: short name, and key in `[transport.ndp]`.
+const NDP: &str = "ndp";
+/// Transports that stand alone, without a recovery and a congestion control beside them.
+const ALONE: [&str; 2] = [TCP, NDP];
+/// What NDP needs of switches, unless the base has them already; and that its control packets go with headers.
+const TRIMMING: (&str, &str) = ("switch.buffer", "{ trimming = {} }");
+const WITH_HEADERS: (&str, &str) = ("nic.ack-class", "6");
 
 /// A variant of a recovery that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
@@ -94,7 +101,7 @@ impl Preset {
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let mut words = name.split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
-        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain([(TCP, TCP)]);
+        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(ALONE.map(|name| (name, name)));
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
             let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
@@ -123,7 +130,11 @@ impl Preset {
 
     /// The congestion controls to choose from.
     fn controls(&self) -> &'static [&'static str] {
-        if self.recovery == TCP { tcp::congestion::CongestionConfig::NAMES } else { CongestionConfig::NAMES }
+        match self.recovery {
+            TCP => tcp::congestion::CongestionConfig::NAMES,
+            NDP => &[],
+            _ => CongestionConfig::NAMES,
+        }
     }
 
     fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
@@ -148,15 +159,22 @@ impl Preset {
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
         let transport = base.get("transport");
-        let tcp = transport.and_then(|transport| transport.get(TCP));
+        let alone = |name| transport.and_then(|transport| transport.get(name));
+        let tcp = alone(TCP);
         let roles = if self.recovery == TCP {
             if tcp.is_none() {
                 sets.push(("transport", of_kind(TCP)));
             }
             let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
             vec![("transport.tcp.congestion", self.congestion, chosen)]
-        } else if tcp.is_some() {
-            // Nothing of TCP's may stay.
+        } else if self.recovery == NDP {
+            if alone(NDP).is_none() {
+                sets.push(("transport", of_kind(NDP)));
+            }
+            sets.extend(missing(base, &[TRIMMING, WITH_HEADERS]));
+            Vec::new()
+        } else if ALONE.into_iter().any(|name| alone(name).is_some()) {
+            // Nothing of theirs may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
             sets.push(("transport", Value::Table(recovery)));
             vec![("transport.congestion", self.congestion, None)]
@@ -180,6 +198,15 @@ impl Preset {
     }
 }
 
+/// What the base does not set of these. A buffer counts where it is one that trims.
+fn missing(base: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, Value)> {
+    let find = |path: &str| path.split('.').try_fold(base, |table, key| table.get(key)?.as_table());
+    let trims = find(TRIMMING.0).is_some_and(|buffer| buffer.contains_key("trimming"));
+    let classed = find("nic").is_some_and(|nic| nic.contains_key("ack-class"));
+    let is_set = |path| if path == TRIMMING.0 { trims } else { classed };
+    wanted.iter().filter(|(path, _)| !is_set(*path)).map(|&(path, value)| (path, literal(value))).collect()
+}
+
 /// `{ kind = {} }`: this kind of something, with its defaults.
 fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
@@ -196,6 +223,7 @@ pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
     lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
+    lines.push(format!("  {NDP:12} NDP: receivers pull, switches trim, packets spread over paths"));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
@@ -262,6 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn ndp_brings_switches_that_trim() {
+        let sets = |base: &str| -> Vec<String> {
+            let base: Table = toml::from_str(base).expect("TOML");
+            let sets = Preset::parse("ndp").expect("a preset").sets(&base);
+            sets.iter().map(|(path, value)| format!("{path} = {value}")).skip(1).collect()
+        };
+        let all = ["transport = { ndp = {} }", "switch.buffer = { trimming = {} }", "nic.ack-class = 6"];
+        assert_eq!(sets("[switch.buffer.shared-buffer]"), all);
+        let base = "nic.ack-class = 5\n[switch.buffer.trimming]\npackets = 35\n[transport.ndp]\npaths = 4";
+        assert_eq!(sets(base), [""; 0], "the base's settings survive");
+        let wrong = Preset::parse("ndp+dcqcn").expect_err("its receivers set the pace");
+        assert!(wrong.contains("unknown modifier"), "{wrong}");
+    }
+
+    #[test]
     fn variants_of_irn_are_modifiers() {
         let sets = |name: &str| -> Vec<String> {
             let sets = Preset::parse(name).expect("a preset").sets(&Table::new());
@@ -288,10 +331,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce or tcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, tcp or ndp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce or tcp"));
+        assert!(wrong("").contains("irn, roce, tcp or ndp"));
     }
 
     #[test]

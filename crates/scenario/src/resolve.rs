@@ -1,15 +1,16 @@
 //! Every "auto" of a scenario, derived from its network.
 
+use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig, Trimming};
 use selvedge_transport::{Fabric, Marking, Needs};
-use selvedge_units::{Chance, Duration, Rate, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
 
 /// Replaces every "auto" of `scenario`, which runs on `network`, but that of `sample`.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
-    let Scenario { switch, nic, transport, .. } = scenario;
+    let Scenario { switch, nic, transport, beside, .. } = scenario;
     let bdp = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
 
@@ -34,7 +35,8 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     }
 
     // One value where all links are alike; else each input keeps its own.
-    let wire = NicConfig { header: nic.data_header(transport), ..nic.clone() };
+    let guest = beside.as_ref().map_or(Bytes::ZERO, |beside| beside.framing(nic).overhead - nic.gap);
+    let wire = NicConfig { header: nic.data_header(transport).max(guest), ..nic.clone() };
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
     let first = per_link.next();
     if per_link.all(|other| Some(other) == first) {
@@ -54,7 +56,11 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
-    let needs = transport.resolve(&fabric, nic);
+    let mut needs = transport.resolve(&fabric, nic);
+    if let Some(Beside { tcp, .. }) = beside {
+        tcp.resolve(&fabric, nic.mtu);
+        needs.marking = needs.marking.or(tcp.marking(&fabric));
+    }
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
 }
 

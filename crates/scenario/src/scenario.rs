@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use selvedge_sim::Beside;
 use selvedge_sim::config::{NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LossConfig};
 use selvedge_sim::topology::Topology;
@@ -49,6 +50,9 @@ pub struct Scenario {
     /// Loss recovery and congestion control, or TCP.
     #[serde(default)]
     pub transport: TransportConfig,
+    /// Workloads that speak TCP beside all others: a network that RDMA shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// Packets that links lose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss: Vec<LossConfig>,
@@ -85,6 +89,7 @@ impl Scenario {
             switch: SwitchConfig::default(),
             nic: NicConfig::default(),
             transport: TransportConfig::default(),
+            beside: None,
             loss: Vec::new(),
             failures: Vec::new(),
             smoke: BTreeMap::new(),

@@ -14,6 +14,7 @@ use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
+use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};
 use crate::topology::{Framing, Graph, Link, Node};
 use crate::workload::{Measure, Summary, WorkloadConfig};
@@ -263,14 +264,15 @@ impl EcnConfig {
 impl SwitchConfig {
     /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
     /// positions here as classes.
-    pub fn priorities(&self, nic: &NicConfig, workloads: &[Summary]) -> Vec<u8> {
+    pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> Vec<u8> {
         let own = [nic.data_class, nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {
             BufferConfig::Trimming(trimming) => Some(trimming.header_class),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::FairQueued(_) => None,
         };
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
-        own.into_iter().chain(headers).chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
+        let guest = beside.and_then(|beside| beside.class);
+        own.into_iter().chain(headers).chain(guest).chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
     }
 }
 
@@ -545,8 +547,9 @@ impl Stop {
     const STALL: Duration = Duration::from_ms(200);
 
     /// The same for any transport: longer than the longest timeout of TCP, too.
-    pub(crate) fn stall(transport: &TransportConfig) -> Duration {
-        let timeout = transport.tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto);
+    pub(crate) fn stall(transport: &TransportConfig, beside: Option<&Beside>) -> Duration {
+        let tcp = transport.tcp.as_ref().or(beside.map(|beside| &beside.tcp));
+        let timeout = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto);
         Self::STALL.saturating_add(timeout).saturating_add(timeout)
     }
 }
@@ -564,6 +567,8 @@ pub struct SimConfig {
     pub transport: TransportConfig,
     /// The traffic.
     pub workload: WorkloadConfig,
+    /// That part of it which speaks TCP beside the transport.
+    pub beside: Option<Beside>,
     /// Which flows count.
     pub measure: Measure,
     /// Loss on links.

@@ -9,10 +9,12 @@ pub mod record;
 pub mod topology;
 pub mod workload;
 
+mod beside;
 mod error;
 mod kernel;
 mod net;
 
+pub use beside::Beside;
 pub use config::SimConfig;
 pub use error::{ConfigError, Library, NoFiles};
 pub use kernel::{Parallel, port_infos, run, run_recorded};

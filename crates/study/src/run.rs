@@ -101,8 +101,10 @@ impl Pool<'_> {
         let (plan, point) = (job.plan, job.point);
         let series = &plan.series[point.series];
         let config = plan.config(point);
+        let workloads: Vec<(&str, bool)> =
+            series.workloads.iter().map(|workload| (workload.key.as_str(), workload.is_grouped)).collect();
         let recorder = PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(&config.graph))?
-            .with_groups(&series.workloads.iter().map(|workload| workload.is_grouped).collect::<Vec<_>>());
+            .with_workloads(&workloads);
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel { threads, partitions: threads };
         let library = plan.library(point);

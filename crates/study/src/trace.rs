@@ -86,7 +86,8 @@ impl Tracing {
         fs::create_dir_all(&folder).map_err(|error| StudyError::io(&folder, "make this folder", &error))?;
         let paths = paths(&folder, &plan.series[point.series].name, point.seed);
         let config = plan.config(point);
-        let priorities = config.switch.priorities(&config.nic, &plan.series[point.series].workloads);
+        let priorities =
+            config.switch.priorities(&config.nic, config.beside.as_ref(), &plan.series[point.series].workloads);
         let files = TraceFiles::create(paths, &config, priorities, &focus, self.snaplen, program)?;
         Ok(Some((files, focus)))
     }

@@ -8,7 +8,7 @@ pub(super) struct Grid<'a> {
     /// What it shows.
     pub(super) say: &'a str,
     /// The metrics' names.
-    pub(super) columns: Vec<&'a str>,
+    pub(super) columns: Vec<String>,
     /// Label and numbers of each row.
     pub(super) rows: Vec<(String, Vec<String>)>,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::quantity::{Cases, Quantities};
-use crate::metric::METRICS;
+use crate::metric::{METRICS, Metric};
 
 /// The claims of one file.
 #[derive(Clone, PartialEq, Debug)]
@@ -309,7 +309,7 @@ fn quantities(
 }
 
 fn check_metric(name: &str, at: &Range<usize>) -> Result<(), Misplaced> {
-    if METRICS.iter().any(|known| known.name == name) {
+    if Metric::find(name).is_some() || Metric::find_of_workload(name).is_some() {
         return Ok(());
     }
     let names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Estimate, Summary};
+use crate::{Estimate, Metric, Summary};
 
 /// Several quantities, written as one: every metric of every pair of series in every case.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,7 +88,7 @@ impl Quantities {
             });
         }
         if self.metrics.len() > 1 {
-            parts.push(one.title().to_owned());
+            parts.push(one.title());
         }
         parts.join(", ")
     }
@@ -113,8 +113,12 @@ impl Quantity {
     }
 
     /// The metric's name for people.
-    pub(crate) fn title(&self) -> &str {
-        crate::Metric::find(&self.metric).map_or(&self.metric, |metric| metric.title)
+    pub(crate) fn title(&self) -> String {
+        match (Metric::find(&self.metric), Metric::find_of_workload(&self.metric)) {
+            (Some(metric), _) => metric.title.to_owned(),
+            (None, Some((workload, metric))) => format!("{} of {workload}", metric.title),
+            (None, None) => self.metric.clone(),
+        }
     }
 
     /// The first series that the study lacks: what to say about it.

@@ -29,6 +29,8 @@ pub struct PointRecorder {
     flow_rows: FlowWriter,
     port_rows: PortWriter,
     flows: FlowAccumulator,
+    /// By workload, where there are several.
+    workloads: Vec<(String, FlowAccumulator)>,
     ports: PortAccumulator,
     last_sample: Instant,
     failed: Option<ResultsError>,
@@ -50,6 +52,7 @@ impl PointRecorder {
             flow_rows: FlowWriter::create(&files.flows, series, seed)?,
             port_rows: PortWriter::create(&files.ports, series, seed, ports)?,
             flows: FlowAccumulator::default(),
+            workloads: Vec::new(),
             ports: PortAccumulator::new(&fabric),
             files,
             series: series.into(),
@@ -60,12 +63,23 @@ impl PointRecorder {
         })
     }
 
-    /// Says which workloads consist of groups, as incasts and collectives do. Beside others their flows
-    /// count in no flow's completion time: each group has its own. Without, all flows are alike.
-    pub fn with_groups(mut self, is_grouped: &[bool]) -> Self {
+    /// Says what workloads are called, and which consist of groups, as incasts and collectives do. Beside
+    /// others the flows of groups count in no flow's completion time: each group has its own. Without, all
+    /// flows are alike.
+    pub fn with_workloads(mut self, workloads: &[(&str, bool)]) -> Self {
+        let is_grouped: Vec<bool> = workloads.iter().map(|&(_, is_grouped)| is_grouped).collect();
         let mixed = is_grouped.contains(&true) && is_grouped.contains(&false);
-        self.flows.is_grouped = if mixed { is_grouped.to_vec() } else { Vec::new() };
+        self.flows.is_grouped = if mixed { is_grouped } else { Vec::new() };
+        if let [_, _, ..] = workloads {
+            let own = |&(name, _): &(&str, bool)| (name.to_owned(), FlowAccumulator::default());
+            self.workloads = workloads.iter().map(own).collect();
+        }
         self
+    }
+
+    /// What is kept of a workload's own.
+    fn workload(&mut self, number: u16) -> Option<&mut FlowAccumulator> {
+        self.workloads.get_mut(usize::from(number)).map(|(_, flows)| flows)
     }
 
     /// Completes the files and summarises the point; the summary is written last.
@@ -83,6 +97,7 @@ impl PointRecorder {
             seed: self.seed,
             run: RunTotals::new(record, self.fabric.host_utilisation(record)),
             flows: self.flows.finish(),
+            workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
             queues: self.ports.queues(),
             utilisation: self.ports.utilisation(),
             pauses: self.ports.pauses(&self.fabric, &record.ports),
@@ -105,13 +120,21 @@ impl Observer for PointRecorder {
                 return;
             }
             self.flows.add(row);
+            if let Some(own) = self.workload(row.workload) {
+                own.add(row);
+            }
             let pushed = self.flow_rows.push(row);
             self.keep_error(pushed);
         }
     }
 
     fn on_ranks(&mut self, rows: &[RankRow]) {
-        rows.iter().for_each(|row| self.flows.add_rank(row));
+        for row in rows {
+            self.flows.add_rank(row);
+            if let Some(own) = self.workload(row.workload) {
+                own.add_rank(row);
+            }
+        }
     }
 
     fn on_ports(&mut self, rows: &[PortRow]) {

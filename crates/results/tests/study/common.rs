@@ -64,6 +64,7 @@ fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSumm
             slowdown: Distribution { count: 1_000, mean: Some(slowdown), ..Distribution::default() },
             ..FlowSummary::default()
         },
+        workloads: Vec::new(),
         queues: PortTimes::default(),
         utilisation: PortTimes::default(),
         pauses: Pauses::default(),

@@ -81,6 +81,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         switch,
         nic,
         transport: TransportConfig { recovery, ..TransportConfig::default() },
+        beside: None,
         workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
         measure: Measure::All,
         loss: Vec::new(),

@@ -26,7 +26,7 @@ use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
 use crate::net::trimming::{self, Trimmer};
-use crate::topology::{Graph, InnerNics, Link, Node, Paths, Ports, Routes};
+use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Ports, Routes};
 use crate::workload::{BuildEnv, Summary};
 
 /// A fabric ready to run.
@@ -180,8 +180,15 @@ pub(crate) fn build<const RECORDED: bool>(
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
+    let tcp_workloads = match &config.beside {
+        Some(beside) if config.transport.tcp.is_none() => {
+            beside.which(&workload.summaries).map_err(|error| error.within("beside"))?
+        }
+        _ => vec![config.transport.tcp.is_some(); workload.summaries.len()],
+    };
     let classes = Classes::of(config, &workload.summaries)?;
-    let fabric = Arc::new(fabric(config, classes, &graph, &routes, paths, &cut, lookahead)?);
+    let fabric = Fabric { tcp_workloads, ..fabric(config, classes, &graph, &routes, paths, &cut, lookahead)? };
+    let fabric = Arc::new(fabric);
     let forwarding = Arc::new(forwarding(&routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
     for index in 0..cut.count {
@@ -290,7 +297,8 @@ fn fabric(
             ecn_capable: config.switch.ecn.enabled.resolve(|| false),
             sender: config.transport.sender(&config.nic),
             receiver: config.transport.receiver(),
-            tcp: config.transport.tcp,
+            tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
+            tcp_ack_class: classes.tcp_ack,
             ndp: config.transport.ndp,
             feedback: config.transport.feedback(),
         },
@@ -326,6 +334,9 @@ fn fabric(
         paths,
         inner: InnerNics::new(graph, routes.ports()),
         framing: config.nic.framing(&config.transport),
+        tcp_workloads: Vec::new(),
+        tcp_framing: tcp_framing(config),
+        tcp_class: classes.tcp,
     })
 }
 
@@ -337,6 +348,9 @@ struct Classes {
     all_data: u8,
     ack: u8,
     cnp: u8,
+    /// Of TCP, its data and acknowledgements.
+    tcp: u8,
+    tcp_ack: u8,
     count: u32,
     priorities: Vec<u8>,
 }
@@ -344,7 +358,7 @@ struct Classes {
 impl Classes {
     fn of(config: &SimConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
         let nic = &config.nic;
-        let priorities = config.switch.priorities(nic, workloads);
+        let priorities = config.switch.priorities(nic, config.beside.as_ref(), workloads);
         if priorities.len() > MOST_CLASSES {
             let message = format!("{} priorities are in use; at most {MOST_CLASSES} can be", priorities.len());
             return Err(ConfigError::new("workload", message));
@@ -355,11 +369,16 @@ impl Classes {
             _ => index(nic.data_class),
         });
         let asked = workloads.iter().flat_map(|workload| &workload.priorities);
+        let guest = config.beside.as_ref().and_then(|beside| beside.class);
         Ok(Self {
             of_flow,
-            all_data: asked.fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
+            all_data: asked
+                .chain(guest.as_ref())
+                .fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
             ack: index(nic.ack_class),
             cnp: index(nic.cnp_class),
+            tcp: guest.map_or(index(nic.data_class), index),
+            tcp_ack: guest.map_or(index(nic.ack_class), index),
             count: priorities.len() as u32,
             priorities,
         })
@@ -388,9 +407,16 @@ fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
     lookahead.min(fits).as_ps().max(1)
 }
 
+/// How TCP's payload becomes what a link carries.
+fn tcp_framing(config: &SimConfig) -> Framing {
+    let own = config.nic.framing(&config.transport);
+    let beside = config.beside.as_ref().filter(|_| config.transport.tcp.is_none());
+    beside.map_or(own, |beside| beside.framing(&config.nic))
+}
+
 /// How long a full frame takes to the other end of the slowest link, in picoseconds.
 fn reach(graph: &Graph, config: &SimConfig) -> u64 {
-    let frame = config.nic.mtu + config.nic.data_header(&config.transport) + config.nic.gap;
+    let frame = config.nic.mtu + config.nic.framing(&config.transport).overhead.max(tcp_framing(config).overhead);
     graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
 }
 

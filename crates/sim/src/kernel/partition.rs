@@ -75,6 +75,19 @@ pub(crate) struct Fabric {
     pub(crate) paths: Paths,
     pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
+    /// Which workloads speak TCP.
+    pub(crate) tcp_workloads: Vec<bool>,
+    pub(crate) tcp_framing: Framing,
+    /// Class of TCP's data, where a flow has none of its own.
+    pub(crate) tcp_class: u8,
+}
+
+impl Fabric {
+    /// Whether flows of this workload speak TCP.
+    #[inline]
+    pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {
+        self.tcp_workloads[usize::from(workload)]
+    }
 }
 
 /// Where a host hangs.

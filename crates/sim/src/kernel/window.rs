@@ -214,7 +214,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
-            watch: Watch::new(Stop::stall(&config.transport)),
+            watch: Watch::new(Stop::stall(&config.transport, config.beside.as_ref())),
             flows: Vec::new(),
             ranks: Vec::new(),
             ports: Vec::new(),

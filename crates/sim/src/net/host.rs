@@ -337,12 +337,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, self.fabric.framing);
+        let is_tcp = self.fabric.speaks_tcp(spec.workload);
+        let framing = if is_tcp { self.fabric.tcp_framing } else { self.fabric.framing };
+        let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, framing);
         let state = &mut self.hosts[host];
         let context = state.sending.put(spec);
-        let class = self.fabric.class_of[usize::from(spec.priority.unwrap_or(8))];
+        let own = if is_tcp { self.fabric.tcp_class } else { self.fabric.class_of[8] };
+        let class = spec.priority.map_or(own, |priority| self.fabric.class_of[usize::from(priority)]);
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
-        let message = Outgoing { dst, size: spec.size, entropy, class, links, context };
+        let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
         let row = FlowRow {
             id: spec.id,
@@ -351,7 +354,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             src: spec.src,
             dst: spec.dst,
             size: spec.size,
-            packets: spec.size.pieces(self.fabric.framing.mtu),
+            packets: spec.size.pieces(framing.mtu),
             start: spec.start,
             finish: None,
             // No path now: it may come back, but nothing is ideal about it.
@@ -401,7 +404,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { row, on_received });
-                state.nic.open_receiver(&self.fabric.nic, notice.from, qp, row.size, context);
+                let nic = &self.fabric.nic;
+                if self.fabric.speaks_tcp(row.workload) {
+                    state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);
+                } else {
+                    state.nic.open_receiver(nic, notice.from, qp, row.size, context);
+                }
             }
             News::Close { qp } => {
                 if let Some((context, _)) = state.nic.close_receiver(notice.from, qp) {
@@ -437,7 +445,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     self.note_flow_finished(host, row);
                 }
                 self.flows_finished += 1;
-                if self.fabric.unacknowledged {
+                if self.fabric.unacknowledged && !self.fabric.speaks_tcp(row.workload) {
                     self.tell(host, src, News::Finished { qp, slot });
                 }
                 self.activate(on_received);

@@ -53,8 +53,10 @@ pub struct Workload {
 /// A workload in numbers, for people.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
-    /// Its key in a scenario.
+    /// Its kind's key in a scenario.
     pub kind: &'static str,
+    /// Its own key there: with its number where there are several of a kind, as in "poisson\[1\]".
+    pub key: String,
     /// Whether its flows make groups that are done when their last one is: incasts and collectives.
     pub is_grouped: bool,
     /// Whether these groups are jobs, which compute and communicate in turn.
@@ -99,6 +101,7 @@ impl Summary {
     pub(super) fn new(kind: &'static str, senders: &[HostId], receivers: &[HostId]) -> Self {
         Self {
             kind,
+            key: kind.to_owned(),
             is_grouped: matches!(kind, Incast::NAME | AllToAll::NAME),
             is_job: false,
             senders: senders.len(),
@@ -189,7 +192,7 @@ impl<'a> Builder<'a> {
                 Source::Played(player) => self.players.push(player),
                 Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
             }
-            self.summaries.push(part.summary);
+            self.summaries.push(Summary { key, ..part.summary });
             self.demands.extend(part.demands);
         }
         Ok(())

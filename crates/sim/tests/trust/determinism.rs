@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
@@ -12,9 +11,11 @@ use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Order, Pairs,
     Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
 };
+use selvedge_sim::{Beside, SimConfig};
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp};
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
@@ -129,6 +130,13 @@ fn fair(config: &mut SimConfig) {
     config.switch.buffer = BufferConfig::FairQueued(FairQueued { per_port, queues: 5, ..FairQueued::default() });
 }
 
+/// Pulled, with headers and control packets in a class above data.
+pub(crate) fn ndp(config: &mut SimConfig) {
+    config.transport = TransportConfig { ndp: Some(NdpConfig::default()), ..TransportConfig::default() };
+    config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+    config.nic.ack_class = 6;
+}
+
 fn failures_of_spines(config: &mut SimConfig) {
     let us = Duration::from_us;
     for (link, at, until) in [("leaf0 - spine1", us(20), Some(us(60))), ("spine2", us(30), None)] {
@@ -213,6 +221,13 @@ fn training(config: &mut SimConfig) {
     });
 }
 
+/// Incasts by TCP, in a class of their own, beside RDMA.
+fn beside_tcp(config: &mut SimConfig) {
+    let tcp = TcpConfig::default();
+    // With PFC the class is lossless too.
+    config.beside = Some(Beside { workloads: vec!["incast".into()], class: Some(1), tcp });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -245,12 +260,16 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
+        ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),
         ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),
         ("tcp-trimming", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, trimming]),
         ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
         ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
         ("irn-training-inner-nics", servers(), Series::Irn, &[training]),
         ("tcp-fair", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, fair]),
+        ("ndp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, ndp, samples]),
+        ("ndp-failures", fat_tree(4), Series::Irn, &[permutation, failures, ndp]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

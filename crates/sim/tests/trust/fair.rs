@@ -13,7 +13,7 @@ fn fair(scene: Scene, config: FairQueued) -> Scene {
 
 /// Eight senders share a 10 Gb/s output; the first has ten flows, the others one. Shares of the first and the mean of
 /// the others at the end of the run, which is long before the first flow does.
-fn shares(config: Option<FairQueued>) -> (f64, f64) {
+fn shares(config: FairQueued) -> (f64, f64) {
     let mut links = vec![link(40, 500); 9];
     links[8] = link(10, 500);
     let mut scene = Scene::new(star(&links), Series::Irn);
@@ -23,11 +23,8 @@ fn shares(config: Option<FairQueued>) -> (f64, f64) {
     for src in 1..8 {
         scene = scene.flow(src, 8, 4_000_000, Duration::ZERO);
     }
-    if let Some(config) = config {
-        scene = fair(scene, config);
-    }
     let tcp = TcpConfig { min_rto: Setting::Value(Duration::from_us(500)), ..TcpConfig::default() };
-    scene = scene.with(|all| {
+    scene = fair(scene, config).with(|all| {
         all.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
         all.stop.time = Some(Duration::from_ms(10));
         all.sample = Some(Duration::from_ms(1));
@@ -39,7 +36,8 @@ fn shares(config: Option<FairQueued>) -> (f64, f64) {
 
 #[test]
 fn each_flow_gets_the_same() {
-    let (ten, one) = shares(Some(FairQueued::default()));
+    let per_port = Setting::Value(Bytes::new(200_000));
+    let (ten, one) = shares(FairQueued { per_port, ..FairQueued::default() });
     assert!((ten / one / 10.0 - 1.0).abs() < 0.15, "ten flows take ten times as much as one: {ten} {one}");
 }
 

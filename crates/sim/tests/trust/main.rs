@@ -11,6 +11,7 @@ mod determinism;
 mod fair;
 mod loss;
 mod memory;
+mod ndp;
 mod pfc;
 mod queueing;
 mod recording;

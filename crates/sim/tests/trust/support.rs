@@ -56,6 +56,7 @@ impl Scene {
             switch,
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
+            beside: None,
             workload: WorkloadConfig::default(),
             measure: Measure::All,
             loss: Vec::new(),
@@ -171,6 +172,9 @@ impl Scene {
         let needs = config.transport.resolve(&fabric, &config.nic);
         if let Some(ndp) = &config.transport.ndp {
             ndp.check().expect("settings that can work");
+        }
+        if let Some(beside) = &mut config.beside {
+            beside.tcp.resolve(&fabric, config.nic.mtu);
         }
         match &config.transport.tcp {
             Some(tcp) => tcp.check().expect("settings that can work"),
@@ -321,7 +325,8 @@ impl Outcome {
         assert_eq!(record.ports.iter().map(|port| port.trims).sum::<u64>(), record.trims);
         let gap = config.nic.gap.get();
         // Each lossless class has a buffer of its own, the lossy ones one together.
-        let accounts = 1 + u64::from(config.switch.pfc.enabled && config.nic.ack_class != config.nic.data_class);
+        let classes = config.switch.priorities(&config.nic, config.beside.as_ref(), &[]).len() as u64;
+        let accounts = if config.switch.pfc.enabled { classes } else { 1 };
         for (port, info) in record.ports.iter().zip(&infos) {
             assert_eq!(port.id, info.id);
             assert!(port.paused.as_ps() <= record.end.as_ps(), "no port is paused longer than the run lasts");

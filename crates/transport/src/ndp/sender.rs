@@ -6,7 +6,8 @@
 //! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that finds
 //!    neither is kept: a trimmed packet may still be heard of.
 //! 3. *Silence.* Where even a header was lost nobody answers, and nobody pulls. Such packets are sent again after a
-//!    timeout, on credit of their own.
+//!    timeout, on credit of their own. Where the last pulls were lost, one packet goes after as long a silence, to be
+//!    answered and pulled.
 
 use alloc::collections::VecDeque;
 
@@ -47,7 +48,9 @@ pub struct NdpSender {
     pulled: u32,
     paths: Paths,
     rto: Duration,
-    /// No packet times out before this.
+    /// When it last sent or heard something.
+    busy: Instant,
+    /// Nothing times out before this.
     deadline: Instant,
     timeouts: u32,
 }
@@ -81,6 +84,7 @@ impl NdpSender {
             pulled: 0,
             paths: Paths::new(config.paths, config.path_penalty, entropy),
             rto: config.timeout(),
+            busy: Instant::ZERO,
             deadline: Instant::NEVER,
             timeouts: 0,
         }
@@ -95,6 +99,7 @@ impl NdpSender {
             cx.trace(|| Trace::AckIgnored { sent: end });
             return;
         }
+        self.busy = cx.now;
         if seq >= self.acked {
             let sent = &mut self.sent[(seq - self.acked) as usize];
             match (ack.kind, sent.state) {
@@ -111,7 +116,8 @@ impl NdpSender {
     }
 
     /// The receiver pulls, and has everything before `expected`.
-    pub fn on_pull(&mut self, number: u32, expected: Psn) {
+    pub fn on_pull(&mut self, cx: &Cx<'_>, number: u32, expected: Psn) {
+        self.busy = cx.now;
         let more = number.wrapping_sub(self.pulled);
         // Serial numbers: what is half the circle ahead is behind.
         if more < 1 << 31 {
@@ -146,6 +152,7 @@ impl NdpSender {
             self.sent.push_back(sent);
         }
         self.credit -= 1;
+        self.busy = cx.now;
         self.deadline = self.deadline.min(cx.now + self.rto);
         Some(NdpSegment { seq, retransmission: again.is_some(), entropy: self.paths.entropy(path) })
     }
@@ -161,21 +168,30 @@ impl NdpSender {
             return;
         }
         let (mut lost, mut next) = (0, Instant::NEVER);
+        let mut is_silent = true;
         for (offset, sent) in (0..).zip(&mut self.sent) {
             if sent.state != State::Flying {
                 continue;
             }
             let due = sent.at + self.rto;
             if due > cx.now {
-                next = next.min(due);
+                (next, is_silent) = (next.min(due), false);
                 continue;
             }
             sent.state = State::Waiting;
             self.again.push_back(self.acked + offset);
             lost += 1;
         }
-        self.deadline = next;
         self.credit += lost;
+        if is_silent && lost == 0 && !self.is_done() {
+            // Nobody will say anything about anything.
+            let due = self.busy + self.rto;
+            if due <= cx.now && self.credit == 0 {
+                self.credit = 1;
+            }
+            next = if due > cx.now { due } else { cx.now + self.rto };
+        }
+        self.deadline = next;
         if lost > 0 {
             self.timeouts += 1;
             cx.trace(|| Trace::TimedOut { acked: self.acked });

@@ -42,11 +42,11 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     assert_eq!(sender.hold(), Hold::Window);
     sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 1, 0));
     assert_eq!(sends(&mut sender, at(5)), [], "an acknowledgement alone allows nothing");
-    sender.on_pull(1, Seq::new(1).to_psn(FIRST));
+    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(6)), [(3, false)]);
-    sender.on_pull(4, Seq::new(1).to_psn(FIRST));
+    sender.on_pull(&Cx::at(at(6)), 4, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(7)), [(4, false), (5, false), (6, false)], "it stands for those that were lost");
-    sender.on_pull(3, Seq::new(1).to_psn(FIRST));
+    sender.on_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
 }
 
@@ -59,7 +59,7 @@ fn what_was_trimmed_goes_before_what_is_new() {
     }
     sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
     assert_eq!(sends(&mut sender, at(5)), [], "it waits for a pull, too");
-    sender.on_pull(3, Seq::new(1).to_psn(FIRST));
+    sender.on_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(6)), [(2, true), (1, true), (4, false)]);
 }
 
@@ -81,13 +81,24 @@ fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
 }
 
 #[test]
+fn one_packet_asks_for_pulls_that_were_lost() {
+    let mut sender = NdpSender::new(&config(1), FIRST, 3, 1);
+    sends(&mut sender, at(0));
+    sender.on_ack(&mut Cx::at(at(40)), &ack(AckKind::Ack, 1, 0));
+    sender.handle_timeout(&mut Cx::at(at(100)));
+    assert_eq!((sends(&mut sender, at(100)), sender.poll_timeout()), (Vec::new(), Some(at(140))));
+    sender.handle_timeout(&mut Cx::at(at(140)));
+    assert_eq!(sends(&mut sender, at(140)), [(1, false)]);
+}
+
+#[test]
 fn answers_that_make_no_sense_change_nothing() {
     let mut sender = NdpSender::new(&config(2), FIRST, 9, 1);
     sends(&mut sender, at(0));
     for (expected, seq) in [(3, 0), (0, 2), (5, 7)] {
         sender.on_ack(&mut Cx::at(at(1)), &ack(AckKind::Nack, expected, seq));
     }
-    sender.on_pull(1, Seq::new(7).to_psn(FIRST));
+    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(7).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(1)), [(2, false)]);
 }
 
@@ -174,7 +185,7 @@ fn transfer(seed: u64, total: u64) {
             sender.on_ack(&mut cx, &ack);
         }
         if let Some((number, expected)) = pulls.pop_front() {
-            sender.on_pull(number, expected);
+            sender.on_pull(&cx, number, expected);
         }
     }
     assert_eq!(missing, 0, "seed {seed}: what is acknowledged has arrived");

@@ -45,7 +45,7 @@ pub struct Collective {
 
 /// A collective operation and its algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Operation {
     /// All-reduce in a ring: reduce-scatter, then all-gather; 2 (n - 1) steps of an n-th of the buffer
     /// (Patarasuk and Yuan, 2009; NCCL's ring).

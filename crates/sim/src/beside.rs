@@ -1,0 +1,56 @@
+//! Traffic that shares a network with that of the transport.
+
+use schemars::JsonSchema;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_units::Bytes;
+use selvedge_wire::Header;
+use serde::{Deserialize, Serialize};
+
+use crate::ConfigError;
+use crate::config::NicConfig;
+use crate::topology::Framing;
+use crate::workload::Summary;
+
+/// Workloads whose flows speak TCP, whatever the others do: a network that RDMA shares.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Beside {
+    /// Which, by their keys in `[workload]`: "incast", or "poisson\[1\]" where there are several.
+    pub workloads: Vec<String>,
+    /// Priority of their packets, 0 to 7. Absent: as all others have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// How they speak it.
+    #[serde(default)]
+    pub tcp: TcpConfig,
+}
+
+impl Beside {
+    /// How their payload becomes what a link carries.
+    pub fn framing(&self, nic: &NicConfig) -> Framing {
+        let header = Header::ETHERNET_IPV4 + Bytes::new(self.tcp.header());
+        Framing { mtu: self.tcp.mss.resolve(|| None).unwrap_or(nic.mtu), overhead: header + nic.gap }
+    }
+
+    /// Which workloads, by number.
+    ///
+    /// # Errors
+    /// There is none of a name; the key is "workloads".
+    pub fn which(&self, all: &[Summary]) -> Result<Vec<bool>, ConfigError> {
+        let mut which = vec![false; all.len()];
+        for name in &self.workloads {
+            let mut is_known = false;
+            for (chosen, workload) in which.iter_mut().zip(all) {
+                if workload.key == *name || workload.kind == name {
+                    (*chosen, is_known) = (true, true);
+                }
+            }
+            if !is_known {
+                let known: Vec<&str> = all.iter().map(|workload| workload.key.as_str()).collect();
+                let message = format!("there is no workload \"{name}\"; there are {}", known.join(", "));
+                return Err(ConfigError::new("workloads", message));
+            }
+        }
+        Ok(which)
+    }
+}
