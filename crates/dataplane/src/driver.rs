@@ -8,11 +8,12 @@ use std::io;
 use std::time::Duration;
 
 use selvedge_transport::recovery::irn::{Completion, Completions};
-use selvedge_transport::{Cx, Next, Receiver, Sender, Verdict};
+use selvedge_transport::{Cx, Next, Receiver, RecoveryConfig, Scheme, Sender, Verdict};
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
-use selvedge_wire::{Ack, Body, Data, Datagram, Header};
+use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
 
 use crate::clock::Clock;
+use crate::reorder::ReorderBuffer;
 use crate::udp::Datagrams;
 
 /// Longer than any UDP datagram.
@@ -33,18 +34,22 @@ pub struct Outgoing<'a> {
     pub qp: QpNumber,
     /// The first packet's PSN.
     pub first_psn: Psn,
+    /// The loss recovery that both engines were built with.
+    pub recovery: RecoveryConfig,
 }
 
 /// Where to place what arrives.
 pub struct Incoming<'a> {
     /// The queue pair.
     pub qp: QpNumber,
+    /// The loss recovery that both engines were built with.
+    pub recovery: RecoveryConfig,
     /// Called with each packet that is accepted: its place, and its bytes.
     pub place: &'a mut dyn FnMut(Seq, &[u8]),
 }
 
 /// Sends everything, and returns when it is acknowledged or `stop` says so. `sender` has been
-/// supplied with all of it.
+/// supplied with all of it, and has the chip for itself.
 pub fn send(
     network: &mut impl Datagrams,
     clock: &Clock,
@@ -54,13 +59,14 @@ pub fn send(
 ) -> io::Result<()> {
     let mut buffer = vec![0; LONGEST];
     let mut headers = [0; Datagram::LONGEST_HEADERS];
+    let mut chip = outgoing.recovery.on_chip();
     while !sender.is_done() && !stop() {
         let mut cx = Cx::at(clock.now());
         if sender.poll_timeout().is_some_and(|at| at <= cx.now) {
-            sender.handle_timeout(&mut cx);
+            sender.handle_timeout(&mut cx, &mut chip);
         }
         let frame_of = |seq| Header::ROCE + Bytes::new(outgoing.piece_of(seq).len() as u64) + Header::GAP;
-        if let Some(segment) = sender.poll_transmit(&mut cx, frame_of) {
+        if let Some(segment) = sender.poll_transmit(&mut cx, &mut chip, frame_of) {
             let payload = outgoing.piece_of(segment.seq);
             let data = Data {
                 psn: segment.seq.to_psn(outgoing.first_psn),
@@ -79,10 +85,12 @@ pub fn send(
         };
         let Some(length) = network.recv(&mut buffer, patience)? else { continue };
         // What does not parse, or is not for us, is noise.
-        if let Ok((Datagram { qp, sent_at, body: Body::Ack(ack) }, _)) = Datagram::parse(&buffer[..length])
-            && qp == outgoing.qp
-        {
-            sender.on_ack(&mut Cx::at(clock.now()), &ack, sent_at);
+        let Ok((Datagram { qp, sent_at, body }, _)) = Datagram::parse(&buffer[..length]) else { continue };
+        let mut cx = Cx::at(clock.now());
+        match body {
+            Body::Ack(ack) if qp == outgoing.qp => sender.on_ack(&mut cx, &mut chip, &ack, sent_at),
+            Body::HoleNack(nack) if qp == outgoing.qp => sender.on_hole_nack(&mut cx, &mut chip, &nack, sent_at),
+            Body::Ack(_) | Body::HoleNack(_) | Body::Data(_) | Body::Cnp => {}
         }
     }
     Ok(())
@@ -102,6 +110,8 @@ pub fn receive(
     let mut headers = [0; Datagram::LONGEST_HEADERS];
     let mut duplicates = 0;
     let (mut completions, mut msn) = (Completions::default(), 0);
+    let mut chip = incoming.recovery.on_chip();
+    let mut reorder = ReorderBuffer::new(incoming.recovery.reorder_slots());
     while !stop() {
         let Some(length) = network.recv(&mut buffer, HEARTBEAT)? else { continue };
         let Ok((Datagram { qp, sent_at, body: Body::Data(data) }, payload)) = Datagram::parse(&buffer[..length]) else {
@@ -111,19 +121,25 @@ pub fn receive(
             continue;
         }
         let before = receiver.expected();
-        let reply = receiver.on_data(&mut Cx::at(clock.now()), &data, false);
+        let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut chip, &data, false);
         match reply.verdict {
-            Verdict::Accepted(seq) => {
+            Verdict::Accepted(seq) => (incoming.place)(seq, payload),
+            Verdict::Buffered(seq) => reorder.keep(seq, seq, payload),
+            Verdict::Released { seq, run } => {
                 (incoming.place)(seq, payload);
-                let completion = if data.last { Completion::Receive } else { Completion::Nothing };
-                msn += completions.on_accepted(seq, completion, before, receiver.expected()).messages;
+                reorder.release(seq + 1, run, incoming.place);
             }
             Verdict::Duplicate => duplicates += 1,
             Verdict::Refused | Verdict::Invalid => {}
         }
+        if let Some(seq) = reply.verdict.accepted() {
+            let completion = if data.last { Completion::Receive } else { Completion::Nothing };
+            msn += completions.on_accepted(seq, completion, before, receiver.expected()).messages;
+        }
         if let Some(ack) = reply.ack {
             let ack = Ack { msn: (msn % MSN_MODULUS) as u32, ..ack };
-            let datagram = Datagram { qp, sent_at, body: Body::Ack(ack) };
+            let holes = if ack.kind == AckKind::Nack { receiver.with_holes(&ack) } else { None };
+            let datagram = Datagram { qp, sent_at, body: holes.map_or(Body::Ack(ack), Body::HoleNack) };
             network.send(datagram.emit(&mut headers))?;
         }
     }

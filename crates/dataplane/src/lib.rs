@@ -7,6 +7,7 @@
 mod clock;
 mod driver;
 mod icrc;
+mod reorder;
 mod udp;
 
 pub use clock::Clock;

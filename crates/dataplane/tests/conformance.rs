@@ -11,6 +11,7 @@ use selvedge_testkit::{Fate, Impairment, Link, Odds, Outcome, Placed, Transfer, 
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode, Timeouts};
+use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig};
 use selvedge_units::{Chance, Domain, Duration, Psn, QpNumber, Rate, Rng, Setting};
 use selvedge_wire::Datagram;
@@ -70,7 +71,13 @@ fn recoveries() -> Vec<RecoveryConfig> {
         bdp_cap: Setting::Value(64),
         ..GoBackNConfig::default()
     };
-    vec![irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into()]
+    let melo = MeloConfig {
+        rto: Setting::Value(Duration::from_ms(100)),
+        reorder_buffer: Setting::Value(64),
+        bdp_cap: Setting::Value(64),
+        ..MeloConfig::default()
+    };
+    vec![irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into(), melo.into()]
 }
 
 /// The loss scripts, by what they strike.
@@ -106,12 +113,13 @@ impl World for Loopback {
         let mut here = Impaired::new(here, std::mem::take(&mut transfer.forward));
         let mut there = Impaired::new(there, std::mem::take(&mut transfer.backward));
 
+        let recovery = transfer.config.recovery;
         let mut sender = Sender::new(&transfer.config, transfer.first_psn);
         sender.supply(transfer.packets());
         let mut receiver = Receiver::new(&ReceiverConfig { recovery: transfer.config.recovery }, transfer.first_psn);
         let placed = RefCell::new(Placed::for_transfer(&transfer));
         let outgoing =
-            Outgoing { payload: &transfer.payload, piece: transfer.piece, qp, first_psn: transfer.first_psn };
+            Outgoing { payload: &transfer.payload, piece: transfer.piece, qp, first_psn: transfer.first_psn, recovery };
         let (clock, is_over) = (Clock::start(), AtomicBool::new(false));
         let patience = clock.now() + Duration::from_ms(30_000);
 
@@ -122,7 +130,7 @@ impl World for Loopback {
                 is_over.store(true, Ordering::Release);
             });
             let mut place = |seq, payload: &[u8]| placed.borrow_mut().place(seq, payload);
-            let mut incoming = Incoming { qp, place: &mut place };
+            let mut incoming = Incoming { qp, recovery, place: &mut place };
             let mut stop = || is_over.load(Ordering::Acquire);
             receive(&mut there, &clock, &mut receiver, &mut incoming, &mut stop).expect("loopback works")
         });

@@ -43,7 +43,7 @@ fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
     };
     let mut network = Script { incoming: order.iter().map(packet).collect(), answers: Vec::new() };
     let mut receiver = Receiver::new(&ReceiverConfig { recovery }, Psn::new(0));
-    let mut incoming = Incoming { qp: QP, place: &mut |_, _| {} };
+    let mut incoming = Incoming { qp: QP, recovery, place: &mut |_, _| {} };
     let mut turns = 0..order.len();
     let mut stop = || turns.next().is_none();
     receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop).expect("nothing can fail");

@@ -139,7 +139,7 @@ fn errand(packet: &Packet) -> Option<Errand> {
     match &packet.repr {
         Repr::Data(data) => Some(Errand::There { again: data.retransmission }),
         Repr::Tcp(tcp) if !tcp.is_backward() => Some(Errand::There { again: tcp.is_again() }),
-        Repr::Ack(_) | Repr::Tcp(_) => Some(Errand::Back),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) => Some(Errand::Back),
         // It slows the flow down, and answers nothing.
         Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => None,
     }
@@ -175,7 +175,7 @@ impl Story {
     fn answer(&mut self, packet: &Packet) {
         let at = match packet.repr {
             // It carries the time of the packet that it answers.
-            Repr::Ack(_) => self.find(packet.sent_at),
+            Repr::Ack(_) | Repr::HoleNack(_) => self.find(packet.sent_at),
             // It carries its own, and answers what has arrived until then.
             _ => Some(self.last).filter(|&last| last < self.journeys.len()),
         };

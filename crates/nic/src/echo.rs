@@ -30,7 +30,7 @@ impl Nic {
                     self.echoes.push_back(Echo { of, path: *path });
                 }
             }
-            Repr::Ack(_) => {
+            Repr::Ack(_) | Repr::HoleNack(_) => {
                 if let Some(state) = self.sender_at(packet.slot, packet.qp) {
                     state.sender.on_telemetry(now, path);
                     self.refresh(packet.slot, now);
@@ -53,5 +53,5 @@ impl Nic {
 }
 
 fn is_ack(packet: &Packet) -> bool {
-    matches!(packet.repr, Repr::Ack(_))
+    matches!(packet.repr, Repr::Ack(_) | Repr::HoleNack(_))
 }

@@ -181,7 +181,8 @@ impl Nic {
                 self.stats.duplicates += 1;
                 flow.duplicates += 1;
             }
-            Verdict::Refused | Verdict::Invalid => {}
+            // NDP places packets as they come.
+            Verdict::Refused | Verdict::Invalid | Verdict::Buffered(_) | Verdict::Released { .. } => {}
         }
         let is_received = flow.missing == 0 && matches!(reply.verdict, Verdict::Accepted(_));
         let (is_missing_some, context, duplicates) = (flow.missing > 0, flow.context, flow.duplicates);

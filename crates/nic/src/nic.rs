@@ -15,13 +15,15 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use selvedge_telemetry::Reordering;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, Hold, Limits, Next, Receiver, ReceiverConfig, Sender, SenderConfig, Told, Verdict,
+    Cx, Feedback, FeedbackConfig, Hold, Limits, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
+    Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
-use selvedge_wire::{Ack, AckKind, Data, Ecn, Packet, Repr};
+use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
 use crate::ndp::{self, NDP};
@@ -38,6 +40,8 @@ pub struct NicParams {
     pub header: u16,
     /// Bytes of an acknowledgement frame.
     pub ack_frame: u16,
+    /// Bytes of an acknowledgement frame that carries holes.
+    pub hole_nack_frame: u16,
     /// Bytes of a congestion notification frame.
     pub cnp_frame: u16,
     /// Bytes that every frame takes on the wire beside itself.
@@ -97,6 +101,8 @@ pub struct Nic {
     /// Telemetry that waits with them; none where no switch writes.
     pub(crate) echoes: VecDeque<Echo>,
     pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
+    /// What queue pairs share, lent to each for its call.
+    chip: OnChip,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
     pub(crate) ndp: ndp::Flows,
@@ -107,7 +113,7 @@ const FIRST_PSN: Psn = Psn::new(0);
 
 impl Nic {
     /// The NIC of host `id`, without queue pairs.
-    pub fn new(id: HostId) -> Self {
+    pub fn new(id: HostId, params: &NicParams) -> Self {
         Self {
             id,
             senders: Vec::new(),
@@ -122,6 +128,7 @@ impl Nic {
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
             deadlines: BinaryHeap::new(),
+            chip: params.receiver.recovery.on_chip(),
             stats: NicStats::default(),
             tcp: Flows::default(),
             ndp: ndp::Flows::default(),
@@ -131,6 +138,20 @@ impl Nic {
     /// What it has done so far.
     pub fn stats(&self) -> &NicStats {
         &self.stats
+    }
+
+    /// What it did with data out of order.
+    pub fn reordering(&self) -> Reordering {
+        let OnChip { receiving, sending, exhausted, middle, forgotten } = &self.chip;
+        Reordering {
+            buffered: Bytes::new(self.stats.reordered),
+            pool_blocks: receiving.blocks(),
+            pool_peak: receiving.peak(),
+            sender_pool_peak: sending.peak(),
+            refused_full: *exhausted,
+            refused_middle: *middle,
+            forgotten: *forgotten,
+        }
     }
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
@@ -174,7 +195,8 @@ impl Nic {
 
     /// Forgets a sending queue pair, finished or not; returns what the caller named it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let Some(state) = self.sender_at(slot, qp) else { return self.close_other_sender(slot, qp) };
+        let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
+        state.sender.release(&mut self.chip);
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
         // A slot that still stands in the ready ring is free when it comes up there: it must not
@@ -210,6 +232,9 @@ impl Nic {
     /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
     pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         let Some(config) = &params.tcp else { return };
+        if config.subflows > 1 {
+            return self.accept_bundle(params, config, src, qp, size, context);
+        }
         let slot = self.accept_tcp(params, config, src, qp, size, context);
         self.by_peer.insert(src, qp, slot);
     }
@@ -218,13 +243,15 @@ impl Nic {
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove(src, qp)?;
         if slot >= TCP {
-            return self.close_tcp_receiver(slot, qp);
+            return self.close_tcp_receiver(src, slot, qp);
         }
         if slot >= NDP {
             return self.close_ndp_receiver(slot);
         }
         self.free_receivers.push(slot);
-        self.receivers[slot as usize].take().map(|state| (state.context, state.duplicates))
+        let mut state = self.receivers[slot as usize].take()?;
+        state.receiver.release(&mut self.chip);
+        Some((state.context, state.duplicates))
     }
 
     /// What a sending queue pair waits for at `now`; `None` if there is none such.
@@ -251,6 +278,7 @@ impl Nic {
         match &packet.repr {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
+            Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
             Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
             // A link's own business; the driver handles it before it gets here.
@@ -266,7 +294,7 @@ impl Nic {
         };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
-        let mut reply = state.receiver.on_data(cx, data, marked);
+        let mut reply = state.receiver.on_data(cx, &mut self.chip, data, marked);
         if !params.feedback.is_silent() {
             let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
             let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
@@ -276,15 +304,18 @@ impl Nic {
             tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
         }
         if let Some(ack) = reply.ack {
-            self.answers.push_back(Packet {
-                frame: params.ack_frame,
-                class: params.ack_class,
-                repr: Repr::Ack(ack),
-                ..answer(self.id, packet)
-            });
+            let holes = if ack.kind == AckKind::Nack { state.receiver.with_holes(&ack) } else { None };
+            let (frame, repr) = match holes {
+                None => (params.ack_frame, Repr::Ack(ack)),
+                Some(nack) => (params.hole_nack_frame, Repr::HoleNack(nack)),
+            };
+            self.answers.push_back(Packet { frame, class: params.ack_class, repr, ..answer(self.id, packet) });
+        }
+        if let Verdict::Buffered(_) = reply.verdict {
+            self.stats.reordered += u64::from(data.payload);
         }
         match reply.verdict {
-            Verdict::Accepted(_) => {
+            Verdict::Accepted(_) | Verdict::Buffered(_) | Verdict::Released { .. } => {
                 self.stats.goodput += u64::from(data.payload);
                 state.missing -= 1;
                 if state.missing == 0 {
@@ -306,9 +337,23 @@ impl Nic {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
+        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
+            return self.on_ndp_ack(cx, packet, ack);
+        };
+        state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
+        self.after_ack(cx, packet)
+    }
+
+    fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
+        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
+        state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
+        self.after_ack(cx, packet)
+    }
+
+    #[inline]
+    fn after_ack(&mut self, cx: &Cx<'_>, packet: &Packet) -> Handled {
         let (slot, qp) = (packet.slot, packet.qp);
-        let Some(state) = self.sender_at(slot, qp) else { return self.on_ndp_ack(cx, packet, ack) };
-        state.sender.on_ack(cx, ack, packet.sent_at);
+        let Some(state) = self.sender_at(slot, qp) else { return Handled::Unknown };
         let context = state.context;
         let done = state.sender.is_done();
         self.stats.acks_received += 1;
@@ -406,6 +451,10 @@ impl Nic {
                 self.stats.acks_sent += 1;
                 self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
             }
+            Repr::HoleNack(_) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += 1;
+            }
             Repr::Tcp(_) | Repr::Pull(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
             Repr::Data(_) | Repr::Pause(_) => {}
@@ -423,7 +472,7 @@ impl Nic {
         let (last, last_payload) = (state.last, state.last_payload);
         let payload = |seq| if seq == last { last_payload } else { params.mtu };
         let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
-        let segment = state.sender.poll_transmit(cx, on_wire);
+        let segment = state.sender.poll_transmit(cx, &mut self.chip, on_wire);
         if let Some(segment) = segment {
             let payload = payload(segment.seq);
             *packet = Packet {
@@ -482,7 +531,7 @@ impl Nic {
             }
             self.deadlines.pop();
             let slot = due.slot();
-            let Some(state) = self.sender_at(slot, qp) else {
+            let Some(state) = find(&mut self.senders, slot, qp) else {
                 if slot < TCP {
                     self.on_ndp_deadline(cx, params, at, slot, qp);
                 } else {
@@ -498,7 +547,7 @@ impl Nic {
             cx.about(qp);
             if !due.is_pacing() {
                 let before = state.sender.stats().timeouts;
-                state.sender.handle_timeout(cx);
+                state.sender.handle_timeout(cx, &mut self.chip);
                 let timeouts = state.sender.stats().timeouts - before;
                 self.stats.timeouts += u64::from(timeouts);
             }
@@ -529,7 +578,7 @@ impl Nic {
 
     #[inline]
     pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
-        self.senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
+        find(&mut self.senders, slot, qp)
     }
 
     /// Puts a queue pair where its engine's wishes say, after anything happened to it.
@@ -575,6 +624,12 @@ impl Due {
     const fn is_pacing(self) -> bool {
         self.0 & 1 == 1
     }
+}
+
+/// The queue pair `qp`, if it is what `slot` holds.
+#[inline]
+fn find(senders: &mut [Option<SendQp>], slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+    senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
 }
 
 /// An answer to the data packet `to`, but for what kind it is.

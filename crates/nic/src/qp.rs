@@ -82,6 +82,8 @@ pub struct NicStats {
     pub acks_received: u64,
     /// Payload bytes accepted for the first time.
     pub goodput: u64,
+    /// Of these, how many went through a reorder buffer, and were copied from there.
+    pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }

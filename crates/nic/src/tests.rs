@@ -10,13 +10,14 @@ use selvedge_wire::Packet;
 
 use crate::{Nic, NicParams, Outgoing};
 
-fn params(qp_burst: u32) -> NicParams {
+pub(crate) fn params(qp_burst: u32) -> NicParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
     let recovery = RecoveryConfig::from(irn);
     NicParams {
         mtu: 1_024,
         header: 62,
         ack_frame: 66,
+        hole_nack_frame: 78,
         cnp_frame: 78,
         gap: 20,
         qp_burst,
@@ -37,7 +38,7 @@ fn params(qp_burst: u32) -> NicParams {
 fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
     let params = params(qp_burst);
     let mut cx = Cx::at(Instant::ZERO);
-    let mut nic = Nic::new(HostId(0));
+    let mut nic = Nic::new(HostId(0), &params);
     for (&packets, n) in packets.iter().zip(0..) {
         let size = Bytes::new(1_024) * packets;
         nic.open_sender(

@@ -235,6 +235,28 @@ pub const METRICS: &[Metric] = &[
         meaning: "bytes that hosts sent, headers included, over what their links could have carried",
         of: |point| point.run.utilisation,
     },
+    Metric {
+        name: "pool_peak",
+        title: "bits pool, peak use",
+        unit: Unit::Share,
+        meaning: "the most blocks of a NIC's bits pool that receivers held at any time, at the NIC where that was most; \
+                  of all its blocks (MELO)",
+        of: |point| {
+            let pool = &point.run.reordering;
+            (pool.pool_blocks > 0).then(|| share(pool.pool_peak.into(), pool.pool_blocks.into()))
+        },
+    },
+    Metric {
+        name: "reordered",
+        title: "copied from reorder buffers",
+        unit: Unit::Share,
+        meaning: "payload that arrived out of order and waited in a reorder buffer, of all payload (MELO)",
+        of: |point| {
+            let run = &point.run;
+            let has_buffers = run.reordering.pool_blocks > 0 && run.goodput_bytes > 0;
+            has_buffers.then(|| share(run.reordering.buffered_bytes, run.goodput_bytes))
+        },
+    },
 ];
 
 /// How many of [`METRICS`] the tables show.

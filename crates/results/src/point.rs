@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_telemetry::{DropReason, Drops, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::{ResultsError, Table, Tier};
@@ -116,6 +116,7 @@ pub struct RunTotals {
     pub ack_drops: DropCounts,
     pub pause_drops: DropCounts,
     pub cnp_drops: DropCounts,
+    pub reordering: ReorderingTotals,
     /// Data packets, acknowledgements, pause frames, congestion notifications.
     pub in_flight: [u64; 4],
     pub paused_us: f64,
@@ -154,6 +155,7 @@ impl RunTotals {
             ack_drops: (&record.ack_drops).into(),
             pause_drops: (&record.pause_drops).into(),
             cnp_drops: (&record.cnp_drops).into(),
+            reordering: record.reordering.into(),
             in_flight: record.in_flight,
             paused_us: record.paused.as_us_f64(),
             utilisation,
@@ -173,6 +175,33 @@ impl RunTotals {
             }),
             cpu_s: record.cpu_s,
             wall_s: record.wall_s,
+        }
+    }
+}
+
+/// What receivers did with data out of order; see [`Reordering`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names and meanings are Reordering's")]
+pub struct ReorderingTotals {
+    pub buffered_bytes: u64,
+    pub pool_blocks: u32,
+    pub pool_peak: u32,
+    pub sender_pool_peak: u32,
+    pub refused_full: u64,
+    pub refused_middle: u64,
+    pub forgotten: u64,
+}
+
+impl From<Reordering> for ReorderingTotals {
+    fn from(reordering: Reordering) -> Self {
+        Self {
+            buffered_bytes: reordering.buffered.get(),
+            pool_blocks: reordering.pool_blocks,
+            pool_peak: reordering.pool_peak,
+            sender_pool_peak: reordering.sender_pool_peak,
+            refused_full: reordering.refused_full,
+            refused_middle: reordering.refused_middle,
+            forgotten: reordering.forgotten,
         }
     }
 }

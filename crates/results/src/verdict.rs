@@ -367,7 +367,10 @@ fn what_completes(headline: &str) -> &'static str {
 }
 
 fn title_of(metric: &str) -> &str {
-    Metric::find(metric).map_or(metric, |metric| metric.title)
+    match metric {
+        JOB_COMPLETION => "job completion time",
+        _ => Metric::find(metric).map_or(metric, |metric| metric.title),
+    }
 }
 
 /// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.

@@ -11,8 +11,11 @@ use toml::{Table, Value};
 use crate::document::unknown_name;
 
 /// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
-const RECOVERIES: &[(&str, &str, &str)] =
-    &[("irn", "irn", "selective retransmission, BDP-FC (IRN)"), ("roce", "go-back-n", "go-back-N, as in RoCE NICs")];
+const RECOVERIES: &[(&str, &str, &str)] = &[
+    ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
+    ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
+    ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
+];
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
@@ -77,10 +80,22 @@ const VARIANTS: &[Variant] = &[
         about: "worst-case overheads: lost packets are fetched for 2 us, 16 B more header (IRN 6.3)",
         sets: &[("transport.recovery.irn.retransmit-delay", "'2us'"), ("transport.recovery.irn.extra-header", "'16B'")],
     },
+    Variant {
+        name: MULTIPATH,
+        of: TCP,
+        about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
+        sets: &[("transport.tcp.subflows", "8")],
+    },
 ];
+
+/// Schemes by other names.
+const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
 
 /// The variant that changes the engine.
 const GO_BACK_N: &str = "go-back-n";
+/// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
+const MULTIPATH: &str = "multipath";
+const LINKED: &str = "lia";
 /// RTO_low of "irn+go-back-n", where there are timeouts.
 const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'");
 
@@ -99,11 +114,15 @@ pub(crate) struct Preset {
 impl Preset {
     /// Reads "irn+pfc".
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let mut words = name.split('+').map(str::trim);
+        let (first, rest) = name.split_at(name.find('+').unwrap_or(name.len()));
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == first.trim());
+        let long = alias.map(|(_, long)| format!("{long}{rest}"));
+        let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
         let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(ALONE.map(|name| (name, name)));
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
-            let known: Vec<&str> = schemes.map(|(short, _)| short).collect();
+            let aliases = ALIASES.iter().map(|&(alias, _)| alias);
+            let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
         let mut preset = Self { recovery, variants: Vec::new(), congestion: None, pfc: false };
@@ -166,7 +185,9 @@ impl Preset {
                 sets.push(("transport", of_kind(TCP)));
             }
             let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
-            vec![("transport.tcp.congestion", self.congestion, chosen)]
+            let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
+            let congestion = self.congestion.or(is_multipath.then_some(LINKED));
+            vec![("transport.tcp.congestion", congestion, chosen)]
         } else if self.recovery == NDP {
             if alone(NDP).is_none() {
                 sets.push(("transport", of_kind(NDP)));
@@ -227,6 +248,7 @@ pub fn preset_help() -> String {
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
+    lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
     lines.push(format!("  behind tcp: +{controls}"));
     lines.join("\n")
@@ -331,10 +353,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, tcp or ndp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp, ndp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, tcp or ndp"));
+        assert!(wrong("").contains("irn, roce, melo, tcp, ndp or mptcp"));
     }
 
     #[test]

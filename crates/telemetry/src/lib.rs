@@ -13,6 +13,6 @@ mod trace;
 
 pub use row::{
     Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RankRow,
-    RunRecord,
+    Reordering, RunRecord,
 };
 pub use trace::{Probe, Trace};

@@ -232,6 +232,39 @@ pub struct Deadlock {
     pub cycle: Vec<PausedHop>,
 }
 
+/// What receivers did with data out of order, where they keep it beside the application's memory and remember it in
+/// bits that a NIC's queue pairs share (MELO); nothing elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reordering {
+    /// Payload that went through reorder buffers, and was copied from there.
+    pub buffered: Bytes,
+    /// Blocks in each NIC's pool.
+    pub pool_blocks: u32,
+    /// The most of them that receivers held at any NIC at any time.
+    pub pool_peak: u32,
+    /// The same of senders.
+    pub sender_pool_peak: u32,
+    /// Data refused because there was no room for its bits or its payload.
+    pub refused_full: u64,
+    /// Data refused because its bits could not be reached.
+    pub refused_middle: u64,
+    /// NACKs that a sender had no room to remember.
+    pub forgotten: u64,
+}
+
+impl Reordering {
+    /// Adds what happened at another NIC.
+    pub fn add(&mut self, other: &Self) {
+        self.buffered += other.buffered;
+        self.pool_blocks = self.pool_blocks.max(other.pool_blocks);
+        self.pool_peak = self.pool_peak.max(other.pool_peak);
+        self.sender_pool_peak = self.sender_pool_peak.max(other.sender_pool_peak);
+        self.refused_full += other.refused_full;
+        self.refused_middle += other.refused_middle;
+        self.forgotten += other.forgotten;
+    }
+}
+
 /// What a whole run amounts to, apart from its rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunRecord {
@@ -286,6 +319,8 @@ pub struct RunRecord {
     pub pause_drops: Drops,
     /// Congestion notification packets that were dropped.
     pub cnp_drops: Drops,
+    /// What receivers did with data out of order, where they keep it apart.
+    pub reordering: Reordering,
     /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames,
     /// congestion notifications.
     pub in_flight: [u64; 4],

@@ -78,7 +78,7 @@ impl Impairment {
             Body::Data(data) if !is_scripted && !data.retransmission && self.lost_at_first.contains(&data.psn) => {
                 Fate::Drop
             }
-            Body::Data(_) | Body::Ack(_) | Body::Cnp => fate,
+            Body::Data(_) | Body::Ack(_) | Body::HoleNack(_) | Body::Cnp => fate,
         }
     }
 }

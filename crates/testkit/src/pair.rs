@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use selvedge_transport::congestion::{AnyCongestion, Congestion};
 use selvedge_transport::recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery};
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Scheme, Sender, Verdict};
+use selvedge_transport::{Cx, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, Verdict};
 use selvedge_units::{Duration, Instant, Seq};
-use selvedge_wire::{Ack, Body, Data};
+use selvedge_wire::{AckKind, Body, Data};
 
 use crate::impair::{Fate, Impairment};
 use crate::world::{Outcome, Placed, Transfer, World};
@@ -45,8 +45,11 @@ pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyAcceptance> {
     /// When the sender's end of the link is free again.
     free_at: Instant,
     data: Lane<(Data, Seq)>,
-    acks: Lane<Ack>,
+    acks: Lane<Body>,
     placed: Placed,
+    reorder: ReorderBuffer,
+    /// What the sender's NIC lends, and what the receiver's does.
+    chips: (OnChip, OnChip),
     duplicates: u64,
 }
 
@@ -56,6 +59,30 @@ struct Lane<T> {
     flying: BTreeMap<(Instant, u64), (T, Instant)>,
     departed: u64,
     impairment: Impairment,
+}
+
+/// Which packet waits in each slot.
+struct ReorderBuffer(Vec<Option<Seq>>);
+
+impl ReorderBuffer {
+    fn of(slots: u32) -> Self {
+        Self(vec![None; slots as usize])
+    }
+    fn slot(&mut self, seq: Seq) -> &mut Option<Seq> {
+        let slots = self.0.len() as u64;
+        &mut self.0[(seq.index() % slots) as usize]
+    }
+    fn keep(&mut self, seq: Seq) {
+        assert_eq!(self.slot(seq).replace(seq), None, "two packets in one slot");
+    }
+    /// The `run` packets behind `seq`.
+    fn take(&mut self, seq: Seq, run: u32) -> impl Iterator<Item = Seq> {
+        (1..=u64::from(run)).map(move |ahead| {
+            let waiting = self.slot(seq + ahead).take();
+            assert_eq!(waiting, Some(seq + ahead), "a run has no hole");
+            seq + ahead
+        })
+    }
 }
 
 impl<T: Copy> Lane<T> {
@@ -89,6 +116,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
 
     /// Two engines that have seen nothing, and all of the transfer's payload supplied.
     pub fn new(mut sender: Sender<R, C>, receiver: Receiver<A>, link: Link, mut transfer: Transfer) -> Self {
+        let recovery = transfer.config.recovery;
         sender.supply(transfer.packets());
         Self {
             sender,
@@ -99,6 +127,8 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
             data: Lane::new(std::mem::take(&mut transfer.forward)),
             acks: Lane::new(std::mem::take(&mut transfer.backward)),
             placed: Placed::for_transfer(&transfer),
+            reorder: ReorderBuffer::of(recovery.reorder_slots()),
+            chips: (recovery.on_chip(), recovery.on_chip()),
             duplicates: 0,
             transfer,
         }
@@ -140,30 +170,47 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
     fn turn(&mut self) {
         let mut cx = Cx::at(self.now);
         while let Some(((data, seq), sent_at)) = self.data.arrive(self.now) {
-            let reply = self.receiver.on_data(&mut cx, &data, false);
+            let reply = self.receiver.on_data(&mut cx, &mut self.chips.1, &data, false);
             match reply.verdict {
                 Verdict::Accepted(accepted) => {
                     assert_eq!(accepted, seq, "the receiver takes a packet for another");
                     self.placed.place(seq, self.transfer.piece_of(seq));
+                }
+                Verdict::Buffered(buffered) => {
+                    assert_eq!(buffered, seq, "the receiver takes a packet for another");
+                    self.reorder.keep(seq);
+                }
+                Verdict::Released { seq: released, run } => {
+                    assert_eq!(released, seq, "the receiver takes a packet for another");
+                    self.placed.place(seq, self.transfer.piece_of(seq));
+                    for seq in self.reorder.take(seq, run) {
+                        self.placed.place(seq, self.transfer.piece_of(seq));
+                    }
                 }
                 Verdict::Duplicate => self.duplicates += 1,
                 Verdict::Refused => {}
                 Verdict::Invalid => panic!("an honest sender's {seq:?} lies outside the receiver's window"),
             }
             if let Some(ack) = reply.ack {
-                self.acks.send(ack, &Body::Ack(ack), sent_at, self.now + self.link.delay);
+                let nack = (ack.kind == AckKind::Nack).then(|| self.receiver.with_holes(&ack)).flatten();
+                let body = nack.map_or(Body::Ack(ack), Body::HoleNack);
+                self.acks.send(body, &body, sent_at, self.now + self.link.delay);
             }
         }
         while let Some((ack, sent_at)) = self.acks.arrive(self.now) {
-            self.sender.on_ack(&mut cx, &ack, sent_at);
+            match ack {
+                Body::Ack(ack) => self.sender.on_ack(&mut cx, &mut self.chips.0, &ack, sent_at),
+                Body::HoleNack(nack) => self.sender.on_hole_nack(&mut cx, &mut self.chips.0, &nack, sent_at),
+                Body::Data(_) | Body::Cnp => unreachable!("a receiver acknowledges"),
+            }
             assert!(self.sender.acked() <= self.receiver.expected(), "acknowledged before it arrived");
         }
         if self.sender.poll_timeout().is_some_and(|at| at <= self.now) {
-            self.sender.handle_timeout(&mut cx);
+            self.sender.handle_timeout(&mut cx, &mut self.chips.0);
         }
         while self.free_at <= self.now {
             let frame = self.transfer.config.frame;
-            let Some(segment) = self.sender.poll_transmit(&mut cx, |_| frame) else { break };
+            let Some(segment) = self.sender.poll_transmit(&mut cx, &mut self.chips.0, |_| frame) else { break };
             self.free_at = self.now + self.link.frame_time;
             let data = Data {
                 psn: segment.seq.to_psn(self.transfer.first_psn),
@@ -177,7 +224,11 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
         }
     }
 
-    fn outcome(self, finished: bool) -> Outcome {
+    fn outcome(mut self, finished: bool) -> Outcome {
+        self.sender.release(&mut self.chips.0);
+        self.receiver.release(&mut self.chips.1);
+        let left = (self.chips.0.sending.in_use(), self.chips.1.receiving.in_use());
+        assert_eq!(left, (0, 0), "blocks that nobody holds and nobody can get");
         Outcome { finished, placed: self.placed, duplicates: self.duplicates, stats: self.sender.stats() }
     }
 }

@@ -49,15 +49,16 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
         .counter(ItemsCount::new(PACKETS))
         .with_inputs(|| {
             let mut senders = vec![sender(name); FLOWS];
+            let mut chip = recovery(name).on_chip();
             let mut cx = Cx::at(Instant::ZERO);
             for sender in &mut senders {
                 for _ in 0..32 {
-                    sender.poll_transmit(&mut cx, |_| Transfer::FRAME);
+                    sender.poll_transmit(&mut cx, &mut chip, |_| Transfer::FRAME);
                 }
             }
-            (senders, vec![0u32; FLOWS], Rng::stream(1, Domain::Impairment, 0))
+            (senders, chip, vec![0u32; FLOWS], Rng::stream(1, Domain::Impairment, 0))
         })
-        .bench_local_refs(|(senders, acked, rng)| {
+        .bench_local_refs(|(senders, chip, acked, rng)| {
             let mut now = Instant::ZERO;
             for _ in 0..PACKETS {
                 let flow = rng.below(FLOWS as u64) as usize;
@@ -66,8 +67,8 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
                 acked[flow] += 1;
                 let expected = Psn::new(acked[flow]);
                 let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack: expected, msn: 0 };
-                senders[flow].on_ack(&mut cx, &ack, now);
-                black_box(senders[flow].poll_transmit(&mut cx, |_| Transfer::FRAME));
+                senders[flow].on_ack(&mut cx, chip, &ack, now);
+                black_box(senders[flow].poll_transmit(&mut cx, chip, |_| Transfer::FRAME));
                 black_box(senders[flow].poll_timeout());
             }
         });
@@ -190,10 +191,11 @@ fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {
         })
         .collect();
     let receivers = vec![Receiver::new(&ReceiverConfig { recovery: recovery(name) }, Psn::new(0)); RECEIVERS];
-    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(|| receivers.clone()).bench_local_refs(|receivers| {
+    let inputs = || (receivers.clone(), recovery(name).on_chip());
+    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, chip)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
-            black_box(receivers[*flow].on_data(&mut cx, data, false));
+            black_box(receivers[*flow].on_data(&mut cx, chip, data, false));
         }
     });
 }

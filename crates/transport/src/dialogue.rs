@@ -5,10 +5,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
-use selvedge_wire::{Ack, AckKind, Data};
+use selvedge_wire::{Ack, AckKind, Data, Hole};
 
 use crate::congestion::none::NoneConfig;
-use crate::{CongestionConfig, Cx, Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig, Verdict};
+use crate::{CongestionConfig, Cx, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict};
 
 /// Frames of 1,000 bytes, so that 8 Gb/s is one microsecond per frame.
 pub(crate) const FRAME: Bytes = Bytes::new(1_000);
@@ -22,6 +22,8 @@ pub(crate) enum Say {
     Ack(u64),
     /// It hears a NACK: this is expected next, that has arrived.
     Nack(u64, u64),
+    /// It hears a NACK of MELO: this is expected next, and these are holes, as first packet and length.
+    Holes(u64, &'static [(u64, u16)]),
     /// It is woken: its timers may fire.
     Wake,
     /// It asks to be woken at this time, in microseconds.
@@ -39,6 +41,7 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
     // PSNs wrap early in every dialogue.
     let first = Psn::new(Psn::MODULUS - 2);
     let mut sender = Sender::new(&config, first);
+    let mut chip = config.recovery.on_chip();
     sender.supply(packets);
     for (number, &(us, line)) in lines.iter().enumerate() {
         let now = Instant::ZERO + Duration::from_us(us);
@@ -53,15 +56,23 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
         let place = format!("line {number}, t+{us}us: {line:?}");
         match line {
             Say::Sends(expected) => {
-                let segments = core::iter::from_fn(|| sender.poll_transmit(&mut cx, |_| FRAME));
+                let segments = core::iter::from_fn(|| sender.poll_transmit(&mut cx, &mut chip, |_| FRAME));
                 let sent: Vec<String> = segments
                     .map(|segment| format!("{}{}", segment.seq.index(), if segment.retransmission { "r" } else { "" }))
                     .collect();
                 assert_eq!(sent.join(" "), expected, "{place}");
             }
-            Say::Ack(expected) => sender.on_ack(&mut cx, &ack(AckKind::Ack, expected, 0), now),
-            Say::Nack(expected, sack) => sender.on_ack(&mut cx, &ack(AckKind::Nack, expected, sack), now),
-            Say::Wake => sender.handle_timeout(&mut cx),
+            Say::Ack(expected) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Ack, expected, 0), now),
+            Say::Nack(expected, sack) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Nack, expected, sack), now),
+            Say::Holes(expected, holes) => {
+                let mut list = [Hole::NONE; 3];
+                for (place, &(start, length)) in list.iter_mut().zip(holes) {
+                    *place = Hole { start: Seq::new(start).to_psn(first).get() as u16, length };
+                }
+                let nack = ack(AckKind::Nack, expected, 0).with_holes(list);
+                sender.on_hole_nack(&mut cx, &mut chip, &nack, now);
+            }
+            Say::Wake => sender.handle_timeout(&mut cx, &mut chip),
             Say::Waits(until) => {
                 assert_eq!(sender.poll_timeout(), Some(Instant::ZERO + Duration::from_us(until)), "{place}");
             }
@@ -92,16 +103,20 @@ pub(crate) enum Answer {
 /// Leads a dialogue with a receiver: at this time in microseconds, this packet, this answer.
 pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, Answer)]) {
     let first = Psn::new(Psn::MODULUS - 2);
-    let mut receiver = Receiver::new(&ReceiverConfig { recovery: recovery.into() }, first);
+    let recovery = recovery.into();
+    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
+    let mut chip = recovery.on_chip();
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };
-        let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &data, true);
+        let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut chip, &data, true);
         let fate = match reply.verdict {
             Verdict::Accepted(accepted) => {
                 assert_eq!(accepted, Seq::new(seq));
                 "accepted"
             }
+            Verdict::Buffered(_) => "buffered",
+            Verdict::Released { .. } => "released",
             Verdict::Duplicate => "duplicate",
             Verdict::Refused => "refused",
             Verdict::Invalid => "invalid",

@@ -15,7 +15,8 @@
 //!
 //! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both
 //! are chosen by configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum
-//! that the registry generates; a test or a driver may fix the types instead.
+//! that the registry generates; a test or a driver may fix the types instead. What the queue pairs of a NIC share
+//! ([`OnChip`]) belongs to the NIC, which lends it to them for each call.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ mod dialogue;
 mod fabric;
 mod feedback;
 mod footprint;
+mod on_chip;
 mod pacing;
 mod receiver;
 mod registry;
@@ -46,6 +48,7 @@ pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs
 pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, Told};
 pub use footprint::{Footprint, Item, Published, Scope};
+pub use on_chip::OnChip;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
 pub use role::{Cx, Hold, Limits, Next, Reply, Segment, Verdict};

@@ -1,8 +1,9 @@
 //! The receiver of one flow: any acceptance, behind PSNs.
 
 use selvedge_units::{Psn, Seq};
-use selvedge_wire::{Ack, AckKind, Data};
+use selvedge_wire::{Ack, AckKind, Data, HoleNack};
 
+use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
 use crate::role::{Cx, Reply, Verdict};
 
@@ -39,12 +40,14 @@ impl<A: Acceptance> Receiver<A> {
     /// Takes a data packet; `marked` says whether it arrived with congestion experienced. At most
     /// one acknowledgement comes back, to be sent at once. Its MSN is zero: messages are the
     /// business of the layer above, which fills it in.
+    ///
+    /// `chip` is what all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
     #[inline]
-    pub fn on_data(&mut self, cx: &mut Cx<'_>, data: &Data, marked: bool) -> Reply {
+    pub fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool) -> Reply {
         let Some(seq) = data.psn.near(self.acceptance.expected(), self.first_psn) else {
             return Reply { verdict: Verdict::Invalid, ack: None };
         };
-        let answer = self.acceptance.on_data(cx, seq);
+        let answer = self.acceptance.on_data(cx, chip, seq);
         let ack = answer.ack.map(|kind| Ack {
             kind,
             ecn_echo: marked,
@@ -60,6 +63,18 @@ impl<A: Acceptance> Receiver<A> {
     pub fn acknowledge(&self, data: &Data, marked: bool) -> Ack {
         let expected = self.expected().to_psn(self.first_psn);
         Ack { kind: AckKind::Ack, ecn_echo: marked, expected, sack: data.psn, msn: 0 }
+    }
+
+    /// What to send in place of a NACK that was just made, where NACKs carry holes.
+    #[inline]
+    pub fn with_holes(&self, nack: &Ack) -> Option<HoleNack> {
+        let holes = self.acceptance.holes()?.map(|hole| hole.shifted(self.first_psn));
+        Some(nack.with_holes(holes))
+    }
+
+    /// It will be forgotten: gives back what it holds of the chip's memory.
+    pub fn release(&mut self, chip: &mut OnChip) {
+        self.acceptance.release(chip);
     }
 
     /// The packet expected next: everything before it has arrived.

@@ -11,6 +11,7 @@ use core::fmt;
 use selvedge_units::{Instant, Psn, Seq, Setting};
 use selvedge_wire::{AckKind, Data};
 
+use crate::on_chip::OnChip;
 use crate::receiver::Receiver;
 use crate::recovery::irn::hls::{Columns, Hls};
 use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
@@ -73,7 +74,7 @@ impl Responder {
     fn on_arrival(&mut self, opcode: u8, psn: Psn) -> ReceiverLine {
         let before = self.receiver.expected();
         let data = Data { psn, payload: 0, last: false, retransmission: false, trimmed: false };
-        let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &data, false);
+        let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &mut OnChip::default(), &data, false);
         let after = self.receiver.expected();
         let mut cqes = 0;
         if let Verdict::Accepted(seq) = reply.verdict {

@@ -100,10 +100,32 @@ pub struct Reply {
 pub enum Verdict {
     /// This packet for the first time, in order or not: place it.
     Accepted(Seq),
+    /// This packet for the first time, out of order: keep it in the reorder buffer, and where it belongs
+    /// with it.
+    Buffered(Seq),
+    /// This packet in order: place it, and copy the next `run` packets behind it out of the reorder buffer.
+    Released {
+        /// This packet.
+        seq: Seq,
+        /// How many that were buffered.
+        run: u32,
+    },
     /// It had arrived before: drop it.
     Duplicate,
-    /// It came out of order and the scheme keeps no such packets (go-back-N): drop it.
+    /// It came out of order and the scheme keeps no such packets (go-back-N), or has no room for it (MELO): drop
+    /// it.
     Refused,
     /// It lies outside the window that an honest sender stays in: drop it, answer nothing.
     Invalid,
+}
+
+impl Verdict {
+    /// The packet, if this is its first time.
+    #[inline]
+    pub const fn accepted(self) -> Option<Seq> {
+        match self {
+            Self::Accepted(seq) | Self::Buffered(seq) | Self::Released { seq, .. } => Some(seq),
+            Self::Duplicate | Self::Refused | Self::Invalid => None,
+        }
+    }
 }

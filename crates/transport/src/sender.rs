@@ -2,11 +2,12 @@
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Instant, Psn, Seq};
-use selvedge_wire::{Ack, PathRecord};
+use selvedge_wire::{Ack, HoleNack, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
+use crate::on_chip::OnChip;
 use crate::pacing::Pacing;
-use crate::recovery::{AnyRecovery, Heard, Interest, Recovery, RecoveryConfig};
+use crate::recovery::{AnyRecovery, Heard, Interest, Learnt, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
@@ -35,17 +36,18 @@ pub struct SenderStats {
 ///
 /// ```
 /// use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-/// use selvedge_transport::{CongestionConfig, Cx, Segment, Sender, SenderConfig};
+/// use selvedge_transport::{CongestionConfig, Cx, Scheme, Segment, Sender, SenderConfig};
 /// use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
 ///
 /// let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Value(111), ..IrnConfig::default() };
 /// let frame = Bytes::new(1_106);
 /// let config = SenderConfig { recovery: irn.into(), congestion: CongestionConfig::None(Default::default()), frame };
 /// let mut sender = Sender::new(&config, Psn::new(0));
+/// let mut chip = config.recovery.on_chip();
 /// sender.supply(1);
-/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), |_| frame);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame);
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
-/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), |_| frame), None);
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame), None);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
@@ -133,12 +135,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// The packet to send now, if any; call while the link is free. `frame` tells a packet's size
-    /// on the wire, headers and gap included; it is asked only when sizes matter.
+    /// on the wire, headers and gap included; it is asked only when sizes matter. `chip` is what all
+    /// senders of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
     #[inline]
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, frame: impl FnOnce(Seq) -> Bytes) -> Option<Segment> {
+    pub fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        chip: &mut OnChip,
+        frame: impl FnOnce(Seq) -> Bytes,
+    ) -> Option<Segment> {
         self.seen = cx.now;
         let Next::Send(segment) = self.next(cx.now) else { return None };
-        self.recovery.on_sent(cx, segment.seq);
+        self.recovery.on_sent(cx, chip, segment.seq);
         if let Some(bytes) = self.pacing.on_sent(cx.now, || frame(segment.seq)) {
             self.tell(cx, Signal::Sent { bytes });
         }
@@ -150,7 +158,24 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it
     /// echoes). One that names packets never sent is ignored.
     #[inline]
-    pub fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack, sent_at: Instant) {
+    pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
+        let Some(heard) = self.hear(cx, ack, sent_at) else { return };
+        let learnt = self.recovery.on_ack(cx, chip, heard);
+        self.on_learnt(cx, learnt, ack, sent_at);
+    }
+
+    /// As [`Sender::on_ack`], for a NACK that carries holes.
+    pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, nack: &HoleNack, sent_at: Instant) {
+        let ack = nack.without_holes();
+        let Some(heard) = self.hear(cx, &ack, sent_at) else { return };
+        let holes = nack.holes.map(|hole| hole.packets(heard.expected, self.first_psn));
+        let learnt = self.recovery.on_holes(cx, chip, heard, &holes);
+        self.on_learnt(cx, learnt, &ack, sent_at);
+    }
+
+    /// Expands the PSNs of an acknowledgement; `None` if it names packets never sent.
+    #[inline]
+    fn hear(&mut self, cx: &mut Cx<'_>, ack: &Ack, sent_at: Instant) -> Option<Heard> {
         self.seen = cx.now;
         // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
         // even for a scheme whose receiver is silent for long.
@@ -158,13 +183,16 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         let expected = ack.expected.near(sent, self.first_psn).filter(|&expected| expected <= sent);
         let Some(expected) = expected else {
             cx.trace(|| Trace::AckIgnored { sent });
-            return;
+            return None;
         };
         // A SACK from before the first packet is as meaningless as one for it.
         let sack = ack.sack.near(sent, self.first_psn).unwrap_or(Seq::ZERO);
-        let rtt = cx.now.since(sent_at);
-        let learnt = self.recovery.on_ack(cx, Heard { kind: ack.kind, expected, sack, rtt });
+        Some(Heard { kind: ack.kind, expected, sack, rtt: cx.now.since(sent_at) })
+    }
 
+    /// Passes on to congestion control what an acknowledgement has taught.
+    #[inline]
+    fn on_learnt(&mut self, cx: &mut Cx<'_>, learnt: Learnt, ack: &Ack, sent_at: Instant) {
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
         self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
         if learnt.loss {
@@ -218,9 +246,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Handles what is due at `cx.now`. Early or twice is a no-op.
-    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
         self.seen = cx.now;
-        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx) {
+        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx, chip) {
             self.stats.timeouts += 1;
             self.tell(cx, Signal::TimedOut);
         }
@@ -228,6 +256,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
             self.congestion.on_timeout(cx);
             self.keep_to_rate(cx.now);
         }
+    }
+
+    /// It will be forgotten: gives back what it holds of the chip's memory.
+    pub fn release(&mut self, chip: &mut OnChip) {
+        self.recovery.release(chip);
     }
 
     /// The first packet not yet acknowledged.
@@ -354,14 +387,14 @@ mod tests {
     fn congestion_control_hears_what_happens() {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
-        while sender.poll_transmit(&mut Cx::at(at(0)), |_| FRAME).is_some() {}
-        sender.on_ack(&mut Cx::at(at(24)), &ack(AckKind::Ack, 1, 0, true), at(0));
-        sender.on_ack(&mut Cx::at(at(25)), &ack(AckKind::Nack, 1, 3, false), at(1));
+        while sender.poll_transmit(&mut Cx::at(at(0)), &mut OnChip::default(), |_| FRAME).is_some() {}
+        sender.on_ack(&mut Cx::at(at(24)), &mut OnChip::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
+        sender.on_ack(&mut Cx::at(at(25)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // Nothing new, and no second loss of the same episode.
-        sender.on_ack(&mut Cx::at(at(26)), &ack(AckKind::Nack, 1, 3, false), at(1));
+        sender.on_ack(&mut Cx::at(at(26)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // 3 is counted already.
-        sender.on_ack(&mut Cx::at(at(27)), &ack(AckKind::Ack, 4, 1, false), at(1));
-        sender.handle_timeout(&mut Cx::at(at(127)));
+        sender.on_ack(&mut Cx::at(at(27)), &mut OnChip::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
+        sender.handle_timeout(&mut Cx::at(at(127)), &mut OnChip::default());
         let heard = |frames, us, in_flight, marked, acked| Signal::Acked {
             bytes: FRAME * frames,
             rtt: Duration::from_us(us),
@@ -391,16 +424,16 @@ mod tests {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
         let mut cx = Cx { now: at(0), probe: Some(&mut listener) };
-        while sender.poll_transmit(&mut cx, |_| FRAME).is_some() {}
+        while sender.poll_transmit(&mut cx, &mut OnChip::default(), |_| FRAME).is_some() {}
         cx.now = at(24);
-        sender.on_ack(&mut cx, &ack(AckKind::Nack, 1, 2, false), at(0));
-        while sender.poll_transmit(&mut cx, |_| FRAME).is_some() {}
-        sender.on_ack(&mut cx, &ack(AckKind::Ack, 99, 0, false), at(0));
+        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
+        while sender.poll_transmit(&mut cx, &mut OnChip::default(), |_| FRAME).is_some() {}
+        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
         cx.now = at(124);
-        sender.handle_timeout(&mut cx);
+        sender.handle_timeout(&mut cx, &mut OnChip::default());
         cx.now = at(344);
-        sender.handle_timeout(&mut cx);
-        sender.on_ack(&mut cx, &ack(AckKind::Ack, 5, 0, false), at(0));
+        sender.handle_timeout(&mut cx, &mut OnChip::default());
+        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
         let acked = Seq::new(1);
         assert_eq!(
             listener.0,

@@ -8,7 +8,7 @@ use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, Timeouts};
 use selvedge_transport::recovery::{Acceptance, Heard, Interest, Recovery};
-use selvedge_transport::{Cx, Verdict};
+use selvedge_transport::{Cx, OnChip, Verdict};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
@@ -58,7 +58,7 @@ proptest! {
         let hear = |heard: Heard, engine: &mut irn::Send, model: &mut model::IrnSender| {
             let sack = (heard.kind == AckKind::Nack).then_some(heard.sack);
             model.on_ack(heard.expected, sack);
-            engine.on_ack(&mut Cx::at(Instant::ZERO), heard);
+            engine.on_ack(&mut Cx::at(Instant::ZERO), &mut OnChip::default(), heard);
         };
         for operation in operations {
             match operation {
@@ -72,7 +72,7 @@ proptest! {
                         };
                         assert_eq!(offer, model.offer(supplied));
                         let Some((seq, _)) = offer else { break };
-                        engine.on_sent(&mut cx, seq);
+                        engine.on_sent(&mut cx, &mut OnChip::default(), seq);
                         model.on_sent(seq);
                         if lost >> index & 1 == 0 {
                             let answer = receiver.on_data(seq);
@@ -93,7 +93,7 @@ proptest! {
                 }
                 Operation::Timeout => {
                     if engine.sent() > engine.acked() {
-                        while !engine.on_timeout(&mut cx) {}
+                        while !engine.on_timeout(&mut cx, &mut OnChip::default()) {}
                         model.on_timeout();
                     }
                 }
@@ -122,10 +122,10 @@ proptest! {
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
             let seq = near(irn.0.expected());
-            assert_eq!(irn.0.on_data(&mut cx, seq), irn.1.on_data(seq));
+            assert_eq!(irn.0.on_data(&mut cx, &mut OnChip::default(), seq), irn.1.on_data(seq));
             assert_eq!(irn.0.expected(), irn.1.expected());
             let seq = near(go_back_n.0.expected());
-            let answer = go_back_n.0.on_data(&mut cx, seq);
+            let answer = go_back_n.0.on_data(&mut cx, &mut OnChip::default(), seq);
             assert_eq!(answer, go_back_n.1.on_data(seq));
             assert!(answer.verdict != Verdict::Invalid);
         }

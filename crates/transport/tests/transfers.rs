@@ -6,6 +6,7 @@ use selvedge_testkit::{Fate, Impairment, Link, Odds, Transfer, World};
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode};
+use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, SenderConfig};
 use selvedge_units::{Chance, Duration, Psn, Setting};
 
@@ -25,6 +26,9 @@ fn recoveries() -> Vec<RecoveryConfig> {
         GoBackNConfig { nack: Nacks::EveryPacket, ..go_back_n }.into(),
         GoBackNConfig { nack: Nacks::Interval(Duration::from_us(4)), ..go_back_n }.into(),
         GoBackNConfig { bdp_cap: Setting::Value(4), ..go_back_n }.into(),
+        MeloConfig::default().into(),
+        MeloConfig { pool_bits: 16, ..MeloConfig::default() }.into(),
+        MeloConfig { reorder_buffer: Setting::Value(4), ..MeloConfig::default() }.into(),
     ];
     for recovery in &mut all {
         recovery.resolve(&Fabric::IRN_PAPER);

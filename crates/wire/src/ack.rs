@@ -8,7 +8,8 @@ use selvedge_units::Psn;
 use crate::aeth::{Aeth, Syndrome};
 use crate::bth::{Bth, Opcode};
 use crate::error::ParseError;
-use crate::packet::{Ack, AckKind};
+use crate::holes::{Hole, Holes};
+use crate::packet::{Ack, AckKind, HoleNack};
 
 impl Ack {
     /// Its headers; the BTH lacks its destination and partition.
@@ -29,5 +30,25 @@ impl Ack {
             Syndrome::NotReady(_) | Syndrome::Nak(_) => return Err(ParseError::Syndrome(aeth.emit()[0])),
         };
         Ok(Self { kind, ecn_echo: bth.becn, expected, sack, msn: aeth.msn })
+    }
+}
+
+impl HoleNack {
+    /// The packet that triggered it: the one behind the newest hole.
+    pub const fn sack(&self) -> Psn {
+        let Hole { start, length } = self.holes[0];
+        let ahead = start.wrapping_add(length).wrapping_sub(self.expected.get() as u16);
+        Psn::new(self.expected.get().wrapping_add(ahead as u32))
+    }
+    /// What it is but for its holes; it counts no messages.
+    pub const fn without_holes(&self) -> Ack {
+        Ack { kind: AckKind::Nack, ecn_echo: self.ecn_echo, expected: self.expected, sack: self.sack(), msn: 0 }
+    }
+}
+
+impl Ack {
+    /// A NACK like this one that carries `holes`.
+    pub const fn with_holes(&self, holes: Holes) -> HoleNack {
+        HoleNack { ecn_echo: self.ecn_echo, expected: self.expected, holes }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! data             BTH  extension  payload
-//! acknowledgement  BTH  AETH  extension
+//! acknowledgement  BTH  AETH  extension  [holes]
 //! notification     BTH  16 bytes of zero
 //! ```
 //!
@@ -16,7 +16,8 @@ use crate::bth::{Bth, Opcode};
 use crate::cnp;
 use crate::error::ParseError;
 use crate::extension::Extension;
-use crate::packet::{Ack, Data};
+use crate::holes::Hole;
+use crate::packet::{Ack, AckKind, Data, HoleNack};
 
 /// The headers of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,8 @@ pub enum Body {
     Data(Data),
     /// An acknowledgement.
     Ack(Ack),
+    /// A negative one that carries holes.
+    HoleNack(HoleNack),
     /// A congestion notification.
     Cnp,
 }
@@ -43,9 +46,10 @@ pub enum Body {
 impl Datagram {
     /// Bytes of headers before the payload of a data packet.
     pub const DATA_HEADERS: usize = Bth::LENGTH + Extension::LENGTH;
-    /// Bytes of an acknowledgement; no datagram has more bytes of headers.
-    pub const LONGEST_HEADERS: usize = Self::DATA_HEADERS + Aeth::LENGTH;
-    const _NOTIFICATION_FITS: () = assert!(Bth::LENGTH + cnp::LENGTH == Self::LONGEST_HEADERS);
+    /// Bytes of an acknowledgement without holes.
+    const ACKNOWLEDGEMENT: usize = Self::DATA_HEADERS + Aeth::LENGTH;
+    /// Bytes of an acknowledgement with holes; no datagram has more bytes of headers.
+    pub const LONGEST_HEADERS: usize = Self::ACKNOWLEDGEMENT + Hole::THREE;
     /// The default partition.
     const PARTITION: u16 = 0xffff;
 
@@ -68,7 +72,12 @@ impl Datagram {
                 let (aeth, rest) = Aeth::parse(rest)?;
                 let (extension, rest) = Extension::parse(rest)?;
                 let ack = Ack::from_headers(&bth, &aeth, extension.sack)?;
-                (Body::Ack(ack), extension.sent_at, &rest[..0])
+                let body = match ack.kind {
+                    AckKind::Nack if extension.holes => Body::HoleNack(ack.with_holes(Hole::parse_three(rest)?.0)),
+                    AckKind::Ack if extension.holes => return Err(ParseError::Reserved),
+                    _ => Body::Ack(ack),
+                };
+                (body, extension.sent_at, &rest[..0])
             }
             Opcode::CONGESTION_NOTIFICATION => (Body::Cnp, Instant::ZERO, &cnp::parse(rest)?[..0]),
             opcode => return Err(ParseError::Opcode(opcode)),
@@ -87,19 +96,27 @@ impl Datagram {
                 rest[..Extension::LENGTH].copy_from_slice(&extension.emit());
                 (Bth { opcode, ack_request: true, psn: data.psn, ..Bth::default() }, Self::DATA_HEADERS)
             }
-            Body::Ack(ack) => {
-                let (bth, aeth) = ack.headers();
-                rest[..Aeth::LENGTH].copy_from_slice(&aeth.emit());
-                rest[Aeth::LENGTH..].copy_from_slice(&Extension { sack: ack.sack, ..extension }.emit());
-                (bth, Self::LONGEST_HEADERS)
+            Body::Ack(ack) => (acknowledge(&ack, extension, rest), Self::ACKNOWLEDGEMENT),
+            Body::HoleNack(nack) => {
+                let holes = Extension { holes: true, ..extension };
+                rest[Aeth::LENGTH + Extension::LENGTH..].copy_from_slice(&Hole::emit_three(&nack.holes));
+                (acknowledge(&nack.without_holes(), holes, rest), Self::LONGEST_HEADERS)
             }
             Body::Cnp => {
-                rest.copy_from_slice(&cnp::emit());
+                rest[..cnp::LENGTH].copy_from_slice(&cnp::emit());
                 let opcode = Opcode::CONGESTION_NOTIFICATION;
-                (Bth { opcode, becn: true, ..Bth::default() }, Self::LONGEST_HEADERS)
+                (Bth { opcode, becn: true, ..Bth::default() }, Bth::LENGTH + cnp::LENGTH)
             }
         };
         first.copy_from_slice(&Bth { destination: self.qp, partition: Self::PARTITION, ..bth }.emit());
         &buffer[..length]
     }
+}
+
+/// Writes what follows the BTH of an acknowledgement, which is returned.
+fn acknowledge(ack: &Ack, extension: Extension, rest: &mut [u8]) -> Bth {
+    let (bth, aeth) = ack.headers();
+    rest[..Aeth::LENGTH].copy_from_slice(&aeth.emit());
+    rest[Aeth::LENGTH..][..Extension::LENGTH].copy_from_slice(&Extension { sack: ack.sack, ..extension }.emit());
+    bth
 }

@@ -2,6 +2,8 @@
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use crate::holes::Holes;
+
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -56,7 +58,9 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => return false,
+            Repr::Tcp(_) | Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => {
+                return false;
+            }
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -67,7 +71,7 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => false,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => false,
         }
     }
 }
@@ -79,6 +83,8 @@ pub enum Repr {
     Data(Data),
     /// What the receiver makes of it.
     Ack(Ack),
+    /// What the receiver makes of it: negative, and which packets it misses (MELO).
+    HoleNack(HoleNack),
     /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
     Cnp,
     /// What an NDP receiver asks for.
@@ -127,6 +133,18 @@ pub struct Pull {
     pub number: u32,
     /// Everything before it has arrived.
     pub expected: Psn,
+}
+
+/// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HoleNack {
+    /// The ECN mark of the data packet comes back here.
+    pub ecn_echo: bool,
+    /// Cumulative acknowledgement, as in [`Ack::expected`].
+    pub expected: Psn,
+    /// The newest holes, newest first. The packet behind the newest has triggered it: when a hole forms,
+    /// and at no other time, there is such a NACK.
+    pub holes: Holes,
 }
 
 /// Positive or negative.

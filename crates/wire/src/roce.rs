@@ -11,6 +11,7 @@ use crate::bth::{Bth, Opcode};
 use crate::cnp;
 use crate::error::{ParseError, take};
 use crate::extension::Extension;
+use crate::holes::{Hole, Holes};
 use crate::icrc::Icrc;
 use crate::ipv4::{Envelope, Ipv4};
 use crate::reth::Reth;
@@ -40,6 +41,8 @@ pub enum Extended {
     Aeth(Aeth),
     /// What the responder says, and which packet made it say so (Selvedge's extension).
     Selective(Aeth, Extension),
+    /// The same, and which packets are missing (MELO).
+    Holes(Aeth, Extension, Holes),
     /// Nothing: congestion notification.
     Cnp,
 }
@@ -109,7 +112,7 @@ impl Roce {
 
 impl Extended {
     /// The most bytes.
-    const LONGEST: usize = 16;
+    const LONGEST: usize = Aeth::LENGTH + Extension::LENGTH + Hole::THREE;
 
     /// Reads what follows a BTH with this opcode; returns what follows that, too.
     fn parse(opcode: u8, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
@@ -123,9 +126,12 @@ impl Extended {
             Opcode::WRITE_FIRST | Opcode::WRITE_ONLY => Reth::parse(bytes).map(|(reth, rest)| (Self::Reth(reth), rest)),
             Opcode::ACKNOWLEDGE => match Aeth::parse(bytes)? {
                 (aeth, []) => Ok((Self::Aeth(aeth), &[])),
-                (aeth, rest) => {
-                    Extension::parse(rest).map(|(extension, rest)| (Self::Selective(aeth, extension), rest))
-                }
+                (aeth, rest) => match Extension::parse(rest)? {
+                    (extension, rest) if extension.holes => {
+                        Hole::parse_three(rest).map(|(holes, rest)| (Self::Holes(aeth, extension, holes), rest))
+                    }
+                    (extension, rest) => Ok((Self::Selective(aeth, extension), rest)),
+                },
             },
             Opcode::CONGESTION_NOTIFICATION => cnp::parse(bytes).map(|rest| (Self::Cnp, rest)),
             opcode => Err(ParseError::Opcode(opcode)),
@@ -138,6 +144,7 @@ impl Extended {
             Self::Reth(_) => Reth::LENGTH,
             Self::Aeth(_) => Aeth::LENGTH,
             Self::Selective(..) => Aeth::LENGTH + Extension::LENGTH,
+            Self::Holes(..) => Aeth::LENGTH + Extension::LENGTH + Hole::THREE,
             Self::Cnp => cnp::LENGTH,
         }
     }
@@ -151,6 +158,11 @@ impl Extended {
             Self::Selective(aeth, extension) => {
                 place[..Aeth::LENGTH].copy_from_slice(&aeth.emit());
                 place[Aeth::LENGTH..].copy_from_slice(&extension.emit());
+            }
+            Self::Holes(aeth, extension, holes) => {
+                let (selective, place) = place.split_at_mut(Aeth::LENGTH + Extension::LENGTH);
+                Self::Selective(*aeth, Extension { holes: true, ..*extension }).emit(selective);
+                place.copy_from_slice(&Hole::emit_three(holes));
             }
             Self::Cnp => place.copy_from_slice(&cnp::emit()),
         }

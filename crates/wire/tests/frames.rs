@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use selvedge_units::{Instant, Psn, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{self, Flags, Segment, TcpDatagram, Timestamps};
 use selvedge_wire::{
-    Aeth, Bth, Content, Ecn, Envelope, Extended, Extension, Frame, Icrc, Ipv4, MacAddress, Opcode, ParseError, Pfc,
-    Reth, Roce, Syndrome, Udp,
+    Aeth, Bth, Content, Ecn, Envelope, Extended, Extension, Frame, Hole, Icrc, Ipv4, MacAddress, Opcode, ParseError,
+    Pfc, Reth, Roce, Syndrome, Udp,
 };
 
 fn mac() -> impl Strategy<Value = MacAddress> {
@@ -32,12 +32,17 @@ fn extended() -> impl Strategy<Value = (u8, Extended)> {
     let extension = (any::<u64>(), any::<bool>(), 0..Psn::MODULUS).prop_map(|(ps, retransmission, sack)| Extension {
         sent_at: Instant::from_ps(ps),
         retransmission,
+        holes: false,
         sack: Psn::new(sack),
     });
     prop_oneof![
         plain.prop_map(|opcode| (opcode, Extended::None)),
         reth,
         aeth.clone().prop_map(|aeth| (Opcode::ACKNOWLEDGE, Extended::Aeth(aeth))),
+        (aeth.clone(), extension.clone(), any::<[[u16; 2]; 3]>()).prop_map(|(aeth, extension, holes)| {
+            let holes = holes.map(|[start, length]| Hole { start, length });
+            (Opcode::ACKNOWLEDGE, Extended::Holes(aeth, Extension { holes: true, ..extension }, holes))
+        }),
         (aeth, extension).prop_map(|(aeth, extension)| (Opcode::ACKNOWLEDGE, Extended::Selective(aeth, extension))),
         Just((Opcode::CONGESTION_NOTIFICATION, Extended::Cnp)),
     ]

@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use selvedge_units::{Instant, Psn, QpNumber};
-use selvedge_wire::{Ack, AckKind, Aeth, Body, Bth, Data, Datagram, Extension, ParseError, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Body, Bth, Data, Datagram, Extension, Hole, HoleNack, ParseError, Syndrome};
 
 fn psn() -> impl Strategy<Value = Psn> {
     (0..Psn::MODULUS).prop_map(Psn::new)
@@ -36,9 +36,10 @@ fn aeth() -> impl Strategy<Value = Aeth> {
 }
 
 fn extension() -> impl Strategy<Value = Extension> {
-    (any::<u64>(), any::<bool>(), psn()).prop_map(|(ps, retransmission, sack)| Extension {
+    (any::<u64>(), any::<[bool; 2]>(), psn()).prop_map(|(ps, [retransmission, holes], sack)| Extension {
         sent_at: Instant::from_ps(ps),
         retransmission,
+        holes,
         sack,
     })
 }
@@ -54,8 +55,11 @@ fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     let ack = (kind, any::<bool>(), psn(), psn(), 0u32..1 << 24).prop_map(|(kind, ecn_echo, expected, sack, msn)| {
         (Body::Ack(Ack { kind, ecn_echo, expected, sack, msn }), Vec::new())
     });
+    let hole = any::<[u16; 2]>().prop_map(|[start, length]| Hole { start, length });
+    let nack = (any::<bool>(), psn(), prop::array::uniform3(hole))
+        .prop_map(|(ecn_echo, expected, holes)| (Body::HoleNack(HoleNack { ecn_echo, expected, holes }), Vec::new()));
     let cnp = Just((Body::Cnp, Vec::new()));
-    (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack, cnp]).prop_map(|(qp, ps, (body, payload))| {
+    (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack, nack, cnp]).prop_map(|(qp, ps, (body, payload))| {
         // A notification carries no time stamp.
         let ps = if body == Body::Cnp { 0 } else { ps };
         (Datagram { qp: QpNumber(qp), sent_at: Instant::from_ps(ps), body }, payload)
@@ -104,6 +108,21 @@ fn a_nak_looks_as_the_standard_has_it() {
         0x11, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x01, 0x23, // BTH: acknowledge, expected PSN
         0x60, 0x00, 0x00, 0x07, // AETH: NAK, PSN sequence error; MSN
         0, 0, 0, 0, 0, 0, 0, 1, 0x00, 0x00, 0x04, 0x56, // extension: time stamp, SACK
+    ]);
+}
+
+#[test]
+fn a_nak_of_melo_carries_its_holes_behind_all_else() {
+    let holes = [Hole { start: 0x0456, length: 2 }, Hole { start: 0x0123, length: 1 }, Hole::NONE];
+    let nack = HoleNack { ecn_echo: false, expected: Psn::new(0x7_0123), holes };
+    assert_eq!(nack.sack(), Psn::new(0x7_0458), "the packet behind the newest hole");
+    let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::from_ps(1), body: Body::HoleNack(nack) };
+    let mut buffer = [0; Datagram::LONGEST_HEADERS];
+    #[rustfmt::skip]
+    assert_eq!(datagram.emit(&mut buffer)[12..], [
+        0x60, 0x00, 0x00, 0x00, // AETH: NAK, PSN sequence error; MSN
+        0, 0, 0, 0, 0, 0, 0, 1, 0x40, 0x07, 0x04, 0x58, // extension: time stamp, holes follow, SACK
+        0x04, 0x56, 0, 2, 0x01, 0x23, 0, 1, 0, 0, 0, 0, // holes: start and length, newest first
     ]);
 }
 

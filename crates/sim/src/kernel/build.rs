@@ -6,6 +6,7 @@ use selvedge_nic::NicParams;
 use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
+use selvedge_wire::Hole;
 
 use super::calendar::{Calendar, Inbox};
 use super::log::Log;
@@ -288,6 +289,7 @@ fn fabric(
             mtu: config.nic.mtu.get() as u16,
             header: config.nic.data_header(&config.transport).get() as u16,
             ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
+            hole_nack_frame: (config.nic.ack_frame(&config.transport).get() + Hole::THREE as u64) as u16,
             cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
@@ -463,7 +465,7 @@ fn populate<const RECORDED: bool>(
         let partition = &mut partitions[cut.hosts[host.index()] as usize];
         let link = &graph.links[numbering.ports.of_host(host).link as usize];
         let port = add_port(partition, PortId(host.0), link, host.into(), partition.hosts.len() as u32);
-        partition.hosts.push(Host::new(host, port));
+        partition.hosts.push(Host::new(host, port, &partition.fabric.nic));
     }
     for id in (0..graph.switches.len() as u32).map(SwitchId) {
         let partition = &mut partitions[cut.switches[id.index()] as usize];

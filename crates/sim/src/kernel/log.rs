@@ -69,7 +69,7 @@ impl Log {
 fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) => Some((packet.src, packet.qp)),
-        Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) => Some((packet.dst, packet.qp)),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) => Some((packet.dst, packet.qp)),
         Repr::Pause(_) => None,
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
     }

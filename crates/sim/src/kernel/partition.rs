@@ -134,7 +134,7 @@ pub(crate) struct Tally {
 pub(crate) fn kind_of(packet: &Packet) -> usize {
     match packet.repr {
         Repr::Data(_) => 0,
-        Repr::Ack(_) | Repr::Pull(_) => 1,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,
         Repr::Pause(_) => 2,
         Repr::Cnp => 3,
         Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
@@ -333,7 +333,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = self.pool.get(slot);
         let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) | Repr::Cnp | Repr::Pull(_) => PacketKind::Ack,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
             Repr::Tcp(_) => PacketKind::Ack,
@@ -542,6 +542,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             record.nacks_sent += stats.nacks_sent;
             record.acks_sent += stats.acks_sent;
             record.cnps_sent += stats.cnps_sent;
+            record.reordering.add(&host.nic.reordering());
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];

@@ -6,7 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use selvedge_nic::{Completion, Handled, Nic, Outgoing, Report};
+use selvedge_nic::{Completion, Handled, Nic, NicParams, Outgoing, Report};
 use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
@@ -111,11 +111,11 @@ impl PartialOrd for Notice {
 }
 
 impl Host {
-    pub(crate) fn new(id: HostId, port: u32) -> Self {
+    pub(crate) fn new(id: HostId, port: u32, nic: &NicParams) -> Self {
         Self {
             id,
             port,
-            nic: Nic::new(id),
+            nic: Nic::new(id, nic),
             free_at: NEVER,
             timer_at: NEVER,
             desk_at: NEVER,

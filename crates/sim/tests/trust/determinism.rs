@@ -17,7 +17,7 @@ use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp};
+use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp, lia};
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
 
 use crate::support::{Outcome, Scene, Series, link, servers};
@@ -184,6 +184,11 @@ fn tcp_cubic(config: &mut SimConfig) {
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
 }
 
+fn mptcp(config: &mut SimConfig) {
+    let tcp = TcpConfig { subflows: 8, congestion: lia::Config::default().into(), ..TcpConfig::default() };
+    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+}
+
 fn tcp_marked(config: &mut SimConfig) {
     let tcp = TcpConfig { congestion: dctcp_of_tcp::Config::default().into(), ..TcpConfig::default() };
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
@@ -259,6 +264,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-swift", leaf_spine(), Series::Irn, &[permutation, incast, swift]),
         ("tcp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp]),
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
+        ("mptcp-loss", fat_tree(4), Series::Irn, &[permutation, incast, loss, mptcp]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
         ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),

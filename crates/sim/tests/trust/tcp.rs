@@ -3,10 +3,10 @@
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
-use selvedge_sim::topology::FatTree;
+use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::tcp::congestion::CongestionConfig;
+use selvedge_transport::tcp::congestion::{CongestionConfig, lia};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use crate::support::{Scene, Series, link, pair, star};
@@ -137,5 +137,45 @@ fn goodput_under_random_loss_is_what_the_square_root_formula_says() {
         let rtt = Duration::from_us(200).as_secs_f64() + Rate::from_gbps(100).time_for(Bytes::new(1_204)).as_secs_f64();
         let formula = 1_024.0 / rtt * 1.31 * (p as f64).sqrt();
         assert!((total / formula - 1.0).abs() < 0.1, "p = 1/{p}: {total:.0} B/s, the formula says {formula:.0}");
+    }
+}
+
+fn multipath(subflows: u8) -> TcpConfig {
+    TcpConfig { subflows, congestion: lia::Config {}.into(), ..TcpConfig::default() }
+}
+
+/// Two hosts, and `paths` switches of which each is a way from one leaf to the other.
+fn parallel(paths: u32) -> Graph {
+    let (host_link, spine_link) = (link(40, 1_000), link(10, 1_000));
+    LeafSpine { leaves: 2, spines: paths, hosts_per_leaf: 2, host_link, spine_link, parallel_links: 1 }.build().unwrap()
+}
+
+#[test]
+fn subflows_fill_paths_that_one_connection_cannot() {
+    let size = 20_000_000;
+    let time = |tcp: TcpConfig| {
+        let scene = speaking(Scene::new(parallel(4), Series::Irn), tcp).flow(0, 2, size, Duration::ZERO);
+        // Its ideal time is that on one path.
+        scene.run_unchecked().flow(0).fct().unwrap().as_us_f64()
+    };
+    let (one, eight) = (time(TcpConfig::default()), time(multipath(8)));
+    // Eight subflows on four paths of 10 Gb/s: three of them at least are hit.
+    let ideal = size as f64 * 8.0 / 10e3;
+    assert!(one > ideal, "{one} us on one path, which takes {ideal} us at least");
+    assert!(eight < ideal / 2.0, "{eight} us on several paths");
+}
+
+#[test]
+fn subflows_of_all_kinds_deliver_everything() {
+    let opened = TcpConfig { handshake: true, fin: true, ..multipath(8) };
+    for tcp in [multipath(2), opened, TcpConfig { sack: false, ..multipath(8) }] {
+        let mut scene = speaking(Scene::new(parallel(4), Series::Irn), tcp).buffer(Some(100_000));
+        scene = scene.with(|config| lossy(config, Chance::ratio(1, 100)));
+        for (n, size) in (0..).zip([1, 5_000, 100_001, 3_000_000]) {
+            scene = scene.flow(n % 2, 2 + n % 2, size, Duration::from_us(u64::from(n)));
+            scene = scene.flow(2 + n % 2, n % 2, size, Duration::from_us(u64::from(n)));
+        }
+        let record = scene.run_unchecked().record;
+        assert_eq!((record.flows_started, record.flows_finished), (8, 8));
     }
 }

@@ -23,8 +23,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, MacAddress, Opcode, Packet, Pause,
-    Pfc, Pull, Repr, Reth, Roce, Udp,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
+    Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp,
 };
 
 use tcp::Connections;
@@ -69,6 +69,7 @@ impl Headers {
         let (content, payload) = match packet.repr {
             Repr::Data(data) => self.data(packet, &data),
             Repr::Ack(ack) => self.ack(packet, &ack),
+            Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
             Repr::Pull(pull) => (self.pull(packet, &pull), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
@@ -158,6 +159,12 @@ impl Headers {
             Ack { kind: AckKind::Ack, ecn_echo: false, expected: pull.expected, sack: pull.expected, msn: pull.number };
         let (bth, aeth) = ack.headers();
         self.roce(packet, bth, Extended::Aeth(aeth))
+    }
+
+    fn hole_nack(&self, packet: &Packet, nack: &HoleNack) -> Content {
+        let (bth, aeth) = nack.without_holes().headers();
+        let extension = Extension { sent_at: packet.sent_at, holes: true, sack: nack.sack(), ..Extension::default() };
+        self.roce(packet, bth, Extended::Holes(aeth, extension, nack.holes))
     }
 
     fn cnp(&self, packet: &Packet) -> Content {

@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use selvedge_sim::record::{Event, Focus, What};
 use selvedge_sim::topology::{Graph, Node};
-use selvedge_units::{Instant, PortId, mix64};
+use selvedge_units::{Instant, PortId, Psn, mix64};
 use selvedge_wire::tcp::Tcp;
-use selvedge_wire::{AckKind, Data, Packet, Repr};
+use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr};
 
 use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
@@ -157,6 +157,7 @@ fn title(packet: &Packet) -> String {
             AckKind::Ack => format!("ACK {}", ack.expected.get()),
             AckKind::Nack => format!("NACK {} for {}", ack.expected.get(), ack.sack.get()),
         },
+        Repr::HoleNack(nack) => format!("NACK {}{}", nack.expected.get(), holes(nack)),
         Repr::Cnp => "CNP".to_owned(),
         Repr::Pull(pull) => format!("pull {}", pull.number),
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
@@ -171,12 +172,23 @@ fn title(packet: &Packet) -> String {
     }
 }
 
+/// " for 7, 3-4": the holes that a NACK carries, newest first.
+fn holes(nack: HoleNack) -> String {
+    let holes = nack.holes.into_iter().filter(|hole| hole.length > 0).map(|Hole { start, length }| {
+        let first = nack.expected.get().wrapping_add(start.wrapping_sub(nack.expected.get() as u16).into());
+        let last = Psn::new(first.wrapping_add(u32::from(length) - 1)).get();
+        if length == 1 { last.to_string() } else { format!("{}-{last}", Psn::new(first).get()) }
+    });
+    format!(" for {}", holes.collect::<Vec<_>>().join(", "))
+}
+
 /// What joins the slices of a packet: a hash of what is the same on all its hops and of no other packet. A pause
 /// frame has one hop, from the port that sent it.
 fn identity(packet: &Packet, sender: PortId) -> u64 {
     let (kind, number) = match packet.repr {
         Repr::Data(data) => (0, data.psn.get()),
         Repr::Ack(ack) => (1 + ack.kind as u64, ack.sack.get()),
+        Repr::HoleNack(nack) => (1 + AckKind::Nack as u64, nack.sack().get()),
         Repr::Pause(_) => (3, sender.0),
         // A host sends one segment at a time.
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),

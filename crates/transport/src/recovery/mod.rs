@@ -3,18 +3,22 @@
 //! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
 //! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked
-//! before they get here.
+//! before they get here. What the queue pairs of a NIC share ([`OnChip`]) is lent for each call.
+
+use core::ops::Range;
 
 use selvedge_units::{Bytes, Duration, Instant, Seq};
-use selvedge_wire::AckKind;
+use selvedge_wire::{AckKind, Holes};
 
 use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
+use crate::on_chip::OnChip;
 use crate::registry::registry;
 use crate::role::{Cx, Verdict};
 
 pub mod go_back_n;
 pub mod irn;
+pub mod melo;
 mod rto;
 mod timer;
 
@@ -32,13 +36,22 @@ pub trait Recovery {
     /// `window_open` says whether congestion control would let one more into the network.
     fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
     /// The packet that [`Recovery::interest`] named was sent.
-    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq);
+    fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
     /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
-    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt;
+    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
+    /// As [`Recovery::on_ack`], of a NACK that names holes, newest first. Unchecked: they may be any.
+    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
+        let _ = holes;
+        self.on_ack(cx, chip, heard)
+    }
     /// When to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
     /// The deadline has passed. Returns whether that was a timeout; else there is a later one.
-    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool;
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
+    /// It will be forgotten: gives back what it holds of the chip's memory.
+    fn release(&mut self, chip: &mut OnChip) {
+        let _ = chip;
+    }
 }
 
 /// What a [`Recovery`] would send.
@@ -81,7 +94,15 @@ pub trait Acceptance {
     /// The packet expected next: everything before it has arrived.
     fn expected(&self) -> Seq;
     /// Takes packet `seq`.
-    fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer;
+    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
+    /// The newest holes, newest first, where NACKs carry them: counted from packet 0.
+    fn holes(&self) -> Option<Holes> {
+        None
+    }
+    /// It will be forgotten: gives back what it holds of the chip's memory.
+    fn release(&mut self, chip: &mut OnChip) {
+        let _ = chip;
+    }
 }
 
 /// What the receiver makes of one packet.
@@ -112,6 +133,15 @@ pub trait Scheme {
     fn extra_header(&self) -> Bytes;
     /// What its state costs on a NIC, by its resolved settings.
     fn footprint(&self) -> Footprint;
+    /// What the queue pairs of a NIC share, unused.
+    fn on_chip(&self) -> OnChip {
+        OnChip::default()
+    }
+    /// Packets that a reorder buffer holds beside the application's memory, for each queue pair; zero where out
+    /// of order packets are placed at once, or not kept.
+    fn reorder_slots(&self) -> u32 {
+        0
+    }
 }
 
 registry! {
@@ -122,6 +152,8 @@ registry! {
         fn acknowledges(&self) -> bool;
         fn extra_header(&self) -> Bytes;
         fn footprint(&self) -> Footprint;
+        fn on_chip(&self) -> OnChip;
+        fn reorder_slots(&self) -> u32;
     }
     /// Any loss recovery, sender's half.
     run AnyRecovery: Recovery = Send {
@@ -130,20 +162,26 @@ registry! {
         fn in_flight(&self) -> u64;
         fn has_lost(&self) -> bool;
         fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
-        fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq);
-        fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt;
+        fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
+        fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
+        fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt;
         fn deadline(&self) -> Instant;
-        fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool;
+        fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
+        fn release(&mut self, chip: &mut OnChip);
     }
     /// Any loss recovery, receiver's half.
     run AnyAcceptance: Acceptance = Recv {
         fn expected(&self) -> Seq;
-        fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer;
+        fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
+        fn holes(&self) -> Option<Holes>;
+        fn release(&mut self, chip: &mut OnChip);
     }
     algorithms {
         /// What RoCE NICs do: the receiver keeps nothing out of order.
         "go-back-n" => GoBackN(go_back_n),
         /// Selective retransmission (IRN, SIGCOMM'18).
         "irn" => Irn(irn),
+        /// Selective retransmission with bitmaps from a pool that queue pairs share (MELO, APNet'17).
+        "melo" => Melo(melo),
     }
 }

@@ -63,6 +63,10 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// Whether a flow ends with FINs. Default: false.
     pub fin: bool,
+    /// Connections that carry a flow together, each on a path of its own: 1 to 8. With more than 1 this is
+    /// MPTCP (RFC 8684), of which there is what matters for congestion: data goes to whichever has
+    /// room, and is not sent again on another one. Default: 1.
+    pub subflows: u8,
     /// How long the end that closed first remembers the connection: twice the segment lifetime.
     /// Default: 1ms; RFC 9293 says 4 minutes.
     pub time_wait: Duration,
@@ -105,6 +109,7 @@ impl Default for TcpConfig {
             ecn: Ecn::Auto,
             handshake: false,
             fin: false,
+            subflows: 1,
             time_wait: Duration::from_ms(1),
         }
     }
@@ -113,6 +118,8 @@ impl Default for TcpConfig {
 impl TcpConfig {
     /// Bytes of the time stamps option and its padding.
     pub(super) const STAMP: u64 = 12;
+    /// Subflows that a connection may have.
+    pub const MOST_SUBFLOWS: u8 = 8;
     const LARGEST_BUFFER: Bytes = Bytes::new(1 << 30);
     const LARGEST_UNSCALED: Bytes = Bytes::new(u16::MAX as u64);
 
@@ -177,6 +184,9 @@ impl TcpConfig {
                 "dup-thresh",
                 "fast retransmit begins with a duplicate acknowledgement; give 1 or more".into(),
             );
+        }
+        if !(1..=Self::MOST_SUBFLOWS).contains(&self.subflows) {
+            return wrong("subflows", format!("found {}, expected 1 to {}", self.subflows, Self::MOST_SUBFLOWS));
         }
         self.check_receiver()?;
         if matches!(self.congestion, CongestionConfig::Dctcp(_)) && self.ecn == Ecn::Off {

@@ -6,7 +6,7 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Duration, Instant, Octet, Rate, TcpSeq};
 use selvedge_wire::tcp::{Flags, Sacks, Segment, SynOptions, Timestamps};
 
-use super::congestion::CongestionConfig;
+use super::congestion::{CongestionConfig, Coupling};
 use super::receiving::{Arrival, Echo, Receiving, Text};
 use super::sending::{Heard, Piece, Reason, Sending, place};
 use super::{TcpConfig, TcpStats};
@@ -165,6 +165,23 @@ impl Connection {
     /// The application will supply no more.
     pub fn close(&mut self) {
         self.sending.is_closed = true;
+    }
+    /// Whether a full segment more would be sent at once: a connection of several subflows hands each its data
+    /// no earlier.
+    pub fn has_room(&self) -> bool {
+        self.sending.has_room_for_more()
+    }
+    /// Whether it is open and has sent all it may: another subflow might do more.
+    pub fn is_full(&self) -> bool {
+        self.sending.is_full()
+    }
+    /// Congestion window in octets and smoothed round-trip time, for [`Coupling::of`].
+    pub fn window_and_rtt(&self) -> (u64, Option<Duration>) {
+        self.sending.window_and_rtt()
+    }
+    /// The other subflows of the same connection have changed.
+    pub fn couple(&mut self, coupling: Coupling) {
+        self.sending.coupling = coupling;
     }
     /// The application has read `octets` of what arrived in order.
     pub fn read(&mut self, octets: u64) {

@@ -14,7 +14,7 @@ use core::ops::Range;
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Octet, Seq, TcpSeq};
 
-use super::congestion::{Acked, AnyControl, Control, Window};
+use super::congestion::{Acked, AnyControl, Control, Coupling, Window};
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::{TcpConfig, TcpStats};
@@ -65,6 +65,8 @@ pub(super) struct Sending {
     // Congestion.
     window: Window,
     control: AnyControl,
+    /// What other subflows make of its window.
+    pub(super) coupling: Coupling,
     /// No further reduction for marks before this is acknowledged.
     marked_until: Octet,
     /// CWR goes out with the next new segment.
@@ -186,6 +188,7 @@ impl Sending {
             timed_out_at: Octet::SYN,
             window: Window::new(initial_window, ssthresh, mss, limit),
             control: AnyControl::from(&config.congestion),
+            coupling: Coupling::ALONE,
             marked_until: Octet::SYN,
             reduced: false,
             rto: Rto::new(config.initial_rto(), config.min_rto(), config.max_rto),
@@ -240,6 +243,24 @@ impl Sending {
     /// Full segments believed to be in the network, and the octets that may be.
     pub(super) fn in_flight(&self) -> (u64, u64) {
         (self.pipe().div_ceil(self.window.mss), self.window.cwnd)
+    }
+    /// Congestion window in octets and smoothed round-trip time, if there is one.
+    pub(super) fn window_and_rtt(&self) -> (u64, Option<Duration>) {
+        (self.window.cwnd, self.rto.smoothed())
+    }
+    /// Whether a full segment more would be sent at once.
+    pub(super) fn has_room_for_more(&self) -> bool {
+        let is_open = self.acked > Octet::SYN && !self.must_resend && !self.has_unsent();
+        let pipe = self.pipe();
+        let fits = match self.mode {
+            Mode::Fast if self.settings.has_sack => self.window.cwnd.saturating_sub(pipe) >= self.window.mss,
+            _ => self.has_room(pipe, self.window.mss),
+        };
+        is_open && fits && self.window_end.since(self.next) >= self.window.mss
+    }
+    /// Whether all was sent and nothing more could be.
+    pub(super) fn is_full(&self) -> bool {
+        self.acked > Octet::SYN && !self.has_unsent() && !self.has_room_for_more()
     }
     /// Whether the application has supplied octets that were never sent.
     pub(super) fn has_unsent(&self) -> bool {
@@ -535,7 +556,7 @@ impl Sending {
     fn grow(&mut self, now: Instant, octets: u64, in_use: bool) {
         if octets > 0 && in_use {
             let srtt = self.rto.smoothed().unwrap_or_default();
-            self.control.on_acked(&mut self.window, Acked { octets, now, srtt });
+            self.control.on_acked(&mut self.window, Acked { octets, now, srtt, coupling: self.coupling });
         }
     }
 

@@ -4,12 +4,15 @@
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
+use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, TcpConfig};
-use selvedge_transport::{Cx, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig, Verdict};
+use selvedge_transport::{
+    Cx, Fabric, Next, OnChip, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict,
+};
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
-use selvedge_wire::{Ack, AckKind, Data};
+use selvedge_wire::{Ack, AckKind, Data, Hole};
 
 const FRAME: Bytes = Bytes::new(1_106);
 
@@ -49,7 +52,9 @@ impl Script<'_> {
         };
         let initial = Setting::Value(Duration::from_us(320));
         let dynamic = DynamicRto { initial, ..DynamicRto::default() };
-        match self.byte() % 10 {
+        let melo = MeloConfig { rto: Setting::Value(Duration::from_us(320)), bdp_cap: cap, ..MeloConfig::default() };
+        let small = MeloConfig { pool_bits: 64, reorder_buffer: Setting::Value(100), ..melo };
+        match self.byte() % 12 {
             0 => irn.into(),
             1 => IrnConfig { nack_threshold: 3, ..irn }.into(),
             2 => IrnConfig { retransmit_delay: Duration::from_us(2), ..irn }.into(),
@@ -57,6 +62,8 @@ impl Script<'_> {
             4 => IrnConfig { mode: Mode::Hls, retransmit_delay: Duration::from_us(2), ..irn }.into(),
             5 => go_back_n.into(),
             6 => IrnConfig { sack: false, ..irn }.into(),
+            10 => MeloConfig { reorder_buffer: Setting::Value(1024), ..melo }.into(),
+            11 => small.into(),
             7 => IrnConfig { rto: Rto::Dynamic(dynamic), ..irn }.into(),
             8 => GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..go_back_n }.into(),
             _ => GoBackNConfig { rto: Setting::Off, acks: Acks::None, bdp_cap: Setting::Off, ..go_back_n }.into(),
@@ -128,6 +135,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
     let first = Psn::new(Psn::MODULUS - 100);
     let mut sender = Sender::new(&SenderConfig { recovery, congestion, frame: FRAME }, first);
+    let mut chip = recovery.on_chip();
     let mut now = Instant::ZERO;
     let mut sent = Seq::ZERO;
     while !script.is_over() {
@@ -136,7 +144,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
         match action % 6 {
             0 => sender.supply(u64::from(script.byte())),
             1 | 2 => {
-                let segment = sender.poll_transmit(&mut Cx::at(now), |_| FRAME);
+                let segment = sender.poll_transmit(&mut Cx::at(now), &mut chip, |_| FRAME);
                 if let Some(segment) = segment {
                     assert!(segment.seq < sender.supplied(), "{segment:?} was never supplied");
                     assert!(segment.seq >= acked, "{segment:?} is acknowledged");
@@ -152,37 +160,46 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
                 let ack = Ack { kind, ecn_echo: action > 127, expected, sack: psn(script.distance()), msn: 0 };
                 // The time stamp may lie in the future.
                 let sent_at = Instant::from_ps(u64::from(script.byte()) * 1_000_000);
-                sender.on_ack(&mut Cx::at(now), &ack, sent_at);
+                let script = &mut script;
+                if kind == AckKind::Nack && script.byte() > 127 {
+                    let holes = [(); 3]
+                        .map(|()| Hole { start: psn(script.distance()).get() as u16, length: script.byte().into() });
+                    sender.on_hole_nack(&mut Cx::at(now), &mut chip, &ack.with_holes(holes), sent_at);
+                } else {
+                    sender.on_ack(&mut Cx::at(now), &mut chip, &ack, sent_at);
+                }
             }
             _ => {
                 now += Duration::from_us(u64::from(script.byte()));
-                sender.handle_timeout(&mut Cx::at(now));
+                sender.handle_timeout(&mut Cx::at(now), &mut chip);
                 assert!(sender.poll_timeout().is_none_or(|at| at > now), "a timer that is due stays due");
             }
         }
         assert!(sender.acked() >= acked, "acknowledgements are never taken back");
         assert!(sender.acked() <= sent, "nothing is acknowledged before it is sent");
-        check_idle_until_timeout(&sender, now);
+        check_idle_until_timeout(&sender, &chip, now);
     }
+    sender.release(&mut chip);
+    assert_eq!(chip.sending.in_use(), 0, "blocks are left over");
 }
 
 /// "If nothing is fed in, `poll_transmit` returns `None` until the instant that `poll_timeout`
 /// named", and is then worth calling, or `handle_timeout` is.
-fn check_idle_until_timeout(sender: &Sender, now: Instant) {
-    let mut sender = sender.clone();
-    while sender.poll_transmit(&mut Cx::at(now), |_| FRAME).is_some() {}
+fn check_idle_until_timeout(sender: &Sender, chip: &OnChip, now: Instant) {
+    let (mut sender, mut chip) = (sender.clone(), chip.clone());
+    while sender.poll_transmit(&mut Cx::at(now), &mut chip, |_| FRAME).is_some() {}
     let wake = sender.poll_timeout();
     assert!(wake.is_none_or(|at| at > now), "to be woken at {wake:?}, which is past");
     let before = wake.map_or(now + Duration::from_ms(1_000), |at| at - Duration::from_ps(1));
     for idle in [now, Instant::from_ps(now.as_ps().midpoint(before.as_ps())), before] {
         let mut cx = Cx::at(idle);
-        sender.handle_timeout(&mut cx);
-        assert_eq!(sender.poll_transmit(&mut cx, |_| FRAME), None, "before {wake:?}");
+        sender.handle_timeout(&mut cx, &mut chip);
+        assert_eq!(sender.poll_transmit(&mut cx, &mut chip, |_| FRAME), None, "before {wake:?}");
         assert_eq!(sender.poll_timeout(), wake, "an early call changes nothing");
     }
     if let Some(at) = wake {
         let mut cx = Cx::at(at);
-        sender.handle_timeout(&mut cx);
+        sender.handle_timeout(&mut cx, &mut chip);
         let acts = matches!(sender.next(at), Next::Send(_));
         assert!(acts || sender.poll_timeout() != wake, "woken at {at:?} for nothing");
     }
@@ -194,6 +211,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     let recovery = script.recovery();
     let first = Psn::new(Psn::MODULUS - 100);
     let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
+    let mut chip = recovery.on_chip();
     let mut now = Instant::ZERO;
     let mut accepted = 0;
     while !script.is_over() {
@@ -207,9 +225,9 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             retransmission: false,
             trimmed: false,
         };
-        let reply = receiver.on_data(&mut Cx::at(now), &data, false);
+        let reply = receiver.on_data(&mut Cx::at(now), &mut chip, &data, false);
         match reply.verdict {
-            Verdict::Accepted(seq) => {
+            Verdict::Accepted(seq) | Verdict::Buffered(seq) | Verdict::Released { seq, .. } => {
                 accepted += 1;
                 assert_eq!(seq.to_psn(first), data.psn);
                 assert!(seq >= expected, "{seq:?} was accepted before");
@@ -217,11 +235,21 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             Verdict::Duplicate | Verdict::Refused => assert_eq!(receiver.expected(), expected),
             Verdict::Invalid => assert!(reply.ack.is_none() && receiver.expected() == expected),
         }
+        if let Verdict::Released { seq, run } = reply.verdict {
+            assert_eq!(receiver.expected(), seq + 1 + u64::from(run), "the run ends at what is expected next");
+        }
         assert!(receiver.expected().index() <= accepted, "more is acknowledged than was accepted");
         if let Some(ack) = reply.ack {
             assert_eq!(ack.expected, receiver.expected().to_psn(first));
+            if let Some(nack) = receiver.with_holes(&ack).filter(|_| ack.kind == AckKind::Nack) {
+                assert_eq!(nack.sack(), data.psn, "whoever makes a hole tells of it");
+                let holes = nack.holes.map(|hole| hole.packets(receiver.expected(), first));
+                assert!(holes.windows(2).all(|pair| pair[1].is_empty() || pair[1].end < pair[0].start), "{holes:?}");
+            }
         }
     }
+    receiver.release(&mut chip);
+    assert_eq!(chip.receiving.in_use(), 0, "blocks are left over");
 }
 
 /// Feeds arbitrary segments and times to both halves of a TCP connection.

@@ -5,6 +5,7 @@ use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
+use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 
@@ -47,7 +48,7 @@ impl Acceptance for Recv {
     }
 
     #[inline]
-    fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
         if seq == self.expected {
             self.expected += 1;
             self.silent_until = Instant::ZERO;

@@ -7,6 +7,7 @@ use selvedge_wire::AckKind;
 use super::GoBackNConfig;
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
+use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
 use crate::recovery::{Heard, Interest, Learnt, Recovery, Scheme};
 use crate::role::Cx;
@@ -81,7 +82,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) {
         self.next += 1;
         if self.next > self.sent {
             self.sent = self.next;
@@ -92,7 +93,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
         // An old NACK reports a gap that has been filled since.
         let Some(delivered) = heard.expected.checked_since(self.acked) else { return Learnt::default() };
         if delivered > 0 {
@@ -117,7 +118,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) -> bool {
         if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
             let until = self.timer.extend();
             // Unless the call comes so late that RTO_high has passed as well.

@@ -6,6 +6,7 @@ use selvedge_wire::AckKind;
 
 use super::IrnConfig;
 use crate::bitmap::Bitmap;
+use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 
@@ -40,7 +41,7 @@ impl Acceptance for Recv {
     }
 
     #[inline]
-    fn on_data(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
         let Some(ahead) = seq.checked_since(self.expected) else {
             return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
         };

@@ -10,6 +10,7 @@ use super::hls::Hls;
 use super::paper::Paper;
 use super::{IrnConfig, Mode, Rto, Timeouts};
 use crate::fabric::resolved;
+use crate::on_chip::OnChip;
 use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
 use crate::recovery::{Heard, Interest, Learnt, Recovery};
@@ -149,7 +150,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) {
         let before = self.lost();
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_sent(cx, seq),
@@ -170,7 +171,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
         let before = self.lost();
         let nack = heard.kind == AckKind::Nack;
         let (learnt, advanced) = match &mut self.machine {
@@ -212,7 +213,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>) -> bool {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) -> bool {
         let before = self.lost();
         let is_too_soon = self.timer.is_quick()
             && match &mut self.machine {

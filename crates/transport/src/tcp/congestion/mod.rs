@@ -1,8 +1,7 @@
 //! How large the congestion window is.
 //!
 //! Loss recovery tells a control what happened; the control moves the [`Window`]. One file per
-//! control and one line in the registry at the end of this file. A coupled control (RFC 6356) would
-//! read its siblings' windows where [`Control::on_acked`] is called.
+//! control and one line in the registry at the end of this file.
 
 use selvedge_units::{Duration, Instant, Octet};
 
@@ -12,7 +11,10 @@ use crate::registry::registry;
 
 pub mod cubic;
 pub mod dctcp;
+pub mod lia;
 pub mod new_reno;
+
+pub use lia::Coupling;
 
 /// The congestion window and where slow start ends, in octets.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +77,8 @@ pub struct Acked {
     pub now: Instant,
     /// Smoothed round-trip time, zero before the first sample.
     pub srtt: Duration,
+    /// What the windows of other subflows of the same connection make of this one.
+    pub coupling: Coupling,
 }
 
 /// A congestion control.
@@ -115,5 +119,7 @@ registry! {
         "cubic" => Cubic(cubic),
         /// Reduces by the share of marked octets (RFC 8257).
         "dctcp" => Dctcp(dctcp),
+        /// MPTCP's linked increases: the subflows of a connection are as aggressive as one TCP (RFC 6356).
+        "lia" => Lia(lia),
     }
 }

@@ -4,17 +4,20 @@
 //! numbered from [`TCP`] on, where no queue pair of RDMA can be, so that RDMA pays nothing for them:
 //! what it does not find is looked for here.
 
+mod bundle;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_transport::tcp::{Connection, State, TcpConfig, Transmit, clock};
+use selvedge_transport::tcp::{Arrival, Connection, State, TcpConfig, Transmit, clock};
 use selvedge_transport::{Cx, Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{Stream, Tcp, Way};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams, put};
-use crate::qp::{Completion, Outgoing};
+use crate::qp::{Completion, NicStats, Outgoing};
+use bundle::Bundles;
 
 /// Slots from here on are TCP's. One bit more is taken by deadlines.
 pub(crate) const TCP: u32 = 1 << 30;
@@ -24,6 +27,7 @@ pub(crate) const TCP: u32 = 1 << 30;
 pub(crate) struct Flows {
     places: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
+    bundles: Bundles,
 }
 
 /// One end of a flow.
@@ -46,6 +50,8 @@ struct Flow {
     missing: u64,
     duplicates: u32,
     classes: Classes,
+    /// The flow that it carries with others.
+    bundle: Option<u32>,
     /// Whether it stands in the ready ring.
     queued: bool,
     /// The earliest entry in the timer heap that speaks of it.
@@ -60,7 +66,7 @@ struct Classes {
 
 impl Flow {
     fn new(
-        params: &NicParams,
+        classes: Classes,
         config: &TcpConfig,
         is_opener: bool,
         qp: QpNumber,
@@ -96,8 +102,8 @@ impl Flow {
             },
             missing: if is_opener { 0 } else { size.get() },
             duplicates: 0,
-            // Only the end that opened it sends data, and says its class.
-            classes: Classes { data: params.tcp_ack_class, ack: params.tcp_ack_class },
+            classes,
+            bundle: None,
             queued: false,
             armed: Instant::NEVER,
         })
@@ -120,6 +126,21 @@ impl Flow {
             ecn: if ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
             repr: Repr::Tcp(Tcp::pack(&segment, way, self.stream)),
         })
+    }
+
+    /// Takes in a segment; returns what it brought, and whether it carried data.
+    fn take_in(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp) -> (Arrival, bool) {
+        if !self.is_opener {
+            (self.opener_slot, self.entropy) = (packet.slot, !packet.entropy);
+        }
+        let segment = tcp.unpack(self.connection.expected(), clock(packet.sent_at), self.stream);
+        let arrival = self.connection.handle_segment(cx, &segment, packet.ecn == Ecn::Marked);
+        self.connection.read(arrival.in_order);
+        self.duplicates += u32::from(arrival.is_duplicate);
+        if !self.is_opener && self.connection.state() == State::CloseWait {
+            self.connection.close();
+        }
+        (arrival, segment.payload > 0)
     }
 
     /// Whether the opener has nothing left to do.
@@ -172,10 +193,13 @@ impl Nic {
         config: &TcpConfig,
         message: &Outgoing,
     ) -> (QpNumber, u32) {
+        if config.subflows > 1 {
+            return self.open_bundle(cx, params, config, message);
+        }
         let qp = self.name_qp();
-        let mut flow = Flow::new(params, config, true, qp, message.dst, message.size);
+        let classes = Classes { data: message.class, ack: params.tcp_ack_class };
+        let mut flow = Flow::new(classes, config, true, qp, message.dst, message.size);
         (flow.entropy, flow.context) = (message.entropy, message.context);
-        flow.classes.data = message.class;
         let slot = self.tcp.put(flow);
         if let Some(flow) = self.tcp.get_mut(slot, qp) {
             flow.opener_slot = slot;
@@ -194,19 +218,27 @@ impl Nic {
         size: Bytes,
         context: u32,
     ) -> u32 {
-        let mut flow = Flow::new(params, config, false, qp, src, size);
+        let class = params.tcp_ack_class;
+        let classes = Classes { data: class, ack: class };
+        let mut flow = Flow::new(classes, config, false, qp, src, size);
         flow.context = context;
         self.tcp.put(flow)
     }
 
     #[cold]
     pub(crate) fn close_tcp_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        self.tcp.take(slot, qp).map(|flow| flow.context)
+        match self.tcp.get(slot, qp)?.bundle {
+            Some(bundle) => self.close_bundle(bundle).map(|ended| ended.context),
+            None => self.tcp.take(slot, qp).map(|flow| flow.context),
+        }
     }
 
     #[cold]
-    pub(crate) fn close_tcp_receiver(&mut self, slot: u32, qp: QpNumber) -> Option<(u32, u32)> {
-        self.tcp.take(slot, qp).map(|flow| (flow.context, flow.duplicates))
+    pub(crate) fn close_tcp_receiver(&mut self, src: HostId, slot: u32, qp: QpNumber) -> Option<(u32, u32)> {
+        match self.tcp.get(slot, qp)?.bundle {
+            Some(bundle) => self.close_bundle_receiver(src, bundle),
+            None => self.tcp.take(slot, qp).map(|flow| (flow.context, flow.duplicates)),
+        }
     }
 
     #[cold]
@@ -227,22 +259,13 @@ impl Nic {
         let Some((slot, flow)) = slot.and_then(|slot| self.tcp.get_mut(slot, qp).map(|flow| (slot, flow))) else {
             return Handled::Unknown;
         };
-        if !flow.is_opener {
-            (flow.opener_slot, flow.entropy) = (packet.slot, !packet.entropy);
+        if let Some(bundle) = flow.bundle {
+            return self.on_subflow(cx, packet, tcp, slot, bundle);
         }
-        let segment = tcp.unpack(flow.connection.expected(), clock(packet.sent_at), flow.stream);
-        let arrival = flow.connection.handle_segment(cx, &segment, packet.ecn == Ecn::Marked);
-        flow.connection.read(arrival.in_order);
-        flow.duplicates += u32::from(arrival.is_duplicate);
+        let (arrival, has_data) = flow.take_in(cx, packet, tcp);
+        count_arrival(&mut self.stats, &arrival, has_data);
         let was_missing = flow.missing > 0;
         flow.missing -= arrival.fresh.min(flow.missing);
-        self.stats.goodput += arrival.fresh;
-        self.stats.duplicates += u64::from(arrival.is_duplicate);
-        if segment.payload > 0 {
-            self.stats.data_received += 1;
-        } else {
-            self.stats.acks_received += 1;
-        }
         let (context, duplicates) = (flow.context, flow.duplicates);
         if flow.is_opener && flow.is_sent() {
             // What it still has to say it says now.
@@ -253,9 +276,6 @@ impl Nic {
             return Handled::Completed(Completion::Sent { qp, context });
         }
         let is_received = was_missing && flow.missing == 0;
-        if !flow.is_opener && flow.connection.state() == State::CloseWait {
-            flow.connection.close();
-        }
         self.refresh_tcp(cx, slot, qp);
         if is_received {
             return Handled::Completed(Completion::Received { src: packet.src, qp, context, duplicates });
@@ -281,7 +301,11 @@ impl Nic {
                 self.stats.acks_sent += 1;
             }
         }
+        let bundle = self.tcp.get(slot, qp).and_then(|flow| flow.bundle);
         self.refresh_tcp(cx, slot, qp);
+        if let Some(bundle) = bundle {
+            self.hand_out(cx, bundle);
+        }
         packet
     }
 
@@ -321,3 +345,17 @@ impl Nic {
         }
     }
 }
+
+/// Counts a segment that has arrived.
+fn count_arrival(stats: &mut NicStats, arrival: &Arrival, has_data: bool) {
+    stats.goodput += arrival.fresh;
+    stats.duplicates += u64::from(arrival.is_duplicate);
+    if has_data {
+        stats.data_received += 1;
+    } else {
+        stats.acks_received += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

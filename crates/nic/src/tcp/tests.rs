@@ -1,0 +1,163 @@
+//! Connections with and without subflows at a bottleneck that they share.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::congestion::{CongestionConfig, lia};
+use selvedge_transport::{Cx, Fabric};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_wire::Packet;
+
+use crate::tests::params;
+use crate::{Nic, NicParams, Outgoing};
+
+/// What a packet takes at the bottleneck, from there to its end, and how many find room in its queue.
+const SERVICE: Duration = Duration::from_us(1);
+const WAY: Duration = Duration::from_us(20);
+const ROOM: usize = 60;
+/// Nobody gets done meanwhile.
+const SIZE: Bytes = Bytes::new(1 << 40);
+
+fn speaking(congestion: impl Into<CongestionConfig>, subflows: u8) -> NicParams {
+    let mut tcp = TcpConfig { congestion: congestion.into(), subflows, ..TcpConfig::default() };
+    tcp.resolve(&Fabric::IRN_PAPER, Bytes::new(1_024));
+    tcp.check().expect("sound settings");
+    NicParams { tcp: Some(tcp), ..params(1) }
+}
+
+/// Two senders and their receivers around one bottleneck.
+struct Dumbbell {
+    params: [NicParams; 2],
+    senders: [Nic; 2],
+    receivers: [Nic; 2],
+    /// What waits at the bottleneck, and when it is free.
+    queue: VecDeque<Packet>,
+    free_at: Instant,
+    /// What is on its way, by when it arrives.
+    under_way: Vec<(Instant, Packet)>,
+}
+
+impl Dumbbell {
+    fn new(params: [NicParams; 2]) -> Self {
+        let mut world = Self {
+            senders: [0, 1].map(|n| Nic::new(HostId(n), &params[n as usize])),
+            receivers: [2, 3].map(|n| Nic::new(HostId(n), &params[n as usize - 2])),
+            params,
+            queue: VecDeque::new(),
+            free_at: Instant::ZERO,
+            under_way: Vec::new(),
+        };
+        for n in 0..2 {
+            let dst = HostId(n as u32 + 2);
+            let message = Outgoing { dst, size: SIZE, entropy: 0, links: 2, class: 0, context: 0, is_tcp: true };
+            let cx = Cx::at(Instant::ZERO);
+            let (qp, _) = world.senders[n].open_sender(&cx, &world.params[n], &message);
+            assert_eq!(qp, QpNumber(0));
+            world.receivers[n].open_tcp_receiver(&world.params[n], HostId(n as u32), qp, SIZE, 0);
+        }
+        world
+    }
+
+    /// Runs until `end`; returns the octets that have reached each receiver since `from`.
+    fn run(mut self, from: Instant, end: Instant) -> [u64; 2] {
+        let mut before = None;
+        let mut now = Instant::ZERO;
+        while now < end {
+            if before.is_none() && now >= from {
+                before = Some(self.goodput());
+            }
+            self.take_in(now);
+            self.send(now);
+            now = self.next(now);
+        }
+        let (after, before) = (self.goodput(), before.unwrap_or_default());
+        [0, 1].map(|n| after[n] - before[n])
+    }
+
+    fn goodput(&self) -> [u64; 2] {
+        [0, 1].map(|n| self.receivers[n].stats().goodput)
+    }
+
+    fn take_in(&mut self, now: Instant) {
+        let (arrived, rest) = core::mem::take(&mut self.under_way).into_iter().partition(|(at, _)| *at <= now);
+        self.under_way = rest;
+        for (_, packet) in arrived {
+            let at = packet.dst.index();
+            let nic = if at < 2 { &mut self.senders[at] } else { &mut self.receivers[at - 2] };
+            nic.handle_packet(&mut Cx::at(now), &self.params[at % 2], &packet);
+        }
+        for n in 0..2 {
+            self.senders[n].handle_timeout(&mut Cx::at(now), &self.params[n]);
+            self.receivers[n].handle_timeout(&mut Cx::at(now), &self.params[n]);
+        }
+    }
+
+    fn send(&mut self, now: Instant) {
+        let mut packet = Packet::BLANK;
+        for n in 0..2 {
+            while self.senders[n].poll_transmit(&mut Cx::at(now), &self.params[n], 0, &mut packet) {
+                if self.queue.len() < ROOM {
+                    self.queue.push_back(packet);
+                }
+            }
+            // Acknowledgements meet nobody.
+            while self.receivers[n].poll_transmit(&mut Cx::at(now), &self.params[n], 0, &mut packet) {
+                self.under_way.push((now + WAY, packet));
+            }
+        }
+        if self.free_at <= now
+            && let Some(next) = self.queue.pop_front()
+        {
+            self.free_at = now + SERVICE;
+            self.under_way.push((self.free_at + WAY, next));
+        }
+    }
+
+    /// When something happens next.
+    fn next(&self, now: Instant) -> Instant {
+        let served = if self.queue.is_empty() { Instant::NEVER } else { self.free_at };
+        let timers = self.senders.iter().chain(&self.receivers).filter_map(Nic::poll_timeout);
+        let arrivals = self.under_way.iter().map(|&(at, _)| at);
+        timers.chain(arrivals).chain([served]).filter(|&at| at > now).min().unwrap_or(Instant::NEVER)
+    }
+}
+
+/// What the second gets of the bottleneck beside one TCP connection.
+fn share(second: NicParams) -> f64 {
+    let first = speaking(lia::Config {}, 1);
+    let [first, second] = Dumbbell::new([first, second]).run(at_ms(20), at_ms(200));
+    second as f64 / (first + second) as f64
+}
+
+fn at_ms(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_ms(ms)
+}
+
+#[test]
+fn linked_subflows_take_no_more_of_a_bottleneck_than_one_connection() {
+    // Alone, a linked connection is TCP.
+    let one = share(speaking(selvedge_transport::tcp::congestion::new_reno::Config {}, 1));
+    let linked = share(speaking(lia::Config {}, 4));
+    let unlinked = share(speaking(selvedge_transport::tcp::congestion::new_reno::Config {}, 4));
+    assert!((0.4..0.6).contains(&one), "{one}");
+    // Four that are not linked take four shares of five, linked ones about one of two.
+    assert!(unlinked > 0.7, "{unlinked}");
+    assert!(linked < 0.62 && linked < unlinked - 0.1, "{linked}");
+}
+
+#[test]
+fn a_flow_that_is_closed_leaves_nothing() {
+    let params = speaking(lia::Config {}, 8);
+    let (mut sender, mut receiver) = (Nic::new(HostId(0), &params), Nic::new(HostId(1), &params));
+    for _ in 0..3 {
+        let message = Outgoing { dst: HostId(1), size: SIZE, entropy: 7, links: 2, class: 0, context: 5, is_tcp: true };
+        let (qp, slot) = sender.open_sender(&Cx::at(Instant::ZERO), &params, &message);
+        receiver.open_tcp_receiver(&params, HostId(0), qp, SIZE, 6);
+        assert_eq!(sender.close_sender(slot, qp), Some(5));
+        assert_eq!(receiver.close_receiver(HostId(0), qp), Some((6, 0)));
+        assert_eq!(receiver.close_receiver(HostId(0), QpNumber(qp.0 + 1)), None);
+        let mut packet = Packet::BLANK;
+        assert!(!sender.poll_transmit(&mut Cx::at(Instant::ZERO), &params, 0, &mut packet));
+    }
+}

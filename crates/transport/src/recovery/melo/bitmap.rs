@@ -1,0 +1,242 @@
+//! One connection's bitmap: blocks of a [`BitsPool`], linked, and reached from both ends only (section 3.2.3).
+//!
+//! 1. It covers the packets from `first` (RCV.NXT) to before `high` (one past RCV.HIGH). `start` (start_ptr) is
+//!    the block that holds `first`, `end` (end_ptr) the one that holds the last; a packet's bit is bit
+//!    `seq mod 8` of its block. When it covers nothing, it has no block.
+//! 2. It grows at the end and shrinks at the front. Bits are set at the end, and in the start block. Every other
+//!    block is the middle, which cannot be reached without walking the list.
+//! 3. A block returns to the pool when `first` leaves it.
+
+#[cfg(test)]
+use alloc::boxed::Box;
+
+use selvedge_units::Seq;
+
+use super::pool::{BLOCK, BitsPool, Block, block_of, mask};
+
+/// One connection's bitmap. Its blocks are the pool's: it must be emptied before it is forgotten.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bitmap {
+    first: Seq,
+    high: Seq,
+    start: Block,
+    end: Block,
+}
+
+/// What became of a bit to be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Set {
+    /// It was clear.
+    Fresh,
+    /// It was set already.
+    Already,
+    /// It lies in the middle: nothing was done.
+    Middle,
+}
+
+/// A place from which the search for clear bits goes on: the one pointer into the middle that a sender keeps.
+///
+/// `block` holds the packet before `at`, or the first one when `at` is that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    at: Seq,
+    block: Block,
+}
+
+impl Bitmap {
+    /// The first packet covered.
+    #[inline]
+    pub(crate) fn first(&self) -> Seq {
+        self.first
+    }
+    /// The first packet not covered any more.
+    #[inline]
+    pub(crate) fn high(&self) -> Seq {
+        self.high
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == self.high
+    }
+    /// Blocks that it holds.
+    #[inline]
+    pub(crate) fn blocks(&self) -> u64 {
+        if self.is_empty() { 0 } else { block_of(self.last()) - block_of(self.first) + 1 }
+    }
+    fn last(&self) -> Seq {
+        Seq::new(self.high.index() - 1)
+    }
+
+    /// Whether the pool has the blocks that covering everything before `until` takes.
+    #[inline]
+    pub(crate) fn has_room(&self, pool: &BitsPool, until: Seq) -> bool {
+        let last = Seq::new(until.index() - 1);
+        let needed = block_of(last) - block_of(self.first) + 1;
+        needed - self.blocks() <= u64::from(pool.free())
+    }
+
+    /// Covers the packets up to before `until` too, their bits as `bit` says; returns how many these are.
+    ///
+    /// # Panics
+    /// When the pool is exhausted: ask [`Bitmap::has_room`] before.
+    pub(crate) fn push(&mut self, pool: &mut BitsPool, until: Seq, bit: bool) -> u64 {
+        let before = self.high;
+        while self.high < until {
+            if self.is_empty() || self.high.index().is_multiple_of(BLOCK) {
+                self.append(pool);
+            }
+            let to = until.min(Seq::new((block_of(self.high) + 1) * BLOCK));
+            if bit {
+                pool.set(self.end, mask(self.high, to));
+            }
+            self.high = to;
+        }
+        self.high - before
+    }
+
+    /// Appends a block.
+    #[inline]
+    fn append(&mut self, pool: &mut BitsPool) {
+        let block = pool.take();
+        if self.is_empty() {
+            self.start = block;
+        } else {
+            pool.link(self.end, block);
+        }
+        self.end = block;
+    }
+
+    /// Sets the bit of a packet that is covered, if it lies in the first or the last block.
+    #[inline]
+    pub(crate) fn set(&mut self, pool: &mut BitsPool, seq: Seq) -> Set {
+        let block = match block_of(seq) {
+            at if at == block_of(self.first) => self.start,
+            at if at == block_of(self.last()) => self.end,
+            _ => return Set::Middle,
+        };
+        if pool.set(block, mask(seq, seq + 1)) > 0 { Set::Fresh } else { Set::Already }
+    }
+
+    /// Moves the front past the unbroken run of set bits that begins there; returns how long it was.
+    pub(crate) fn take_run(&mut self, pool: &mut BitsPool) -> u64 {
+        let from = self.first;
+        while !self.is_empty() {
+            let offset = self.first.index() % BLOCK;
+            let ones = u64::from((pool.bits(self.start) >> offset).trailing_ones());
+            // Behind the last packet all bits are clear, so a run never leads beyond.
+            self.step(pool, self.first + ones);
+            if offset + ones < BLOCK {
+                break;
+            }
+        }
+        self.first - from
+    }
+
+    /// Moves the front to `to`; returns how many bits it left behind that were set. What is beyond the end
+    /// was never covered.
+    pub(crate) fn advance(&mut self, pool: &mut BitsPool, to: Seq) -> u64 {
+        let mut set = 0;
+        while !self.is_empty() && self.first < to {
+            let next = to.min(self.high).min(Seq::new((block_of(self.first) + 1) * BLOCK));
+            set += u64::from((pool.bits(self.start) & mask(self.first, next)).count_ones());
+            self.step(pool, next);
+        }
+        self.first = to;
+        self.high = self.high.max(to);
+        set
+    }
+
+    /// Moves the front to `to`, in this block or at the beginning of the next one, and returns the block
+    /// that it leaves.
+    #[inline]
+    fn step(&mut self, pool: &mut BitsPool, to: Seq) {
+        let left = self.start;
+        if to == self.high {
+            pool.give_back(left);
+        } else if to.index().is_multiple_of(BLOCK) && to > self.first {
+            self.start = pool.next(left);
+            pool.give_back(left);
+        }
+        self.first = to;
+    }
+
+    /// Forgets everything from the front on, and returns all blocks.
+    pub(crate) fn clear(&mut self, pool: &mut BitsPool) {
+        let first = self.first;
+        self.advance(pool, self.high);
+        (self.first, self.high) = (first, first);
+    }
+
+    /// Returns all blocks, and what was in them, in order: the connection leaves the chip (section 3.2.5). Until
+    /// [`Bitmap::load`] nothing else may be done with it.
+    #[cfg(test)]
+    pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u8]> {
+        let mut block = self.start;
+        let blocks = 0..self.blocks();
+        let unload = |_| {
+            let (left, bits) = (block, pool.bits(block));
+            block = pool.next(left);
+            pool.give_back(left);
+            bits
+        };
+        blocks.map(unload).collect()
+    }
+
+    /// Takes blocks for what was in those that it returned, and returns whether the pool had them.
+    #[cfg(test)]
+    pub(crate) fn load(&mut self, pool: &mut BitsPool, bits: &[u8]) -> bool {
+        if bits.len() > pool.free() as usize {
+            return false;
+        }
+        for (nth, &bits) in bits.iter().enumerate() {
+            let block = pool.take();
+            pool.set(block, bits);
+            if nth == 0 {
+                self.start = block;
+            } else {
+                pool.link(self.end, block);
+            }
+            self.end = block;
+        }
+        true
+    }
+
+    /// The first packet at or behind `cursor` whose bit is clear; `cursor` moves past it.
+    pub(crate) fn next_clear(&self, pool: &BitsPool, cursor: &mut Cursor) -> Option<Seq> {
+        if cursor.at <= self.first {
+            *cursor = Cursor { at: self.first, block: self.start };
+        }
+        while cursor.at < self.high {
+            let offset = cursor.at.index() % BLOCK;
+            if offset == 0 && cursor.at > self.first {
+                cursor.block = pool.next(cursor.block);
+            }
+            let ones = u64::from((pool.bits(cursor.block) >> offset).trailing_ones());
+            let clear = cursor.at + ones;
+            if offset + ones < BLOCK {
+                // Behind the last packet all bits are clear.
+                let found = clear < self.high;
+                cursor.at = if found { clear + 1 } else { self.high };
+                return found.then_some(clear);
+            }
+            cursor.at = clear;
+        }
+        None
+    }
+
+    /// Whether the bit of a packet is set: a walk along the list, for tests.
+    #[cfg(test)]
+    pub(crate) fn contains(&self, pool: &BitsPool, seq: Seq) -> bool {
+        if seq < self.first || seq >= self.high {
+            return false;
+        }
+        let block = (block_of(self.first)..block_of(seq)).fold(self.start, |block, _| pool.next(block));
+        pool.bits(block) & mask(seq, seq + 1) != 0
+    }
+    /// The blocks that it holds, in order.
+    #[cfg(test)]
+    pub(crate) fn chain(&self, pool: &BitsPool) -> alloc::vec::Vec<u8> {
+        let blocks = core::iter::successors(Some(self.start), |&block| Some(pool.next(block)));
+        blocks.take(self.blocks() as usize).map(Block::id).collect()
+    }
+}

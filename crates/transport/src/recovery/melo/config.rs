@@ -1,0 +1,113 @@
+//! Settings of MELO.
+
+use alloc::format;
+
+use selvedge_units::{Bytes, Duration, Setting};
+
+use super::footprint;
+use super::pool::{BLOCK, BitsPool, MOST_BLOCKS};
+use crate::bitmap::WIDEST_WINDOW;
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::footprint::Footprint;
+use crate::on_chip::OnChip;
+use crate::recovery::Scheme;
+
+/// MELO: selective retransmission with bitmaps from a pool that a NIC's queue pairs share.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct MeloConfig {
+    /// Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks of 8, and at most
+    /// 2048 (256 blocks), because a block's id has 8 bits (section 3.2.3). Default: 1024 (section 4).
+    pub pool_bits: u32,
+    /// Packets that each connection's reorder buffer in the host's memory holds: how far beyond the packet that is
+    /// expected next one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto",
+    /// as many as the pool has bits: one bandwidth-delay product of the network that the pool is made for
+    /// (section 3.2.1).
+    pub reorder_buffer: Setting<u32>,
+    /// The retransmission timeout, after which everything is sent again from the front. The paper gives
+    /// none. Default: "auto", which is the maximum round-trip time with one congested link without PFC, as for
+    /// go-back-N; with PFC, whose pauses make round trips long, 4ms, as in the simulator that the
+    /// authors began with. "off": what is lost for the second time, or last of all, stays lost.
+    pub rto: Setting<Duration>,
+    /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the
+    /// bandwidth-delay product of the longest path over the largest data frame, as in IRN.
+    pub bdp_cap: Setting<u32>,
+}
+
+impl Default for MeloConfig {
+    fn default() -> Self {
+        Self { pool_bits: 1024, reorder_buffer: Setting::Auto, rto: Setting::Auto, bdp_cap: Setting::Off }
+    }
+}
+
+/// Starts of holes have 16 bits: twice this many packets.
+const MOST_SLOTS: u32 = 1 << 15;
+/// The timeout of the ns-3 simulator of DCQCN's authors, which MELO's extended (section 4, footnote 5).
+const RTO_WITH_PFC: Duration = Duration::from_ms(4);
+
+impl MeloConfig {
+    /// Packets that a reorder buffer holds.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn slots(&self) -> u32 {
+        resolved(self.reorder_buffer, "reorder-buffer").unwrap_or(MOST_SLOTS)
+    }
+    /// Blocks of a pool.
+    pub(super) fn blocks(&self) -> u32 {
+        self.pool_bits / BLOCK as u32
+    }
+}
+
+impl Scheme for MeloConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        let bits = self.pool_bits;
+        resolve(&mut self.reorder_buffer, || Some(bits));
+        resolve(&mut self.rto, || Some(if fabric.pfc { RTO_WITH_PFC } else { fabric.congested_rtt }));
+        resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(fabric.frame).clamp(1, WIDEST_WINDOW) as u32));
+    }
+    fn check(&self) -> Result<(), SettingError> {
+        let bits = self.pool_bits;
+        if bits == 0 || !bits.is_multiple_of(BLOCK as u32) || self.blocks() > MOST_BLOCKS {
+            let most = MOST_BLOCKS * BLOCK as u32;
+            let message = format!("{bits} bits; give whole blocks of {BLOCK}, up to {most}: a block's id has 8 bits");
+            return Err(SettingError::new("pool-bits", message));
+        }
+        match self.reorder_buffer {
+            Setting::Value(1..=MOST_SLOTS) => {}
+            Setting::Value(slots) => {
+                let message = format!("{slots} packets; give 1 to {MOST_SLOTS}");
+                return Err(SettingError::new("reorder-buffer", message));
+            }
+            _ => {
+                let message = "a packet waits in slot (number mod size), so there is a size; give one, or \"auto\"";
+                return Err(SettingError::new("reorder-buffer", message));
+            }
+        }
+        if let Setting::Value(Duration::ZERO) = self.rto {
+            return Err(SettingError::new("rto", "a timeout of zero never waits; give one above, or \"off\""));
+        }
+        if let Setting::Value(cap) = self.bdp_cap
+            && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
+        {
+            return Err(SettingError::new("bdp-cap", format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"")));
+        }
+        Ok(())
+    }
+    fn acknowledges(&self) -> bool {
+        true
+    }
+    fn extra_header(&self) -> Bytes {
+        Bytes::ZERO
+    }
+    fn footprint(&self) -> Footprint {
+        footprint::of(self)
+    }
+    fn on_chip(&self) -> OnChip {
+        OnChip::with_pools(BitsPool::new(self.blocks()), BitsPool::new(self.blocks()))
+    }
+    fn reorder_slots(&self) -> u32 {
+        self.slots()
+    }
+}

@@ -1,0 +1,22 @@
+//! MELO, memory-efficient loss recovery (Lu et al., "Memory Efficient Loss Recovery for Hardware-based
+//! Transport in Datacenter", APNet'17).
+//!
+//! The receiver keeps what arrives out of order in a reorder buffer in the host's memory, and only remembers on the
+//! chip what that is: in bits from a pool that all queue pairs of the NIC share. When a hole forms it tells the
+//! sender of the three newest; the sender rebuilds the bitmap in a pool of its own and sends the holes again.
+
+mod bitmap;
+mod config;
+mod footprint;
+mod holes;
+mod pool;
+mod recv;
+mod send;
+
+pub use config::{MeloConfig, MeloConfig as Config};
+pub use pool::BitsPool;
+pub use recv::Recv;
+pub use send::Send;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The shared bits pool (section 3.2.3, figure 3): memory for the bitmaps of all connections of a NIC.
+//!
+//! ```text
+//!            0     1     2     3     4            n-1
+//! bits     [ 8b ][ 8b ][ 8b ][ 8b ][ 8b ]  ...  [ 8b ]   a block holds eight packets of one connection
+//! next_ptr [  4 ][    ][    ][    ][  2 ]  ...  [    ]   its connection's next block: here 0, 4, 2
+//! available[  0 ][  4 ][  2 ][  1 ][ n-1]  ...  [  3 ]   a stack of block ids
+//!                              ^ avail_ptr                from here on: free
+//! ```
+//!
+//! Each of the three takes eight bits per block: 3 Kb for a pool of 1 Kb, however many connections there are. Which
+//! blocks are a connection's, and in which order, only the connection knows: it holds the first and the last
+//! ([`super::bitmap::Bitmap`]). What follows the last block is not defined, so no id is lost to a "none".
+
+use alloc::boxed::Box;
+
+use selvedge_units::Seq;
+
+/// Packets per block: "MELO chooses 1B as the block size".
+pub(crate) const BLOCK: u64 = 8;
+/// Ids of blocks have eight bits.
+pub(crate) const MOST_BLOCKS: u32 = 1 << 8;
+
+/// The id of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Block(u8);
+
+/// A pool of blocks of bits.
+#[derive(Clone, Debug, Default)]
+pub struct BitsPool {
+    bits: Box<[u8]>,
+    next_ptr: Box<[Block]>,
+    available: Box<[Block]>,
+    /// Entries of `available` from here on are free.
+    avail_ptr: u32,
+    /// The most that `avail_ptr` has been: not part of the paper's memory.
+    peak: u32,
+}
+
+impl BitsPool {
+    /// A pool of so many blocks, all free.
+    ///
+    /// # Panics
+    /// When there are more than 256: ids have eight bits.
+    pub(crate) fn new(blocks: u32) -> Self {
+        assert!(blocks <= MOST_BLOCKS, "{blocks} blocks; ids have eight bits");
+        Self {
+            bits: (0..blocks).map(|_| 0).collect(),
+            next_ptr: (0..blocks).map(|_| Block::default()).collect(),
+            available: (0..blocks).map(|id| Block(id as u8)).collect(),
+            avail_ptr: 0,
+            peak: 0,
+        }
+    }
+
+    /// How many blocks it has.
+    pub fn blocks(&self) -> u32 {
+        self.available.len() as u32
+    }
+    /// How many of them connections hold.
+    #[inline]
+    pub fn in_use(&self) -> u32 {
+        self.avail_ptr
+    }
+    /// The most that they held at any time.
+    pub fn peak(&self) -> u32 {
+        self.peak
+    }
+    /// How many blocks are free.
+    #[inline]
+    pub(crate) fn free(&self) -> u32 {
+        self.blocks() - self.avail_ptr
+    }
+
+    /// Takes a block from the stack, its bits clear.
+    ///
+    /// # Panics
+    /// When none is free.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Block {
+        let block = self.available[self.avail_ptr as usize];
+        self.avail_ptr += 1;
+        self.peak = self.peak.max(self.avail_ptr);
+        self.bits[usize::from(block.0)] = 0;
+        block
+    }
+    /// Returns a block to the stack.
+    #[inline]
+    pub(crate) fn give_back(&mut self, block: Block) {
+        self.avail_ptr -= 1;
+        self.available[self.avail_ptr as usize] = block;
+    }
+
+    /// The block behind this one, which is not its connection's last.
+    #[inline]
+    pub(crate) fn next(&self, block: Block) -> Block {
+        self.next_ptr[usize::from(block.0)]
+    }
+    #[inline]
+    pub(crate) fn link(&mut self, block: Block, next: Block) {
+        self.next_ptr[usize::from(block.0)] = next;
+    }
+    #[inline]
+    pub(crate) fn bits(&self, block: Block) -> u8 {
+        self.bits[usize::from(block.0)]
+    }
+    /// Sets bits; returns how many of them were clear.
+    #[inline]
+    pub(crate) fn set(&mut self, block: Block, mask: u8) -> u32 {
+        let bits = &mut self.bits[usize::from(block.0)];
+        let fresh = mask & !*bits;
+        *bits |= mask;
+        fresh.count_ones()
+    }
+}
+
+/// Which block of its connection a packet's bit lies in, counted from packet 0.
+#[inline]
+pub(crate) const fn block_of(seq: Seq) -> u64 {
+    seq.index() / BLOCK
+}
+
+/// The bits of the packets from `from` to before `to` in the block that holds `from`.
+#[inline]
+pub(crate) const fn mask(from: Seq, to: Seq) -> u8 {
+    let low = from.index() % BLOCK;
+    let count = to.index() - from.index();
+    let wanted = if count >= BLOCK { u8::MAX } else { (1u8 << count).wrapping_sub(1) };
+    wanted << low
+}
+
+#[cfg(test)]
+impl Block {
+    pub(crate) fn id(self) -> u8 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+impl BitsPool {
+    /// Free blocks, in the order in which they will be taken.
+    pub(crate) fn stack(&self) -> impl Iterator<Item = u8> {
+        self.available[self.avail_ptr as usize..].iter().map(|block| block.0)
+    }
+    /// What its three arrays take.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.bits) + size_of_val(&*self.next_ptr) + size_of_val(&*self.available)
+    }
+}

@@ -1,0 +1,116 @@
+//! The receiver: a bitmap of blocks from the NIC's pool, and payload that waits off the chip.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::Seq;
+use selvedge_wire::{AckKind, Holes};
+
+use super::MeloConfig;
+use super::bitmap::{Bitmap, Set};
+use super::holes::NewestHoles;
+use crate::on_chip::OnChip;
+use crate::recovery::{Acceptance, Answer};
+use crate::role::{Cx, Verdict};
+
+/// The receiver (section 3.2).
+#[derive(Clone, Debug)]
+pub struct Recv {
+    /// Which packets from RCV.NXT to RCV.HIGH have arrived; covers none while all come in order.
+    arrived: Bitmap,
+    holes: NewestHoles,
+    /// Slots of the connection's reorder buffer: packet `seq` waits in slot `seq mod slots`.
+    slots: u32,
+}
+
+impl Recv {
+    /// A receiver that expects the first packet.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn new(config: &MeloConfig) -> Self {
+        Self { arrived: Bitmap::default(), holes: NewestHoles::default(), slots: config.slots() }
+    }
+
+    /// The packet that RCV.NXT stands at has arrived behind others: the run that it completes goes to the
+    /// application (section 3.1).
+    fn on_front(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
+        self.arrived.set(&mut chip.receiving, seq);
+        self.holes.fill(seq);
+        let run = self.arrived.take_run(&mut chip.receiving);
+        Answer::new(Verdict::Released { seq, run: (run - 1) as u32 }, Some(AckKind::Ack))
+    }
+
+    /// A packet below RCV.HIGH: sent again, or overtaken. The middle of the list cannot be reached
+    /// (section 3.2.3, "Bits block concatenation").
+    fn on_late(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
+        match self.arrived.set(&mut chip.receiving, seq) {
+            Set::Fresh => {
+                self.holes.fill(seq);
+                Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack))
+            }
+            Set::Already => Answer::new(Verdict::Duplicate, Some(AckKind::Ack)),
+            Set::Middle => {
+                chip.middle += 1;
+                Answer::new(Verdict::Refused, None)
+            }
+        }
+    }
+
+    /// A packet beyond RCV.HIGH. Blocks for a gap are allocated with it, or none at all: a packet for which
+    /// there are no bits is dropped (section 3.2.5).
+    fn on_beyond(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
+        if !self.arrived.has_room(&chip.receiving, seq + 1) {
+            chip.exhausted += 1;
+            return Answer::new(Verdict::Refused, None);
+        }
+        let high = self.arrived.high();
+        self.arrived.push(&mut chip.receiving, seq, false);
+        self.arrived.push(&mut chip.receiving, seq + 1, true);
+        // "Whenever a new hole in the bitmap forms" (section 3.2.4).
+        let is_hole = seq > high;
+        if is_hole {
+            self.holes.add(high, seq);
+        }
+        Answer::new(Verdict::Buffered(seq), Some(if is_hole { AckKind::Nack } else { AckKind::Ack }))
+    }
+}
+
+impl Acceptance for Recv {
+    #[inline]
+    fn expected(&self) -> Seq {
+        self.arrived.first()
+    }
+
+    #[inline]
+    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
+        let expected = self.expected();
+        let Some(ahead) = seq.checked_since(expected) else {
+            return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
+        };
+        if ahead == 0 {
+            if !self.arrived.is_empty() {
+                return self.on_front(chip, seq);
+            }
+            self.arrived.advance(&mut chip.receiving, seq + 1);
+            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+        }
+        cx.trace(|| Trace::OutOfOrder { expected, seq });
+        if ahead >= u64::from(self.slots) {
+            chip.exhausted += 1;
+            Answer::new(Verdict::Refused, None)
+        } else if seq < self.arrived.high() {
+            self.on_late(chip, seq)
+        } else {
+            self.on_beyond(chip, seq)
+        }
+    }
+
+    #[inline]
+    fn holes(&self) -> Option<Holes> {
+        Some(self.holes.as_sent())
+    }
+
+    fn release(&mut self, chip: &mut OnChip) {
+        self.arrived.clear(&mut chip.receiving);
+        self.holes.clear();
+    }
+}

@@ -1,0 +1,218 @@
+//! The sender: the receiver's bitmap as its NACKs tell it, in the sender's own pool.
+
+use core::ops::Range;
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Duration, Instant, Seq};
+
+use super::MeloConfig;
+use super::bitmap::{Bitmap, Cursor};
+use crate::bitmap::WIDEST_WINDOW;
+use crate::fabric::resolved;
+use crate::on_chip::OnChip;
+use crate::recovery::timer::Timer;
+use crate::recovery::{Heard, Interest, Learnt, Recovery};
+use crate::role::Cx;
+
+/// The sender (section 3.2.4).
+///
+/// 1. Each hole that a NACK reports is sent again once, oldest first. If that is lost too, only the timeout helps:
+///    then everything is sent again from the front.
+/// 2. A NACK brings up to three holes. What lies between them, and below the packet that triggered it, has
+///    arrived. So up to two lost NACKs are made good by the next; of more, the timeout takes care.
+/// 3. Where the pool has no blocks left to remember a NACK by, it goes back as after a timeout (section 3.2.5).
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// What is known of the packets from the first unacknowledged one to the newest that a NACK spoke of: set
+    /// bits have arrived.
+    known: Bitmap,
+    /// Set bits.
+    arrived: u64,
+    /// Up to where holes have been sent again.
+    searched: Cursor,
+    /// The packet to send again now.
+    lost: Option<Seq>,
+    /// The next packet in order; goes back to the first unacknowledged one at a timeout.
+    next: Seq,
+    /// One past the highest packet that was ever sent.
+    sent: Seq,
+    /// A loss is being repaired until this packet is the first unacknowledged one.
+    recover: Seq,
+    timer: Timer,
+    cap: u64,
+}
+
+impl Send {
+    /// A sender that has sent nothing.
+    ///
+    /// # Panics
+    /// When the settings still say "auto".
+    pub fn new(config: &MeloConfig) -> Self {
+        Self {
+            known: Bitmap::default(),
+            arrived: 0,
+            searched: Cursor::default(),
+            lost: None,
+            next: Seq::ZERO,
+            sent: Seq::ZERO,
+            recover: Seq::ZERO,
+            timer: Timer::single(resolved(config.rto, "rto").unwrap_or(Duration::MAX)),
+            cap: resolved(config.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from),
+        }
+    }
+
+    /// The cumulative acknowledgement has moved to `expected`; returns how many packets that tells of anew.
+    fn on_progress(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, expected: Seq) -> u64 {
+        let acked = self.known.first();
+        let told_before = self.known.advance(&mut chip.sending, expected);
+        self.arrived -= told_before;
+        self.next = self.next.max(expected);
+        if self.lost.is_some_and(|lost| lost < expected) {
+            self.search(chip);
+        }
+        if acked < self.recover && self.recover <= expected {
+            cx.trace(|| Trace::RecoveryLeft { acked: expected });
+        }
+        if expected == self.sent {
+            self.timer.stop();
+        } else {
+            self.timer.restart(cx.now);
+        }
+        expected - acked - told_before
+    }
+
+    /// Writes down what a NACK tells that was triggered by `sack`; returns how many packets have arrived that were
+    /// not known to.
+    fn remember(&mut self, chip: &mut OnChip, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
+        let pool = &mut chip.sending;
+        // RCV.NXT is missing, whether or not its hole is among the newest.
+        if self.known.is_empty() {
+            self.known.push(pool, self.known.first() + 1, false);
+        }
+        let mut arrived = 0;
+        for hole in holes.iter().rev() {
+            arrived += self.known.push(pool, hole.start.min(sack), true);
+            self.known.push(pool, hole.end.min(sack), false);
+        }
+        arrived += self.known.push(pool, sack + 1, true);
+        self.arrived += arrived;
+        arrived
+    }
+
+    /// Finds the next hole that was not sent again yet.
+    #[inline]
+    fn search(&mut self, chip: &OnChip) {
+        self.lost = self.known.next_clear(&chip.sending, &mut self.searched);
+    }
+
+    /// Everything from the front on is sent again (section 3.2.3). What was known is forgotten.
+    fn go_back(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, by_timeout: bool) {
+        self.known.clear(&mut chip.sending);
+        self.arrived = 0;
+        self.searched = Cursor::default();
+        self.lost = None;
+        self.next = self.known.first();
+        self.recover = self.sent;
+        self.timer.restart(cx.now);
+        cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout });
+    }
+
+    #[inline]
+    fn is_repairing(&self) -> bool {
+        self.known.first() < self.recover
+    }
+}
+
+impl Recovery for Send {
+    #[inline]
+    fn acked(&self) -> Seq {
+        self.known.first()
+    }
+    #[inline]
+    fn sent(&self) -> Seq {
+        self.sent
+    }
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        self.next - self.known.first() - self.arrived
+    }
+    #[inline]
+    fn has_lost(&self) -> bool {
+        self.lost.is_some() || self.next < self.sent
+    }
+
+    #[inline]
+    fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
+        if let Some(lost) = self.lost {
+            Interest::Lost(lost)
+        } else if self.next >= supplied || !window_open || self.next - self.known.first() >= self.cap {
+            Interest::None
+        } else if self.next < self.sent {
+            Interest::Lost(self.next)
+        } else {
+            Interest::New(self.next)
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) {
+        if self.lost == Some(seq) {
+            cx.trace(|| Trace::Retransmitted { seq });
+            self.search(chip);
+        } else {
+            self.next += 1;
+            if self.next > self.sent {
+                self.sent = self.next;
+            } else {
+                cx.trace(|| Trace::Retransmitted { seq });
+            }
+        }
+        self.timer.ensure_running(cx.now);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt {
+        let is_progress = heard.expected > self.known.first();
+        let delivered = if is_progress { self.on_progress(cx, chip, heard.expected) } else { 0 };
+        Learnt { delivered, loss: false }
+    }
+
+    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
+        let Learnt { mut delivered, .. } = self.on_ack(cx, chip, heard);
+        // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
+        let is_news = heard.sack < self.next && heard.sack >= self.known.high() && heard.sack > self.known.first();
+        if !is_news {
+            return Learnt { delivered, loss: false };
+        }
+        let loss = !self.is_repairing();
+        if !self.known.has_room(&chip.sending, heard.sack + 1) {
+            chip.forgotten += 1;
+            self.go_back(cx, chip, false);
+            return Learnt { delivered, loss };
+        }
+        if loss {
+            self.recover = self.next;
+            cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout: false });
+        }
+        delivered += self.remember(chip, heard.sack, holes);
+        if self.lost.is_none() {
+            self.search(chip);
+        }
+        Learnt { delivered, loss }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Instant {
+        self.timer.deadline()
+    }
+
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool {
+        cx.trace(|| Trace::TimedOut { acked: self.known.first() });
+        self.go_back(cx, chip, true);
+        true
+    }
+
+    fn release(&mut self, chip: &mut OnChip) {
+        self.known.clear(&mut chip.sending);
+    }
+}
