@@ -198,6 +198,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.ecn_marks as f64),
     },
     Metric {
+        name: "path_switches_per_100kb",
+        title: "path switches per 100 KB",
+        unit: Unit::Count,
+        meaning: "data packets that a switch sent another way than the packet of their flow before, per 100 KB accepted",
+        of: |point| per_100kb(point.run.path_switches, point),
+    },
+    Metric {
         name: "trims",
         title: "trimmed packets",
         unit: Unit::Count,
@@ -277,6 +284,11 @@ pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
 /// The metric that decides between series whose jobs count.
 pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
+
+/// How many of something for every 100 KB of payload that receivers accepted.
+fn per_100kb(count: u64, point: &PointSummary) -> Option<f64> {
+    (point.run.goodput_bytes > 0).then(|| count as f64 * 1e5 / point.run.goodput_bytes as f64)
+}
 
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64

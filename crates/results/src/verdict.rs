@@ -105,14 +105,48 @@ fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
     };
     let verdicts: Vec<Verdict> = cases.iter().map(|&case| in_case(case)).collect();
     let same = verdicts.iter().all(|verdict| verdict.answer == verdicts[0].answer);
-    let sentences = cases.iter().zip(&verdicts).map(|(case, verdict)| match case {
-        Some(case) => format!("{case}: {}", verdict.sentence),
-        None => verdict.sentence.clone(),
-    });
+    let sentences: Vec<String> = if cases.len() > FEW {
+        answers_alone(cases, &verdicts)
+    } else {
+        let sentence = |(case, verdict): (&Option<&str>, &Verdict)| match case {
+            Some(case) => format!("{case}: {}", verdict.sentence),
+            None => verdict.sentence.clone(),
+        };
+        cases.iter().zip(&verdicts).map(sentence).collect()
+    };
     Verdict {
         answer: if same { verdicts[0].answer } else { Answer::Depends },
-        sentence: sentences.collect::<Vec<_>>().join(" "),
+        sentence: sentences.join(" "),
         ..Verdict::default()
+    }
+}
+
+/// Of so many cases each gets a sentence of its own; more would be no headline.
+const FEW: usize = 2;
+
+/// Which answer holds where: "No with 0.1 % and 1 %."
+fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
+    let tell = |(answer, text): (Answer, &str)| {
+        let at = cases.iter().zip(verdicts).filter(|(_, verdict)| verdict.answer == answer);
+        let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
+        (!names.is_empty()).then(|| format!("{text}: {}.", and(&names)))
+    };
+    let answers = [
+        (Answer::No, "PFC is not needed"),
+        (Answer::Yes, "PFC is needed"),
+        (Answer::Depends, "It depends on the measure"),
+        (Answer::Undecided, "The intervals do not tell"),
+        (Answer::NotAsked, "PFC is not compared"),
+    ];
+    answers.into_iter().filter_map(tell).collect()
+}
+
+/// "a, b and c".
+fn and(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -274,11 +308,7 @@ fn stall(series: &SeriesSummary) -> Option<String> {
 fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {
     let parts: Vec<_> =
         series.iter().filter_map(|series| stall(series).map(|stall| format!("{} {stall}", label.of(series)))).collect();
-    match &parts[..] {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+    and(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// How one series relates to another over the compared metrics.
@@ -421,7 +451,13 @@ impl Labels {
 fn title(name: &str) -> String {
     match name {
         "go-back-n" => "RoCE (go-back-N)".into(),
-        "melo" | "irn" | "dcqcn" | "timely" | "dctcp" | "aimd" => name.to_uppercase(),
+        "new-reno" => "NewReno".into(),
+        "timely" => "TIMELY".into(),
+        "swift" => "Swift".into(),
+        "netrt" => "NetRT".into(),
+        "irn" | "melo" | "eqds" | "ndp" | "tcp" | "mptcp" | "dcqcn" | "dctcp" | "aimd" | "hpcc" | "cubic" | "lia" => {
+            name.to_uppercase()
+        }
         other => other.into(),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
-use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
+use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
@@ -32,6 +32,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_nic(scenario)?;
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
+    check_balancing(scenario)?;
     check_ecn(scenario, network, &mut warnings)?;
     check_transport(scenario, network, &mut warnings)?;
     check_times(scenario)?;
@@ -223,6 +224,14 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         warnings.push(Finding::new("switch.pfc.headroom", message));
     }
     Ok(())
+}
+
+fn check_balancing(scenario: &Scenario) -> Result<(), Finding> {
+    let wrong = |error: ConfigError| {
+        let error = error.within("switch.balancing");
+        Finding::new(&error.key, error.message)
+    };
+    scenario.switch.balancing.check().map_err(wrong)
 }
 
 /// Checks the priorities that data and answers have together; returns what a person should know.

@@ -102,13 +102,22 @@ const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'"
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
 
+/// Load balancing other than ECMP: modifier, value of `switch.balancing`, what it is.
+type Balancing = (&'static str, &'static str, &'static str);
+const BALANCINGS: &[Balancing] = &[
+    ("spray", "'spray'", "packets take any of the shortest ways"),
+    ("drill", "{ drill = {} }", "packets take the shortest of a few queues (DRILL)"),
+    ("flowlet", "{ flowlet = {} }", "flows may change ways where they pause (LetFlow)"),
+];
+
 /// One scheme, taken apart.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Preset {
     recovery: &'static str,
     variants: Vec<&'static Variant>,
     congestion: Option<&'static str>,
     pfc: bool,
+    balancing: Option<&'static Balancing>,
 }
 
 impl Preset {
@@ -125,11 +134,17 @@ impl Preset {
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, variants: Vec::new(), congestion: None, pfc: false };
+        let mut preset = Self { recovery, ..Self::default() };
         let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
                 preset.vary(variant, short, name)?;
+                continue;
+            }
+            if let Some(balancing) = BALANCINGS.iter().find(|balancing| balancing.0 == word) {
+                if let Some(other) = preset.balancing.replace(balancing) {
+                    return Err(format!("\"{name}\" balances by {} and by {word}; give one", other.0));
+                }
                 continue;
             }
             match controls.iter().find(|control| **control == word) {
@@ -139,7 +154,12 @@ impl Preset {
                 None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
                 None => {
                     let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
-                    let known: Vec<&str> = [PFC].into_iter().chain(controls.iter().copied()).chain(variants).collect();
+                    let known: Vec<&str> = [PFC]
+                        .into_iter()
+                        .chain(controls.iter().copied())
+                        .chain(variants)
+                        .chain(BALANCINGS.iter().map(|balancing| balancing.0))
+                        .collect();
                     return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
                 }
             }
@@ -212,6 +232,12 @@ impl Preset {
                 sets.push((path, of_kind(algorithm)));
             }
         }
+        let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
+        if let Some(&(kind, value, _)) = self.balancing
+            && balanced.is_none_or(|balancing| balancing.get(kind).is_none())
+        {
+            sets.push(("switch.balancing", literal(value)));
+        }
         let varied = self.variants.iter().flat_map(|variant| variant.sets);
         let timeouts = (!self.pfc && self.variants.iter().any(|variant| variant.name == GO_BACK_N)).then_some(&RTO_LOW);
         sets.extend(varied.chain(timeouts).map(|&(path, value)| (path, literal(value))));
@@ -247,6 +273,7 @@ pub fn preset_help() -> String {
     lines.push(format!("  {NDP:12} NDP: receivers pull, switches trim, packets spread over paths"));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
+    lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
     lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
@@ -272,7 +299,7 @@ mod tests {
     #[test]
     fn the_four_schemes_of_the_question() {
         let preset = |name| Preset::parse(name).expect("a preset");
-        let plain = |recovery, pfc| Preset { recovery, variants: Vec::new(), congestion: None, pfc };
+        let plain = |recovery, pfc| Preset { recovery, pfc, ..Preset::default() };
         assert_eq!(preset("irn"), plain("irn", false));
         assert_eq!(preset("irn+pfc"), plain("irn", true));
         assert_eq!(preset("roce+pfc"), plain("go-back-n", true));
@@ -283,7 +310,7 @@ mod tests {
     fn every_congestion_control_is_a_modifier() {
         for &name in CongestionConfig::NAMES {
             let preset = Preset::parse(&format!("roce+{name}+pfc")).expect("a preset");
-            let expected = Preset { recovery: "go-back-n", variants: Vec::new(), congestion: Some(name), pfc: true };
+            let expected = Preset { recovery: "go-back-n", congestion: Some(name), pfc: true, ..Preset::default() };
             assert_eq!(preset, expected);
         }
     }
@@ -291,7 +318,8 @@ mod tests {
     #[test]
     fn tcp_has_controls_of_its_own() {
         let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
-        assert_eq!(preset, Preset { recovery: "tcp", variants: Vec::new(), congestion: Some("cubic"), pfc: true });
+        let expected = Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true, ..Preset::default() };
+        assert_eq!(preset, expected);
         let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
         assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
     }
@@ -324,6 +352,22 @@ mod tests {
         assert_eq!(sets(base), [""; 0], "the base's settings survive");
         let wrong = Preset::parse("ndp+dcqcn").expect_err("its receivers set the pace");
         assert!(wrong.contains("unknown modifier"), "{wrong}");
+    }
+
+    #[test]
+    fn any_scheme_can_be_balanced() {
+        let sets = |name, base: &str| {
+            let base: Table = toml::from_str(base).expect("TOML");
+            let sets = Preset::parse(name).expect("a preset").sets(&base);
+            sets.iter().map(|(path, value)| format!("{path} = {value}")).next_back().expect("some")
+        };
+        assert_eq!(sets("irn+spray", ""), "switch.balancing = \"spray\"");
+        assert_eq!(sets("tcp+drill", ""), "switch.balancing = { drill = {} }");
+        assert_eq!(sets("roce+pfc+flowlet+dcqcn", ""), "switch.balancing = { flowlet = {} }");
+        let base = "[transport.recovery.irn]\n[switch.balancing.drill]\nchoices = 3";
+        assert_eq!(sets("irn+drill", base), "switch.pfc.enabled = false", "the base's settings survive");
+        let wrong = Preset::parse("irn+drill+spray").expect_err("not a preset");
+        assert!(wrong.contains("balances by drill and by spray"), "{wrong}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BufferConfig, EcnConfig, NicConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, Trimming};
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
@@ -42,6 +42,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     if per_link.all(|other| Some(other) == first) {
         drop(per_link);
         settle(&mut switch.pfc.headroom, first);
+    }
+    if let BalancingConfig::Flowlet(flowlet) = &mut switch.balancing {
+        settle(&mut flowlet.gap, Some(network.base_rtt()));
     }
     settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
 

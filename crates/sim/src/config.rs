@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};
+pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
 use crate::topology::{Framing, Graph, Link, Node};
 use crate::workload::{Measure, Summary, WorkloadConfig};
 
@@ -29,6 +30,8 @@ pub struct SwitchConfig {
     pub pfc: PfcConfig,
     /// ECN marking.
     pub ecn: EcnConfig,
+    /// Which of several equally short ways packets take.
+    pub balancing: BalancingConfig,
 }
 
 /// Where packets wait, and how the buffer is shared.
@@ -469,10 +472,11 @@ impl NicConfig {
 }
 
 impl TransportConfig {
-    /// The scheme's name: of the loss recovery, "tcp" or "ndp".
+    /// The scheme's name: of the loss recovery, "tcp", "mptcp" or "ndp".
     pub fn recovery_name(&self) -> &'static str {
         match (&self.tcp, &self.ndp) {
-            (Some(_), _) => "tcp",
+            (Some(TcpConfig { subflows: 1, .. }), _) => "tcp",
+            (Some(_), _) => "mptcp",
             (_, Some(_)) => "ndp",
             _ => self.recovery.name(),
         }

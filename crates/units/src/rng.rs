@@ -27,8 +27,10 @@ pub enum Domain {
     Impairment = 9,
     /// Which packet a port trims when its queue is full.
     Trimming = 10,
+    /// Which way a switch sends a packet.
+    LoadBalancing = 11,
     /// In which order a sender takes its paths.
-    PathSpraying = 11,
+    PathSpraying = 12,
 }
 
 /// A stream of uniform 64-bit numbers.

@@ -31,6 +31,12 @@ impl Chart {
         if points.is_empty() {
             return;
         }
+        if let [(x, y)] = *points {
+            let (x, y) = (self.x_of(x), self.y_of(y));
+            let _ =
+                write!(self.body, "<circle class=\"s{series} fill{series}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
+            return;
+        }
         let path = self.path(points.iter().copied());
         let dash = if dashed { " stroke-dasharray=\"7 4\"" } else { "" };
         let _ = write!(

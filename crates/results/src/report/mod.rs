@@ -4,6 +4,7 @@
 //! one hide series. Every curve has a few hundred points at most, whatever the study's size.
 
 mod axis;
+mod cases;
 mod chart;
 mod compare;
 mod completion;
@@ -37,6 +38,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let study = Study::new(input);
     let sections = [
+        cases::across(&study),
         tables::metrics(&study),
         compare::ratios(&study),
         completion::times(&study),
@@ -56,7 +58,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
-            "palette" => page += &palette::css(summary.series.len()),
+            "palette" => page += &palette::css(summary.series.len(), |at| cases::color_of(&summary.series, at)),
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),

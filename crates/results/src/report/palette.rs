@@ -13,10 +13,11 @@ const COLORS: [(&str, &str); 8] = [
     ("#7a6a1f", "#d2c069"),
 ];
 
-/// Custom properties and classes for `series` series, in both themes.
-pub(super) fn css(series: usize) -> String {
+/// Custom properties and classes for `series` series, in both themes; `color` is each one's place among the
+/// colours.
+pub(super) fn css(series: usize, color: impl Fn(usize) -> usize) -> String {
     let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
-        (0..series).map(|at| format!("--s{at}:{};", of(&COLORS[at % COLORS.len()]))).collect::<String>()
+        (0..series).map(|at| format!("--s{at}:{};", of(&COLORS[color(at) % COLORS.len()]))).collect::<String>()
     };
     let classes: String = (0..series)
         .map(|at| {

@@ -211,3 +211,17 @@ fn series_that_traits_cannot_tell_apart_go_by_name() {
         "No: \"big buffers\" (without PFC) completes flows 3.0x faster (95 % CI 3.0-3.0) than \"paused\" (with PFC)."
     );
 }
+
+#[test]
+fn many_cases_get_an_answer_each_in_a_headline() {
+    let of_case = |(case, slower): (&str, f64)| {
+        let named = |recovery: &str, pfc, scale| {
+            let mut given = series(&format!("{case}: {recovery}"), recovery, pfc, scale, 0.0);
+            (given.info.case, given.info.series) = (Some(case.to_owned()), recovery.to_owned());
+            given
+        };
+        [named("irn", false, 1.0), named("go-back-n", true, slower)]
+    };
+    let all: Vec<Given> = [("a", 2.0), ("b", 0.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
+    assert_verdict(&all, Answer::Depends, "PFC is not needed: a and c. PFC is needed: b.");
+}

@@ -13,9 +13,10 @@ use super::log::Log;
 use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{Arbitration, BufferConfig, InputQueued, MOST_CLASSES, SimConfig};
+use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOST_CLASSES, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
+use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting, Limits, Queueing};
 use crate::net::fair::{self, FairLine};
 use crate::net::forward::Forwarding;
@@ -190,7 +191,7 @@ pub(crate) fn build<const RECORDED: bool>(
     let classes = Classes::of(config, &workload.summaries)?;
     let fabric = Fabric { tcp_workloads, ..fabric(config, classes, &graph, &routes, paths, &cut, lookahead)? };
     let fabric = Arc::new(fabric);
-    let forwarding = Arc::new(forwarding(&routes)?);
+    let forwarding = Arc::new(forwarding(config, &routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
     for index in 0..cut.count {
         partitions.push(Partition {
@@ -216,6 +217,7 @@ pub(crate) fn build<const RECORDED: bool>(
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
+            balancers: Table::new(),
             hosts: Table::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
@@ -251,8 +253,8 @@ pub(crate) fn build<const RECORDED: bool>(
     Ok(Built { partitions, places, changes, lookahead })
 }
 
-fn forwarding(routes: &Routes) -> Result<Forwarding, ConfigError> {
-    Forwarding::new(routes).ok_or_else(|| {
+fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {
+    Forwarding::new(routes, config.switch.balancing == BalancingConfig::Ecmp).ok_or_else(|| {
         ConfigError::new(
             "topology",
             "a switch has more than 4,095 equal paths to some host: give it fewer parallel links",
@@ -510,6 +512,8 @@ fn populate<const RECORDED: bool>(
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             shared_total,
         }));
+        let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
+        partition.balancers.extend(Balancer::new(&config.switch.balancing, routes.leaves().len(), rng));
     }
     places
 }
@@ -564,7 +568,7 @@ fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Res
             down[event.link as usize] = !event.up;
             ports.extend(link_ports[event.link as usize].map(|port| (port, !event.up)));
         }
-        let forwarding = Some(Arc::new(forwarding(&Routes::new(graph, &down))?));
+        let forwarding = Some(Arc::new(forwarding(config, &Routes::new(graph, &down))?));
         changes.push(Change { at: together[0].at, ports, forwarding });
     }
     changes.reverse();

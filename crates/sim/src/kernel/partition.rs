@@ -27,6 +27,7 @@ use super::prefetch_all;
 use super::table::Table;
 use crate::config::BufferConfig;
 use crate::fault::PacketKind;
+use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting, Queueing};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
@@ -173,6 +174,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
+    /// By switch; none where hashes choose the ways.
+    pub(crate) balancers: Table<Balancer>,
     pub(crate) hosts: Table<Host>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
@@ -549,6 +552,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.pauses_delivered += self.tally.delivered[2];
         record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
+        record.path_switches += self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
         let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
             total.add(mine);

@@ -10,8 +10,11 @@ use crate::topology::{Group, Routes};
 pub(crate) struct Forwarding {
     /// `groups[switch * leaves + leaf]`: which set of ports; short, because there are many of them.
     groups: Table<u16>,
-    /// Per set: how many ports, and the port itself or where they are listed.
+    /// Per set: how many ports, and the port itself or where they are listed. None of those sets from which
+    /// a hash does not choose.
     entries: Table<u32>,
+    /// The same of all sets.
+    listed: Vec<Group>,
     members: Table<u16>,
     leaves: u32,
 }
@@ -20,11 +23,15 @@ pub(crate) struct Forwarding {
 const PLACE_BITS: u32 = 20;
 
 impl Forwarding {
-    /// `None` if a switch has more equal paths, or the fabric more different sets of them, than the
+    /// Where there are several ports, a hash chooses one (ECMP) or [`Forwarding::port`] leaves it to
+    /// others. `None` if a switch has more equal paths, or the fabric more different sets of them, than the
     /// tables can tell apart (4,095 and 65,536).
-    pub(crate) fn new(routes: &Routes) -> Option<Self> {
+    pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
         let entry = |group: &Group| {
+            if group.len > 1 && !by_hash {
+                return Some(0);
+            }
             let place = if group.len == 1 { u32::from(raw.members[group.offset as usize]) } else { group.offset };
             (group.len < 1 << (32 - PLACE_BITS) && place < 1 << PLACE_BITS).then_some(group.len << PLACE_BITS | place)
         };
@@ -33,6 +40,7 @@ impl Forwarding {
         Some(Self {
             groups: groups.ok()?.into(),
             entries: entries?.into(),
+            listed: raw.groups.to_vec(),
             members: raw.members.to_vec().into(),
             leaves: raw.leaves as u32,
         })
@@ -51,7 +59,7 @@ impl Forwarding {
     }
 
     /// The port through which a packet to `leaf` leaves the switch whose `routes` begin there, chosen by
-    /// `hash`; `None` without a path.
+    /// `hash`; `None` without a path, or where something else chooses.
     #[inline(always)]
     pub(crate) fn port(&self, routes: u32, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
         let entry = self.entries[u32::from(self.groups[routes + leaf])];
@@ -61,5 +69,11 @@ impl Forwarding {
             return Some(u32::from(self.members[place + choice as u32]));
         }
         (count == 1).then_some(place)
+    }
+
+    /// All ports through which a packet to `leaf` may leave that switch.
+    pub(crate) fn ways(&self, routes: u32, leaf: u32) -> &[u16] {
+        let Group { offset, len } = self.listed[usize::from(self.groups[routes + leaf])];
+        self.members.part(offset, len)
     }
 }

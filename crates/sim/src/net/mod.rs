@@ -1,5 +1,6 @@
 //! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
+pub(crate) mod balancing;
 pub(crate) mod buffer;
 pub(crate) mod descriptor;
 pub(crate) mod fair;

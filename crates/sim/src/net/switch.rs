@@ -190,7 +190,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.enter(at, packet) {
             return;
         }
-        let Some(out) = self.route(switch, packet) else {
+        let Some(out) = self.route(switch, packet).or_else(|| self.balance(switch, packet)) else {
             return self.drop_packet(at, packet.slot, DropReason::NoRoute);
         };
         let out = self.switches[switch].first_port + out;
@@ -204,7 +204,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// The port through which `switch` forwards a packet, numbered within the switch; `None` without a
-    /// path.
+    /// path, or where its [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
     fn route(&self, switch: u32, packet: &Descriptor) -> Option<u32> {
         let switch = &self.switches[switch];

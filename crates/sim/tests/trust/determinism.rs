@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, TransportConfig, Trimming};
+use selvedge_sim::config::{
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, SharedBuffer, TransportConfig,
+    Trimming,
+};
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
@@ -194,6 +197,19 @@ fn tcp_marked(config: &mut SimConfig) {
     config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
 }
 
+fn spray(config: &mut SimConfig) {
+    config.switch.balancing = BalancingConfig::Spray;
+}
+
+fn drill(config: &mut SimConfig) {
+    config.switch.balancing = BalancingConfig::Drill(DrillConfig::default());
+}
+
+fn flowlet(config: &mut SimConfig) {
+    let (gap, choice) = (Setting::Value(Duration::from_us(3)), Choice::LeastLoaded);
+    config.switch.balancing = BalancingConfig::Flowlet(FlowletConfig { gap, choice, entries: 50 });
+}
+
 fn training(config: &mut SimConfig) {
     let team = Team { placement: Placement::Random, ..Team::default() };
     config.workload.collective = Many::from(Collective {
@@ -266,6 +282,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-cubic-pfc", fat_tree(4), Series::IrnPfc, &[closed_loop, poisson, tcp_cubic]),
         ("mptcp-loss", fat_tree(4), Series::Irn, &[permutation, incast, loss, mptcp]),
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
+        ("irn-spray-failures", fat_tree(4), Series::Irn, &[poisson, failures, spray]),
+        ("roce-drill", leaf_spine(), Series::Roce, &[permutation, incast, drill]),
+        ("irn-flowlet", fat_tree(4), Series::Irn, &[closed_loop, poisson, incast, flowlet]),
         ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
         ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),
         ("irn-trimming", fat_tree(4), Series::Irn, &[poisson, incast, loss, classes, trimming, samples]),

@@ -3,6 +3,7 @@
 //! Every run of a [`support::Scene`] is also checked for what holds in all runs
 //! ([`support::Outcome`]): conservation of packets and bytes, and buffers within their limits.
 
+mod balancing;
 mod closed_forms;
 mod congestion;
 mod conservation;

@@ -1,0 +1,84 @@
+//! Load balancing in a whole fabric: what spreads, what is reordered, what stays in order.
+
+use selvedge_sim::config::{BalancingConfig, DrillConfig, FlowletConfig};
+use selvedge_sim::port_infos;
+use selvedge_sim::topology::LeafSpine;
+use selvedge_transport::congestion::fixed::FixedConfig;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::support::{Outcome, Scene, Series, link};
+
+/// One flow of 4,000 full packets over four spines.
+fn one_flow(series: Series, balancing: BalancingConfig) -> Scene {
+    let (host_link, spine_link) = (link(100, 1_000), link(100, 1_000));
+    let graph = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 4, host_link, spine_link, parallel_links: 1 }
+        .build()
+        .unwrap();
+    let scene = Scene::new(graph, series).flow(0, 4, 4_096_000, Duration::ZERO);
+    scene.with(|config| config.switch.balancing = balancing)
+}
+
+fn flowlets(gap: Duration) -> BalancingConfig {
+    BalancingConfig::Flowlet(FlowletConfig { gap: Setting::Value(gap), ..FlowletConfig::default() })
+}
+
+/// Frames that the first leaf sent to each spine.
+fn uplinks(scene: &Scene, outcome: &Outcome) -> Vec<u64> {
+    let infos = port_infos(&scene.config.graph);
+    let of = |(port, info): (&selvedge_telemetry::PortTotals, &selvedge_telemetry::PortInfo)| {
+        (info.node == "leaf0" && info.peer.starts_with("spine")).then_some(port.frames)
+    };
+    outcome.record.ports.iter().zip(&infos).filter_map(of).collect()
+}
+
+#[test]
+fn only_ecmp_keeps_a_busy_flow_on_one_way() {
+    let drill = BalancingConfig::Drill(DrillConfig::default());
+    for (balancing, least) in [(BalancingConfig::Ecmp, 0), (BalancingConfig::Spray, 800), (drill, 800)] {
+        let scene = one_flow(Series::Irn, balancing);
+        let outcome = scene.finish();
+        let mut frames = uplinks(&scene, &outcome);
+        frames.sort();
+        assert_eq!(frames.len(), 4);
+        assert!(frames[0] >= least, "{balancing:?}: {frames:?}");
+        assert_eq!(outcome.record.path_switches == 0, balancing == BalancingConfig::Ecmp);
+        assert_eq!(frames[2] == 0, balancing == BalancingConfig::Ecmp);
+    }
+}
+
+#[test]
+fn a_flow_alone_is_in_order_whatever_way_its_packets_take() {
+    // Ways of equal delay, nobody else on them, and no short packet at the end that would overtake.
+    for balancing in [BalancingConfig::Spray, BalancingConfig::Drill(DrillConfig::default())] {
+        let outcome = one_flow(Series::Roce, balancing).finish();
+        assert_eq!(outcome.record.nacks_sent, 0);
+        assert!(outcome.record.path_switches > 2_000);
+    }
+}
+
+/// The same flow while others cross its way: a spine that is busier than others.
+fn crossed(balancing: BalancingConfig) -> Outcome {
+    let others = (1..4)
+        .fold(one_flow(Series::Roce, balancing), |scene, host| scene.flow(host, 4 + host, 2_000_000, Duration::ZERO));
+    others.with(|config| config.switch.pfc.enabled = true).finish()
+}
+
+#[test]
+fn spraying_reorders_and_go_back_n_pays_for_it() {
+    assert_eq!(crossed(BalancingConfig::Ecmp).record.nacks_sent, 0);
+    assert!(crossed(BalancingConfig::Spray).record.nacks_sent > 0);
+}
+
+#[test]
+fn flowlets_change_ways_between_bursts_and_keep_order() {
+    let bursty = |gap| {
+        let scene = one_flow(Series::Irn, flowlets(gap));
+        // A fifth of the bandwidth-delay product: bursts of four packets, a pause of most of a round trip.
+        let window = Setting::Value(Bytes::new(20_000));
+        scene.with(|config| config.transport.congestion = FixedConfig { window, ..FixedConfig::default() }.into())
+    };
+    let outcome = bursty(Duration::from_us(2)).finish();
+    assert!(outcome.record.path_switches > 50, "{}", outcome.record.path_switches);
+    assert_eq!(outcome.record.nacks_sent, 0);
+    assert_eq!(bursty(Duration::from_us(50)).finish().record.path_switches, 0, "no pause is that long");
+}
