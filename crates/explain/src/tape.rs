@@ -139,9 +139,10 @@ fn errand(packet: &Packet) -> Option<Errand> {
     match &packet.repr {
         Repr::Data(data) => Some(Errand::There { again: data.retransmission }),
         Repr::Tcp(tcp) if !tcp.is_backward() => Some(Errand::There { again: tcp.is_again() }),
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) => Some(Errand::Back),
+        Repr::EqdsData(data) if data.payload > 0 => Some(Errand::There { again: data.retransmission }),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) | Repr::EqdsControl(_) => Some(Errand::Back),
         // It slows the flow down, and answers nothing.
-        Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => None,
+        Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsData(_) => None,
     }
 }
 

@@ -36,7 +36,7 @@ impl Nic {
                     self.refresh(packet.slot, now);
                 }
             }
-            Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::Tcp(_) => {}
+            Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::Tcp(_) | Repr::EqdsData(_) | Repr::EqdsControl(_) => {}
         }
     }
 

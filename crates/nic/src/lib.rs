@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod echo;
+mod eqds;
 mod ndp;
 mod nic;
 mod qp;

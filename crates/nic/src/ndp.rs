@@ -16,9 +16,9 @@ use crate::nic::{Due, Handled, Nic, NicParams, answer, put};
 use crate::qp::{Completion, Outgoing};
 
 /// Slots from here on are NDP's, up to [`PACER`].
-pub(crate) const NDP: u32 = 1 << 29;
+pub(crate) const NDP: u32 = 1 << 28;
 /// What stands for the pacer among deadlines.
-const PACER: u32 = (1 << 30) - 1;
+const PACER: u32 = (1 << 29) - 1;
 const FIRST: Psn = Psn::new(0);
 
 /// The NDP flows of one NIC.
@@ -191,7 +191,7 @@ impl Nic {
         if let Some(pacer) = &mut self.ndp.pacer {
             if is_missing_some { pacer.owe(at) } else { pacer.forget(at) }
         }
-        self.pull(cx, params);
+        self.pull_ndp(cx, params);
         if is_received {
             return Handled::Completed(Completion::Received { src: packet.src, qp: packet.qp, context, duplicates });
         }
@@ -266,7 +266,7 @@ impl Nic {
         if slot == PACER {
             if self.ndp.pacer_armed == Some(at) {
                 self.ndp.pacer_armed = None;
-                self.pull(cx, params);
+                self.pull_ndp(cx, params);
             }
             return;
         }
@@ -280,7 +280,7 @@ impl Nic {
     }
 
     /// Sends the pulls that are due.
-    fn pull(&mut self, cx: &Cx<'_>, params: &NicParams) {
+    fn pull_ndp(&mut self, cx: &Cx<'_>, params: &NicParams) {
         let Some(pacer) = &mut self.ndp.pacer else { return };
         while let Some(at) = pacer.poll(cx.now) {
             let Some(flow) = self.ndp.receivers.get_mut(at as usize).and_then(Option::as_deref_mut) else { continue };

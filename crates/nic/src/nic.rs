@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
+use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
@@ -23,9 +24,11 @@ use selvedge_transport::{
     Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_wire::eqds::Flags;
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
+use crate::eqds::{EQDS, Tunnels};
 use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::table::Table;
@@ -64,6 +67,8 @@ pub struct NicParams {
     pub feedback: FeedbackConfig,
     /// How flows speak TCP that do, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
+    /// Flows are messages in EQDS tunnels instead.
+    pub eqds: Option<EqdsParams>,
     /// Flows speak NDP instead, every "auto" resolved.
     pub ndp: Option<NdpConfig>,
     /// Traffic class of TCP's acknowledgements.
@@ -105,6 +110,7 @@ pub struct Nic {
     chip: OnChip,
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
+    pub(crate) tunnels: Tunnels,
     pub(crate) ndp: ndp::Flows,
 }
 
@@ -131,6 +137,7 @@ impl Nic {
             chip: params.receiver.recovery.on_chip(),
             stats: NicStats::default(),
             tcp: Flows::default(),
+            tunnels: Tunnels::default(),
             ndp: ndp::Flows::default(),
         }
     }
@@ -161,6 +168,9 @@ impl Nic {
         }
         if let Some(config) = &params.ndp {
             return self.open_ndp_sender(params, config, message);
+        }
+        if let Some(eqds) = &params.eqds {
+            return self.open_message(cx, params, eqds, message);
         }
         let mtu = Bytes::new(u64::from(params.mtu));
         let packets = message.size.pieces(mtu);
@@ -218,6 +228,9 @@ impl Nic {
             let slot = self.open_ndp_receiver(params, config, size, context);
             return self.by_peer.insert(src, qp, slot);
         }
+        if params.eqds.is_some() {
+            return self.expect_message(params, src, qp, size, context);
+        }
         let state = RecvQp {
             receiver: Receiver::new(&params.receiver, FIRST_PSN),
             feedback: Feedback::default(),
@@ -245,6 +258,9 @@ impl Nic {
         if slot >= TCP {
             return self.close_tcp_receiver(src, slot, qp);
         }
+        if slot >= EQDS {
+            return self.close_message(src, slot);
+        }
         if slot >= NDP {
             return self.close_ndp_receiver(slot);
         }
@@ -258,7 +274,7 @@ impl Nic {
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
-            || self.hold_tcp(slot, qp).or_else(|| self.hold_ndp(slot, qp)),
+            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)).or_else(|| self.hold_ndp(slot, qp)),
             |state| Some(state.sender.hold(now)),
         )
     }
@@ -267,7 +283,11 @@ impl Nic {
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
-            || self.limits_of_tcp(slot, qp).or_else(|| self.limits_of_ndp(slot, qp)),
+            || {
+                self.limits_of_tcp(slot, qp)
+                    .or_else(|| self.limits_of_message(slot, qp))
+                    .or_else(|| self.limits_of_ndp(slot, qp))
+            },
             |state| Some(state.sender.limits()),
         )
     }
@@ -284,6 +304,7 @@ impl Nic {
             // A link's own business; the driver handles it before it gets here.
             Repr::Pause(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
         }
     }
 
@@ -425,7 +446,8 @@ impl Nic {
         let waits = |slot: u32| match self.senders.get(slot as usize) {
             Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
             None => {
-                let class = self.tcp.class_at(slot).or_else(|| self.ndp.class_at(slot));
+                let class =
+                    self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot)).or_else(|| self.ndp.class_at(slot));
                 class.is_some_and(|class| paused & (1 << class) != 0)
             }
         };
@@ -457,7 +479,11 @@ impl Nic {
             }
             Repr::Tcp(_) | Repr::Pull(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
-            Repr::Data(_) | Repr::Pause(_) => {}
+            Repr::EqdsControl(control) => {
+                self.stats.acks_sent += 1;
+                self.stats.nacks_sent += u64::from(control.flags.any(Flags::NACK));
+            }
+            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) => {}
         }
         true
     }
@@ -503,14 +529,19 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP or a tunnel may send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         if slot < NDP {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
         }
-        let segment = if slot < TCP { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
+        if (EQDS..TCP).contains(&slot) {
+            let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
+            self.keep_turn(slot, params.qp_burst);
+            return sent;
+        }
+        let segment = if slot < EQDS { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
         let Some(segment) = segment else { return false };
         *packet = segment;
         self.keep_turn(slot, params.qp_burst);
@@ -532,7 +563,9 @@ impl Nic {
             self.deadlines.pop();
             let slot = due.slot();
             let Some(state) = find(&mut self.senders, slot, qp) else {
-                if slot < TCP {
+                if (EQDS..TCP).contains(&slot) {
+                    self.on_tunnel_deadline(cx, params, at, slot);
+                } else if (NDP..EQDS).contains(&slot) {
                     self.on_ndp_deadline(cx, params, at, slot, qp);
                 } else {
                     self.on_tcp_deadline(cx, at, slot, qp);
@@ -572,6 +605,7 @@ impl Nic {
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
             Repr::Data(_) => self.by_peer.whereabouts(packet.src, packet.qp),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
         }
     }

@@ -29,6 +29,7 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
         receiver: ReceiverConfig { recovery },
         feedback: FeedbackConfig::default(),
         tcp: None,
+        eqds: None,
         ndp: None,
         tcp_ack_class: 0,
     }

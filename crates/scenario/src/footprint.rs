@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use selvedge_sim::config::TransportConfig;
 use selvedge_transport::{Footprint, Scheme, Scope};
 use selvedge_units::Bytes;
 use serde::Serialize;
@@ -92,14 +91,16 @@ impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
     ///
     /// # Errors
-    /// TCP or NDP among them: its state is of another kind, and its papers do not count it.
+    /// TCP, EQDS or NDP among them: their state is of another kind, and their papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
-        let counts = |transport: &TransportConfig| transport.tcp.is_none() && transport.ndp.is_none();
-        if let Some(series) = plan.series.iter().find(|series| !counts(&series.scenario.transport)) {
-            let (name, transport) = (&series.name, series.scenario.transport.recovery_name().to_uppercase());
+        let other = |series: &&crate::PlannedSeries| {
+            let transport = &series.scenario.transport;
+            transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some()
+        };
+        if let Some(series) = plan.series.iter().find(other) {
+            let name = &series.name;
             return Err(format!(
-                "series \"{name}\" is {transport}, whose state is not counted; choose schemes by --series, as in --series \
-                 irn,roce"
+                "series \"{name}\" has no queue pairs, and its state is not counted; choose schemes by --series, as in --series irn,roce"
             ));
         }
         let PlannedSeries { network, scenario, .. } = &plan.series[0];

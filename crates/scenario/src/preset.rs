@@ -3,8 +3,9 @@
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
 //! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
-//! a registry of its own.
+//! a registry of its own; EQDS stands there, too, and has none.
 
+use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
@@ -19,27 +20,30 @@ const RECOVERIES: &[(&str, &str, &str)] = &[
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
+/// EQDS: short name, and key in `[transport.eqds]`.
+const EQDS: &str = "eqds";
 /// NDP: short name, and key in `[transport.ndp]`.
 const NDP: &str = "ndp";
-/// Transports that stand alone, without a recovery and a congestion control beside them.
-const ALONE: [&str; 2] = [TCP, NDP];
-/// What NDP needs of switches, unless the base has them already; and that its control packets go with headers.
-const TRIMMING: (&str, &str) = ("switch.buffer", "{ trimming = {} }");
-const WITH_HEADERS: (&str, &str) = ("nic.ack-class", "6");
+/// Transports that are not a recovery and a congestion control.
+const WHOLE: &[(&str, &str)] = &[
+    (TCP, "TCP, as in iWARP NICs"),
+    (EQDS, "EQDS: credit from receivers, switches that trim, sprayed packets"),
+    (NDP, "NDP: receivers pull, switches trim, packets spread over paths"),
+];
 
-/// A variant of a recovery that a paper compares with it.
+/// A variant of a scheme that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
 struct Variant {
     /// The modifier.
     name: &'static str,
-    /// Short name of the recovery.
+    /// Short name of the scheme.
     of: &'static str,
     about: &'static str,
-    /// Keys of `[transport.recovery]`, and values as TOML.
+    /// Keys of `[transport]`, and values as TOML.
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// Variants of recoveries.
+/// Variants of schemes.
 const VARIANTS: &[Variant] = &[
     Variant {
         name: GO_BACK_N,
@@ -86,11 +90,19 @@ const VARIANTS: &[Variant] = &[
         about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
         sets: &[("transport.tcp.subflows", "8")],
     },
+    Variant {
+        name: RTS,
+        of: EQDS,
+        about: "EQDS on switches that do not trim: credit is requested first (EQDS 5)",
+        sets: &[("transport.eqds.burst", "false")],
+    },
 ];
 
 /// Schemes by other names.
 const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
 
+/// The variant that does without trimming.
+const RTS: &str = "rts";
 /// The variant that changes the engine.
 const GO_BACK_N: &str = "go-back-n";
 /// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
@@ -128,7 +140,8 @@ impl Preset {
         let long = alias.map(|(_, long)| format!("{long}{rest}"));
         let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
         let short = words.next().unwrap_or_default();
-        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(ALONE.map(|name| (name, name)));
+        let whole = WHOLE.iter().map(|&(short, _)| (short, short));
+        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(whole);
         let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
             let aliases = ALIASES.iter().map(|&(alias, _)| alias);
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
@@ -171,8 +184,23 @@ impl Preset {
     fn controls(&self) -> &'static [&'static str] {
         match self.recovery {
             TCP => tcp::congestion::CongestionConfig::NAMES,
-            NDP => &[],
+            EQDS | NDP => &[],
             _ => CongestionConfig::NAMES,
+        }
+    }
+
+    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or neither.
+    fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
+        let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
+        let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
+        match self.variants.iter().any(|variant| variant.name == RTS) {
+            true if trims => vec![("switch.buffer", of_kind("input-queued"))],
+            true => Vec::new(),
+            false if trims => Vec::new(),
+            false => vec![
+                ("switch.buffer", of_kind("trimming")),
+                ("nic.ack-class", Value::Integer(Trimming::default().header_class.into())),
+            ],
         }
     }
 
@@ -198,9 +226,15 @@ impl Preset {
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
         let transport = base.get("transport");
-        let alone = |name| transport.and_then(|transport| transport.get(name));
-        let tcp = alone(TCP);
-        let roles = if self.recovery == TCP {
+        let tcp = transport.and_then(|transport| transport.get(TCP));
+        let base_has = |name: &str| transport.is_some_and(|transport| transport.get(name).is_some());
+        let roles = if matches!(self.recovery, EQDS | NDP) {
+            if !base_has(self.recovery) {
+                sets.push(("transport", of_kind(self.recovery)));
+            }
+            sets.extend(self.trimming(base));
+            Vec::new()
+        } else if self.recovery == TCP {
             if tcp.is_none() {
                 sets.push(("transport", of_kind(TCP)));
             }
@@ -208,14 +242,8 @@ impl Preset {
             let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
             let congestion = self.congestion.or(is_multipath.then_some(LINKED));
             vec![("transport.tcp.congestion", congestion, chosen)]
-        } else if self.recovery == NDP {
-            if alone(NDP).is_none() {
-                sets.push(("transport", of_kind(NDP)));
-            }
-            sets.extend(missing(base, &[TRIMMING, WITH_HEADERS]));
-            Vec::new()
-        } else if ALONE.into_iter().any(|name| alone(name).is_some()) {
-            // Nothing of theirs may stay.
+        } else if WHOLE.iter().any(|(name, _)| base_has(name)) {
+            // Nothing of these may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
             sets.push(("transport", Value::Table(recovery)));
             vec![("transport.congestion", self.congestion, None)]
@@ -245,15 +273,6 @@ impl Preset {
     }
 }
 
-/// What the base does not set of these. A buffer counts where it is one that trims.
-fn missing(base: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, Value)> {
-    let find = |path: &str| path.split('.').try_fold(base, |table, key| table.get(key)?.as_table());
-    let trims = find(TRIMMING.0).is_some_and(|buffer| buffer.contains_key("trimming"));
-    let classed = find("nic").is_some_and(|nic| nic.contains_key("ack-class"));
-    let is_set = |path| if path == TRIMMING.0 { trims } else { classed };
-    wanted.iter().filter(|(path, _)| !is_set(*path)).map(|&(path, value)| (path, literal(value))).collect()
-}
-
 /// `{ kind = {} }`: this kind of something, with its defaults.
 fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
@@ -269,8 +288,7 @@ fn literal(text: &str) -> Value {
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
-    lines.push(format!("  {TCP:12} TCP, as in iWARP NICs"));
-    lines.push(format!("  {NDP:12} NDP: receivers pull, switches trim, packets spread over paths"));
+    lines.extend(WHOLE.iter().map(|(short, about)| format!("  {short:12} {about}")));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
@@ -290,7 +308,7 @@ pub fn scheme_names() -> Vec<String> {
     RECOVERIES.iter().flat_map(|&(short, ..)| of(short)).collect()
 }
 
-const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp";
+const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";
 
 #[cfg(test)]
 mod tests {
@@ -397,10 +415,10 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp, ndp or mptcp"), "{}", wrong("quic"));
+        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp, eqds, ndp or mptcp"), "{}", wrong("quic"));
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo, tcp, ndp or mptcp"));
+        assert!(wrong("").contains("irn, roce, melo, tcp, eqds, ndp or mptcp"));
     }
 
     #[test]

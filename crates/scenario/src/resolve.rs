@@ -59,7 +59,8 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
-    let mut needs = transport.resolve(&fabric, nic);
+    let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
+    let mut needs = transport.resolve(&fabric, nic, trims);
     if let Some(Beside { tcp, .. }) = beside {
         tcp.resolve(&fabric, nic.mtu);
         needs.marking = needs.marking.or(tcp.marking(&fabric));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
@@ -322,7 +323,7 @@ impl Default for NicConfig {
     }
 }
 
-/// The engines at both ends of every flow: RDMA's, TCP, or NDP.
+/// The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TransportTable", into = "TransportTable")]
 pub struct TransportConfig {
@@ -332,6 +333,8 @@ pub struct TransportConfig {
     pub congestion: CongestionConfig,
     /// TCP instead of both.
     pub tcp: Option<TcpConfig>,
+    /// Messages in EQDS tunnels instead.
+    pub eqds: Option<EqdsConfig>,
     /// NDP instead of both.
     pub ndp: Option<NdpConfig>,
 }
@@ -347,6 +350,8 @@ struct TransportTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp: Option<TcpConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    eqds: Option<EqdsConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ndp: Option<NdpConfig>,
 }
 
@@ -354,7 +359,14 @@ impl TryFrom<TransportTable> for TransportConfig {
     type Error = &'static str;
 
     fn try_from(table: TransportTable) -> Result<Self, Self::Error> {
-        let TransportTable { recovery, congestion, tcp, ndp } = table;
+        let TransportTable { recovery, congestion, tcp, eqds, ndp } = table;
+        if eqds.is_some() {
+            if recovery.is_some() || congestion.is_some() || tcp.is_some() || ndp.is_some() {
+                return Err("eqds stands alone: its tunnels carry messages of their own; leave out recovery, \
+                            congestion, tcp and ndp");
+            }
+            return Ok(Self { eqds, ..Self::default() });
+        }
         if tcp.is_some() {
             if recovery.is_some() || congestion.is_some() {
                 return Err("tcp stands alone: flows that speak TCP have its loss recovery and congestion control, \
@@ -375,15 +387,15 @@ impl TryFrom<TransportTable> for TransportConfig {
             return Ok(Self { ndp, ..Self::default() });
         }
         let recovery = recovery.ok_or("missing field `recovery`")?;
-        Ok(Self { recovery, congestion: congestion.unwrap_or(Self::default().congestion), tcp: None, ndp: None })
+        Ok(Self { recovery, congestion: congestion.unwrap_or(Self::default().congestion), ..Self::default() })
     }
 }
 
 impl From<TransportConfig> for TransportTable {
     fn from(config: TransportConfig) -> Self {
-        let TransportConfig { recovery, congestion, tcp, ndp } = config;
-        let of_rdma = tcp.is_none() && ndp.is_none();
-        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp, ndp }
+        let TransportConfig { recovery, congestion, tcp, eqds, ndp } = config;
+        let of_rdma = tcp.is_none() && eqds.is_none() && ndp.is_none();
+        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp, eqds, ndp }
     }
 }
 
@@ -397,8 +409,9 @@ impl JsonSchema for TransportConfig {
         let congestion = generator.subschema_for::<CongestionConfig>();
         let tcp = generator.subschema_for::<TcpConfig>();
         let ndp = generator.subschema_for::<NdpConfig>();
+        let eqds = generator.subschema_for::<EqdsConfig>();
         json_schema!({
-            "description": "The engines at both ends of every flow: RDMA's, TCP, or NDP.",
+            "description": "The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.",
             "oneOf": [
                 {
                     "type": "object",
@@ -420,6 +433,12 @@ impl JsonSchema for TransportConfig {
                     "properties": { "ndp": { "description": "NDP instead of both.", "allOf": [ndp] } },
                     "required": ["ndp"],
                     "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": { "eqds": { "description": "Messages in EQDS tunnels instead.", "allOf": [eqds] } },
+                    "required": ["eqds"],
+                    "additionalProperties": false
                 }
             ]
         })
@@ -433,6 +452,7 @@ impl Default for TransportConfig {
             recovery: RecoveryConfig::Irn(Default::default()),
             congestion: CongestionConfig::None(Default::default()),
             tcp: None,
+            eqds: None,
             ndp: None,
         }
     }
@@ -446,6 +466,9 @@ impl NicConfig {
     /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
     /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
+        if let Some(eqds) = &transport.eqds {
+            return eqds.data_header();
+        }
         match &transport.tcp {
             None => self.header + transport.recovery.extra_header() + transport.congestion.extra_header(),
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
@@ -460,6 +483,9 @@ impl NicConfig {
     }
     /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
     pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
+        if let Some(eqds) = &transport.eqds {
+            return eqds.answer_frame();
+        }
         match transport.tcp {
             None => self.ack_frame + transport.congestion.extra_header(),
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
@@ -472,12 +498,13 @@ impl NicConfig {
 }
 
 impl TransportConfig {
-    /// The scheme's name: of the loss recovery, "tcp", "mptcp" or "ndp".
+    /// The scheme's name: of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
     pub fn recovery_name(&self) -> &'static str {
-        match (&self.tcp, &self.ndp) {
-            (Some(TcpConfig { subflows: 1, .. }), _) => "tcp",
-            (Some(_), _) => "mptcp",
-            (_, Some(_)) => "ndp",
+        match self {
+            Self { eqds: Some(_), .. } => "eqds",
+            Self { ndp: Some(_), .. } => "ndp",
+            Self { tcp: Some(TcpConfig { subflows: 1, .. }), .. } => "tcp",
+            Self { tcp: Some(_), .. } => "mptcp",
             _ => self.recovery.name(),
         }
     }
@@ -486,8 +513,12 @@ impl TransportConfig {
         self.tcp.as_ref().map_or(self.congestion.name(), |tcp| tcp.congestion.name())
     }
     /// Replaces every "auto" by what `fabric` and the NIC make of it; returns what the transport needs from
-    /// switches and receivers.
-    pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
+    /// switches and receivers. `trims` says whether switches cut packets to their headers.
+    pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig, trims: bool) -> Needs {
+        if let Some(eqds) = &mut self.eqds {
+            eqds.resolve(fabric, nic.mtu, trims);
+            return Needs { acks: true, ..Needs::default() };
+        }
         if let Some(tcp) = &mut self.tcp {
             tcp.resolve(fabric, nic.mtu);
             return Needs { marking: tcp.marking(fabric), acks: true, ..Needs::default() };
@@ -503,11 +534,12 @@ impl TransportConfig {
     }
     /// Whether it heeds the marks of switches; every "auto" is resolved.
     pub fn hears_marks(&self) -> bool {
-        self.tcp.as_ref().map_or(self.congestion.needs().marking.is_some(), |tcp| tcp.ecn == Ecn::On)
+        let of_rdma = self.eqds.is_none() && self.congestion.needs().marking.is_some();
+        self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)
     }
     /// Whether switches write on packets what their outputs are like.
     pub(crate) fn needs_telemetry(&self) -> bool {
-        self.tcp.is_none() && self.ndp.is_none() && self.congestion.needs().telemetry
+        self.tcp.is_none() && self.eqds.is_none() && self.ndp.is_none() && self.congestion.needs().telemetry
     }
     /// Whether its receivers want the headers of packets that switches have trimmed
     /// ([`BufferConfig::Trimming`]). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
@@ -515,11 +547,14 @@ impl TransportConfig {
     /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
     /// find out as about any loss.
     pub fn hears_trims(&self) -> bool {
-        self.ndp.is_some()
+        self.eqds.is_some() || self.ndp.is_some()
     }
     /// Whether a sender hears that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {
-        self.tcp.is_some() || self.ndp.is_some() || self.recovery.acknowledges()
+        self.tcp.is_some() || self.eqds.is_some() || self.ndp.is_some() || self.recovery.acknowledges()
+    }
+    pub(crate) fn tunnels(&self, nic: &NicConfig) -> Option<EqdsParams> {
+        self.eqds.as_ref().map(|eqds| eqds.params(nic.mtu, nic.gap))
     }
     pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
         let framing = nic.framing(self);

@@ -38,6 +38,7 @@ mod rounds;
 mod sender;
 
 pub mod congestion;
+pub mod eqds;
 pub mod ndp;
 pub mod recovery;
 pub mod replay;

@@ -1,5 +1,6 @@
 //! A whole Ethernet frame as a capture has it: without its FCS.
 
+use crate::eqds;
 use crate::error::ParseError;
 use crate::ethernet::{EtherType, Ethernet, MacAddress};
 use crate::ipv4::Ipv4;
@@ -25,6 +26,8 @@ pub enum Content {
     Roce(Roce),
     /// TCP.
     Tcp(TcpDatagram),
+    /// EQDS.
+    Eqds(eqds::Datagram),
     /// Priority flow control.
     Pfc(Pfc),
 }
@@ -36,6 +39,9 @@ impl Frame {
         let (content, payload) = match ethernet.kind {
             EtherType::IPV4 if Ipv4::parse(rest)?.0.protocol == Ipv4::TCP => {
                 TcpDatagram::parse(rest).map(|(tcp, payload)| (Content::Tcp(tcp), payload))?
+            }
+            EtherType::IPV4 if eqds::Datagram::is_one(rest) => {
+                eqds::Datagram::parse(rest).map(|(eqds, payload)| (Content::Eqds(eqds), payload))?
             }
             EtherType::IPV4 => Roce::parse(rest).map(|(roce, payload)| (Content::Roce(roce), payload))?,
             EtherType::MAC_CONTROL => Pfc::parse(rest).map(|(pfc, _)| (Content::Pfc(pfc), &rest[..0]))?,
@@ -49,6 +55,7 @@ impl Frame {
         let content = match &self.content {
             Content::Roce(roce) => roce.length(payload),
             Content::Tcp(tcp) => tcp.length(payload),
+            Content::Eqds(eqds) => eqds.length(payload),
             Content::Pfc(_) => Pfc::LENGTH,
         };
         (Ethernet::LENGTH + content).max(Ethernet::MINIMUM)
@@ -64,6 +71,7 @@ impl Frame {
         let (kind, used) = match &self.content {
             Content::Roce(roce) => (EtherType::IPV4, roce.emit(payload, rest).len()),
             Content::Tcp(tcp) => (EtherType::IPV4, tcp.emit(payload, rest).len()),
+            Content::Eqds(eqds) => (EtherType::IPV4, eqds.emit(payload, rest).len()),
             Content::Pfc(pfc) => {
                 rest[..Pfc::LENGTH].copy_from_slice(&pfc.emit());
                 (EtherType::MAC_CONTROL, Pfc::LENGTH)

@@ -12,6 +12,7 @@ pub mod aeth;
 pub mod bth;
 pub mod cnp;
 pub mod datagram;
+pub mod eqds;
 mod error;
 pub mod ethernet;
 pub mod extension;

@@ -2,6 +2,7 @@
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use crate::eqds;
 use crate::holes::Holes;
 
 use crate::tcp::Tcp;
@@ -58,9 +59,15 @@ impl Packet {
         match &mut self.repr {
             Repr::Data(data) => data.trimmed = true,
             Repr::Tcp(tcp) if tcp.payload() > 0 => tcp.mark_trimmed(),
-            Repr::Tcp(_) | Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => {
-                return false;
-            }
+            Repr::EqdsData(data) if data.payload > 0 => data.trimmed = true,
+            Repr::Tcp(_)
+            | Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::EqdsData(_)
+            | Repr::EqdsControl(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -71,7 +78,10 @@ impl Packet {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => false,
+            Repr::EqdsData(data) => data.trimmed,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsControl(_) => {
+                false
+            }
         }
     }
 }
@@ -93,6 +103,10 @@ pub enum Repr {
     Pause(Pause),
     /// A TCP segment, either way.
     Tcp(Tcp),
+    /// What an EQDS tunnel carries.
+    EqdsData(eqds::Data),
+    /// What its receiver answers.
+    EqdsControl(eqds::Control),
 }
 
 /// Fields of a data packet.

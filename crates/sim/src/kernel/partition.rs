@@ -65,8 +65,9 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
-    /// Receivers report round-trip times outside the fabric.
-    pub(crate) reports_freely: bool,
+    /// NICs have more to tell after a packet than what it finished: round-trip times that travel outside the fabric,
+    /// several messages that one packet completed.
+    pub(crate) has_more_to_tell: bool,
     /// Receivers want the headers of trimmed packets.
     pub(crate) hears_trims: bool,
     /// Switches write telemetry on packets.
@@ -139,6 +140,8 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Pause(_) => 2,
         Repr::Cnp => 3,
         Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
+        Repr::EqdsData(data) => usize::from(data.payload == 0),
+        Repr::EqdsControl(_) => 1,
     }
 }
 
@@ -339,7 +342,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
-            Repr::Tcp(_) => PacketKind::Ack,
+            Repr::Tcp(_) | Repr::EqdsControl(_) => PacketKind::Ack,
+            Repr::EqdsData(data) if data.payload > 0 => PacketKind::Data,
+            Repr::EqdsData(_) => PacketKind::Ack,
         };
         let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };

@@ -228,8 +228,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.extras[at].drops += 1;
             }
         }
-        if self.fabric.reports_freely {
+        if self.fabric.has_more_to_tell {
             self.send_reports(host);
+            while let Some(completion) = self.hosts[host].nic.poll_completion() {
+                self.on_completion(host, completion, slot);
+            }
         }
         self.after_nic(host);
     }

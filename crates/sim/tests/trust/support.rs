@@ -169,7 +169,8 @@ impl Scene {
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
-        let needs = config.transport.resolve(&fabric, &config.nic);
+        let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
+        let needs = config.transport.resolve(&fabric, &config.nic, trims);
         if let Some(ndp) = &config.transport.ndp {
             ndp.check().expect("settings that can work");
         }

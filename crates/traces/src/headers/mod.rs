@@ -24,7 +24,7 @@ use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
     Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
-    Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp,
+    Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds,
 };
 
 use tcp::Connections;
@@ -40,6 +40,8 @@ pub(crate) struct Headers {
     /// By the host that sends the data, and its queue pair.
     flows: BTreeMap<(HostId, QpNumber), FlowRow>,
     connections: Connections,
+    /// Of tunnels' headers.
+    layout: eqds::Layout,
 }
 
 /// What hosts commonly begin with.
@@ -55,6 +57,7 @@ impl Headers {
             selective: matches!(config.transport.recovery, RecoveryConfig::Irn(_)),
             flows: BTreeMap::new(),
             connections: Connections::default(),
+            layout: config.transport.eqds.map_or(eqds::Layout::Wide, |eqds| eqds.headers.into()),
         }
     }
 
@@ -73,6 +76,8 @@ impl Headers {
             Repr::Cnp => (self.cnp(packet), 0),
             Repr::Pull(pull) => (self.pull(packet, &pull), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
+            Repr::EqdsData(data) => self.tunnel_data(packet, &data),
+            Repr::EqdsControl(control) => (self.tunnel_control(packet, &control), 0),
             Repr::Pause(pause) => return (self.pause(&pause, port), 0),
         };
         let (destination, source) = (MacAddress::local(packet.dst.0), MacAddress::local(packet.src.0));
@@ -95,6 +100,35 @@ impl Headers {
         let header = self.connections.header(packet, tcp, opener, flow);
         let datagram = TcpDatagram { envelope: self.envelope(packet, header.segment.seq.get()), header };
         (Content::Tcp(datagram), usize::from(tcp.payload()))
+    }
+
+    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload.
+    fn tunnel_data(&self, packet: &Packet, data: &eqds::Data) -> (Content, usize) {
+        let header = eqds::DataHeader {
+            flags: data.flags,
+            next: eqds::NextProtocol::Native,
+            seq: data.seq,
+            pull_target: data.pull_target,
+            path: packet.entropy as u16,
+            sender: packet.src.0 as u16,
+        };
+        let payload = if data.trimmed || data.payload == 0 { 0 } else { usize::from(data.payload) + 8 };
+        (self.tunnel(packet, packet.entropy, data.seq, eqds::Body::Data(header)), payload)
+    }
+
+    fn tunnel_control(&self, packet: &Packet, control: &eqds::Control) -> Content {
+        let eqds::Control { flags, number, pull, busy } = *control;
+        let header = eqds::ControlHeader { flags, sender: packet.dst.0 as u16, number, pull, busy };
+        self.tunnel(packet, !packet.entropy, number, eqds::Body::Control(header))
+    }
+
+    fn tunnel(&self, packet: &Packet, entropy: u32, number: u32, body: eqds::Body) -> Content {
+        Content::Eqds(eqds::Datagram {
+            envelope: self.envelope(packet, number),
+            port: Udp::source_port(entropy),
+            layout: self.layout,
+            body,
+        })
     }
 
     fn roce(&self, packet: &Packet, bth: Bth, extended: Extended) -> Content {

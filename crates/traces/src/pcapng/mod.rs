@@ -119,7 +119,8 @@ fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
     let again = match packet.repr {
         Repr::Data(data) => data.retransmission,
         Repr::Tcp(tcp) => tcp.is_again(),
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) => false,
+        Repr::EqdsData(data) => data.retransmission,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsControl(_) => false,
     };
     let again = again.then(|| "retransmission".to_owned());
     let trimmed = packet.is_trimmed().then(|| "trimmed".to_owned());

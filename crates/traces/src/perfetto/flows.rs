@@ -254,8 +254,10 @@ impl Limit {
 /// The queue pair that a packet belongs to.
 fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
-        Repr::Data(_) => Some((packet.src, packet.qp)),
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) => Some((packet.dst, packet.qp)),
+        Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => {
+            Some((packet.dst, packet.qp))
+        }
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
         Repr::Pause(_) => None,
     }

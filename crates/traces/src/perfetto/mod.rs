@@ -27,7 +27,7 @@ use selvedge_sim::record::{Event, Focus, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_units::{Instant, PortId, Psn, mix64};
 use selvedge_wire::tcp::Tcp;
-use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr};
+use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr, eqds};
 
 use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
@@ -160,6 +160,8 @@ fn title(packet: &Packet) -> String {
         Repr::HoleNack(nack) => format!("NACK {}{}", nack.expected.get(), holes(nack)),
         Repr::Cnp => "CNP".to_owned(),
         Repr::Pull(pull) => format!("pull {}", pull.number),
+        Repr::EqdsData(data) => tunnel_title(&data),
+        Repr::EqdsControl(control) => answer_title(&control),
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
         Repr::Pause(_) => "PFC pause".to_owned(),
         Repr::Tcp(tcp) => match tcp {
@@ -170,6 +172,31 @@ fn title(packet: &Packet) -> String {
             Tcp::Plain { seq, .. } => format!("data {}", seq.get()),
         },
     }
+}
+
+/// What a packet in a tunnel is called.
+fn tunnel_title(data: &eqds::Data) -> String {
+    let again = if data.retransmission { " again" } else { "" };
+    match data.flags.any(eqds::Flags::RTS) {
+        true => format!("request to {}", data.pull_target),
+        false => format!("data {}{again}", data.seq),
+    }
+}
+
+/// What an answer out of a tunnel is called: all that it says.
+fn answer_title(control: &eqds::Control) -> String {
+    let names = [
+        (eqds::Flags::RST, "RST"),
+        (eqds::Flags::NACK, "NACK"),
+        (eqds::Flags::SACK, "SACK"),
+        (eqds::Flags::ACK, "ACK"),
+    ];
+    let named = names.into_iter().filter(|(flag, _)| control.flags.any(*flag));
+    let mut said: Vec<String> = named.map(|(_, name)| format!("{name} {}", control.number)).collect();
+    if control.flags.any(eqds::Flags::PULL) {
+        said.push(format!("pull {}", control.pull));
+    }
+    said.join(", ")
 }
 
 /// " for 7, 3-4": the holes that a NACK carries, newest first.
@@ -194,7 +221,10 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
         // It bears the time of the data packet that it answers.
         Repr::Cnp => (5, 0),
-        Repr::Pull(pull) => (6, pull.number),
+        Repr::Pull(pull) => (20, pull.number),
+        // A host sends one at a time.
+        Repr::EqdsData(data) => (6, data.seq),
+        Repr::EqdsControl(control) => (7 + u64::from(control.flags.bits()), control.number ^ control.pull << 16),
     };
     let parties = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
     let message = u64::from(packet.qp.0) << 32 | u64::from(number);

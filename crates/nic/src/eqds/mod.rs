@@ -1,0 +1,117 @@
+//! EQDS: tunnels to and from other hosts instead of queue pairs.
+//!
+//! Design notes.
+//! 1. *Native messages.* A flow is a message of a transport that speaks EQDS itself (section 6 of the paper). All messages to
+//!    one host share one tunnel, hence one window of credit. They take turns, packet by packet: a short one must not wait for a
+//!    long one, as it would not if both had queue pairs of their own.
+//! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with the
+//!    acknowledgements; deadlines lie in the NIC's heap. Slots from [`EQDS`] on are tunnels', so that RDMA pays nothing for
+//!    them.
+//! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.
+
+mod receiving;
+mod sending;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_transport::Cx;
+use selvedge_transport::eqds::Pacer;
+use selvedge_units::{Instant, QpNumber};
+use selvedge_wire::{Packet, Repr};
+
+use crate::nic::{Due, Handled, Nic, NicParams};
+use crate::qp::Completion;
+use crate::table::Table;
+use crate::tcp::TCP;
+
+use receiving::{Arriving, Inbound};
+use sending::{Message, Outbound};
+
+/// Slots from here to [`TCP`] are tunnels' that begin here; the last is the pacer's.
+pub(crate) const EQDS: u32 = TCP >> 1;
+const PACER: u32 = TCP - 1;
+/// Under which queue pair number tunnels are found, and their deadlines lie.
+const TUNNEL: QpNumber = QpNumber(0);
+
+/// All tunnels of one NIC.
+#[derive(Debug)]
+pub(crate) struct Tunnels {
+    outbound: Vec<Outbound>,
+    by_destination: Table,
+    inbound: Vec<Inbound>,
+    by_source: Table,
+    /// Messages being sent, and being received.
+    messages: Vec<Option<Message>>,
+    free_messages: Vec<u32>,
+    arriving: Vec<Option<Arriving>>,
+    free_arriving: Vec<u32>,
+    /// None before the first tunnel ends here.
+    pacer: Option<Pacer>,
+    /// The earliest entry in the heap of deadlines that speaks of it.
+    pacer_armed: Instant,
+    /// Messages that are complete, and not yet reported.
+    completions: VecDeque<Completion>,
+}
+
+impl Default for Tunnels {
+    fn default() -> Self {
+        Self {
+            outbound: Vec::new(),
+            by_destination: Table::new(),
+            inbound: Vec::new(),
+            by_source: Table::new(),
+            messages: Vec::new(),
+            free_messages: Vec::new(),
+            arriving: Vec::new(),
+            free_arriving: Vec::new(),
+            pacer: None,
+            pacer_armed: Instant::NEVER,
+            completions: VecDeque::new(),
+        }
+    }
+}
+
+impl Nic {
+    /// The next message that was completed; one packet may complete several.
+    #[inline]
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.tunnels.completions.pop_front()
+    }
+
+    /// Takes in a packet of a tunnel.
+    #[inline(never)]
+    pub(crate) fn on_eqds(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
+        let Some(eqds) = &params.eqds else { return Handled::Unknown };
+        match &packet.repr {
+            Repr::EqdsData(data) => self.on_eqds_data(cx, params, eqds, packet, data),
+            Repr::EqdsControl(control) => self.on_eqds_control(cx, params, eqds, packet, control),
+            _ => Handled::Unknown,
+        }
+    }
+
+    /// See [`Nic::whereabouts`].
+    pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
+        match packet.repr {
+            Repr::EqdsData(_) => self.tunnels.by_source.whereabouts(packet.src, TUNNEL),
+            _ => {
+                let tunnel = packet.slot.wrapping_sub(EQDS) as usize;
+                (self.tunnels.outbound.as_ptr().wrapping_add(tunnel).cast(), size_of::<Outbound>())
+            }
+        }
+    }
+
+    /// A deadline of a tunnel, or of the pacer, has come.
+    #[inline(never)]
+    pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
+        let Some(eqds) = &params.eqds else { return };
+        match slot {
+            PACER => self.pull(cx.now, params, eqds, at),
+            _ => self.on_outbound_deadline(cx, params.mtu, eqds, at, slot - EQDS),
+        }
+    }
+
+    fn arm_tunnel(&mut self, at: Instant, slot: u32) {
+        self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), TUNNEL)));
+    }
+}

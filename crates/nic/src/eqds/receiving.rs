@@ -1,0 +1,175 @@
+//! Tunnels that end here, the pacer that gives them credit, and the messages that arrive.
+
+use selvedge_transport::Cx;
+use selvedge_transport::eqds::{EqdsParams, Fate, Pacer, Pieces, Receiver};
+use selvedge_units::{Bytes, HostId, Instant, QpNumber};
+use selvedge_wire::eqds::{Control, Data, Flags};
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::{EQDS, PACER, TUNNEL};
+use crate::nic::{Handled, Nic, NicParams, answer, put};
+use crate::qp::Completion;
+
+/// The receiving end of a tunnel.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    receiver: Receiver<()>,
+    /// The last packet that came through it: answers go back where it came from.
+    last: Packet,
+    /// Where its message is kept.
+    message: Option<u32>,
+    /// Whether it stands in the pacer's list.
+    listed: bool,
+}
+
+/// A message being received.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    context: u32,
+    pieces: Pieces,
+    duplicates: u32,
+}
+
+impl Nic {
+    /// Expects a message.
+    #[cold]
+    pub(crate) fn expect_message(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        let packets = size.pieces(Bytes::new(u64::from(params.mtu)));
+        let state = Arriving { context, pieces: Pieces::new(packets), duplicates: 0 };
+        let slot = put(&mut self.tunnels.arriving, &mut self.tunnels.free_arriving, state);
+        self.by_peer.insert(src, qp, EQDS + slot);
+    }
+
+    /// Forgets a message, complete or not; returns what the caller named it, and its duplicates.
+    #[cold]
+    pub(crate) fn close_message(&mut self, src: HostId, slot: u32) -> Option<(u32, u32)> {
+        if let Some(tunnel) = self.tunnels.by_source.get(src, TUNNEL) {
+            let state = &mut self.tunnels.inbound[tunnel as usize];
+            state.message = state.message.filter(|message| *message != slot);
+        }
+        let state = self.tunnels.arriving[(slot - EQDS) as usize].take()?;
+        self.tunnels.free_arriving.push(slot - EQDS);
+        Some((state.context, state.duplicates))
+    }
+
+    /// A data packet or a request has come.
+    pub(super) fn on_eqds_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqds: &EqdsParams,
+        packet: &Packet,
+        data: &Data,
+    ) -> Handled {
+        let tunnel = self.tunnel_from(eqds, packet);
+        let state = &mut self.tunnels.inbound[tunnel as usize];
+        let before = state.receiver.owed(eqds);
+        let (fate, control) = state.receiver.handle_data(eqds, cx.now, data, data.trimmed, (), |()| {});
+        let owed = state.receiver.owed(eqds);
+        if state.last.qp != packet.qp {
+            state.message = None;
+        }
+        state.last = *packet;
+        let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
+        pacer.note_owed(before, owed);
+        if owed > 0 && !state.listed {
+            state.listed = true;
+            pacer.push(tunnel, packet.class);
+        }
+        let busy = pacer.busy();
+        self.arm_pacer();
+        if let Some(control) = control {
+            let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
+            let control = Control { busy, flags: control.flags.with(echo), ..control };
+            self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
+        }
+        match fate {
+            Fate::Taken => self.take_piece(packet, data, tunnel),
+            Fate::Duplicate => {
+                self.stats.data_received += 1;
+                self.stats.duplicates += 1;
+            }
+            Fate::Empty => self.stats.data_received += u64::from(data.payload > 0),
+            Fate::Stray => {}
+        }
+        Handled::Taken
+    }
+
+    /// The tunnel by which a packet has come.
+    #[inline]
+    fn tunnel_from(&mut self, eqds: &EqdsParams, packet: &Packet) -> u32 {
+        if let Some(tunnel) = self.tunnels.by_source.get(packet.src, TUNNEL) {
+            return tunnel;
+        }
+        debug_assert!(!eqds.ordered, "native messages need no order");
+        let tunnel = self.tunnels.inbound.len() as u32;
+        self.tunnels.inbound.push(Inbound { receiver: Receiver::new(), last: *packet, message: None, listed: false });
+        self.tunnels.by_source.insert(packet.src, TUNNEL, tunnel);
+        tunnel
+    }
+
+    /// A packet of a message has come out of its tunnel.
+    #[inline]
+    fn take_piece(&mut self, packet: &Packet, data: &Data, tunnel: u32) {
+        self.stats.data_received += 1;
+        let inbound = &mut self.tunnels.inbound[tunnel as usize];
+        let slot = match inbound.message {
+            Some(slot) => Some(slot),
+            None => self.by_peer.get(packet.src, packet.qp),
+        };
+        inbound.message = slot;
+        let place = slot.map(|slot| (slot - EQDS) as usize);
+        let Some(state) = place.and_then(|place| self.tunnels.arriving[place].as_mut()) else { return };
+        if !state.pieces.insert(data.index) {
+            state.duplicates += 1;
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.goodput += u64::from(data.payload);
+        if state.pieces.missing() == 0 {
+            let (context, duplicates) = (state.context, state.duplicates);
+            let done = Completion::Received { src: packet.src, qp: packet.qp, context, duplicates };
+            self.tunnels.completions.push_back(done);
+        }
+    }
+
+    /// It is time to give somebody credit.
+    pub(super) fn pull(&mut self, now: Instant, params: &NicParams, eqds: &EqdsParams, at: Instant) {
+        if self.tunnels.pacer_armed != at {
+            return;
+        }
+        self.tunnels.pacer_armed = Instant::NEVER;
+        let Some(pacer) = &mut self.tunnels.pacer else { return };
+        if let Some(tunnel) = pacer.poll(now) {
+            let state = &mut self.tunnels.inbound[tunnel as usize];
+            state.listed = false;
+            if let Some(control) = state.receiver.grant(eqds) {
+                let owed = state.receiver.owed(eqds);
+                pacer.note_owed(owed + 1, owed);
+                if owed > 0 {
+                    state.listed = true;
+                    pacer.push(tunnel, state.last.class);
+                }
+                let control = Control { busy: pacer.busy(), ..control };
+                let last = Packet { sent_at: now, ..state.last };
+                self.answers.push_back(control_packet(self.id, params, eqds, &last, control));
+            }
+        }
+        self.arm_pacer();
+    }
+
+    #[inline]
+    fn arm_pacer(&mut self) {
+        let at = self.tunnels.pacer.as_ref().map_or(Instant::NEVER, Pacer::poll_timeout);
+        if at < self.tunnels.pacer_armed {
+            self.tunnels.pacer_armed = at;
+            self.arm_tunnel(at, PACER);
+        }
+    }
+}
+
+/// A control packet to where `to` came from.
+#[inline]
+fn control_packet(from: HostId, params: &NicParams, eqds: &EqdsParams, to: &Packet, control: Control) -> Packet {
+    Packet { frame: eqds.control_frame, class: params.ack_class, repr: Repr::EqdsControl(control), ..answer(from, to) }
+}

@@ -1,0 +1,276 @@
+//! Tunnels that begin here, and the messages that they carry.
+
+use alloc::collections::VecDeque;
+
+use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
+use selvedge_transport::{Cx, Hold, Limits};
+use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
+use selvedge_wire::eqds::{Control, Data};
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::{EQDS, TUNNEL};
+use crate::nic::{Handled, Nic, NicParams, put};
+use crate::qp::{Completion, Outgoing};
+
+/// The sending end of a tunnel, with the queue of its messages.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    sender: Sender<Piece>,
+    dst: HostId,
+    paths: Paths,
+    /// Messages with packets that were never sent, in the order of their turns.
+    queue: VecDeque<u32>,
+    /// The message that sent last, in whose name requests go.
+    last: QpNumber,
+    /// Whether it stands in the ready ring.
+    queued: bool,
+    /// The earliest entry in the heap of deadlines that speaks of it.
+    armed: Instant,
+}
+
+/// A packet of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    message: u32,
+    index: u32,
+    payload: u16,
+}
+
+/// A message being sent.
+#[derive(Debug)]
+pub(super) struct Message {
+    qp: QpNumber,
+    context: u32,
+    tunnel: u32,
+    class: u8,
+    /// Payload of its last packet.
+    last_payload: u16,
+    packets: u32,
+    /// The first packet that was never sent.
+    next: u32,
+    /// Packets that have not been acknowledged.
+    missing: u32,
+}
+
+impl Message {
+    /// Payload of the packet whose turn it is.
+    fn payload(&self, mtu: u16) -> u16 {
+        if self.next + 1 == self.packets { self.last_payload } else { mtu }
+    }
+}
+
+impl Nic {
+    /// Hands a message to the tunnel to its destination, which is built where there is none.
+    #[cold]
+    pub(crate) fn open_message(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        eqds: &EqdsParams,
+        outgoing: &Outgoing,
+    ) -> (QpNumber, u32) {
+        let mtu = Bytes::new(u64::from(params.mtu));
+        let packets = outgoing.size.pieces(mtu);
+        let qp = self.name_qp();
+        let tunnel = self.tunnel_to(outgoing.dst, outgoing.entropy);
+        let message = Message {
+            qp,
+            context: outgoing.context,
+            tunnel,
+            class: outgoing.class,
+            last_payload: (outgoing.size - mtu * (packets - 1)).get() as u16,
+            packets: packets as u32,
+            next: 0,
+            missing: packets as u32,
+        };
+        let slot = put(&mut self.tunnels.messages, &mut self.tunnels.free_messages, message);
+        let state = &mut self.tunnels.outbound[tunnel as usize];
+        state.queue.push_back(slot);
+        let random = mix64(u64::from(self.id.0) << 32 ^ u64::from(qp.0)) as u32;
+        let bytes = outgoing.size.get() + packets * u64::from(eqds.header);
+        state.sender.supply(eqds, cx.now, bytes, random);
+        self.refresh_tunnel(params.mtu, eqds, tunnel);
+        (qp, EQDS + slot)
+    }
+
+    /// The tunnel to a host.
+    fn tunnel_to(&mut self, dst: HostId, key: u32) -> u32 {
+        if let Some(tunnel) = self.tunnels.by_destination.get(dst, TUNNEL) {
+            return tunnel;
+        }
+        let tunnel = self.tunnels.outbound.len() as u32;
+        self.tunnels.outbound.push(Outbound {
+            sender: Sender::new(),
+            dst,
+            paths: Paths::new(key.into()),
+            queue: VecDeque::new(),
+            last: QpNumber(0),
+            queued: false,
+            armed: Instant::NEVER,
+        });
+        self.tunnels.by_destination.insert(dst, TUNNEL, tunnel);
+        tunnel
+    }
+
+    /// The next packet of the tunnel at `slot`, which comes up in the ready ring.
+    #[inline(never)]
+    pub(crate) fn serve_tunnel(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqds: &EqdsParams,
+        slot: u32,
+        packet: &mut Packet,
+    ) -> bool {
+        let tunnel = slot - EQDS;
+        let (messages, mtu) = (&mut self.tunnels.messages, params.mtu);
+        let state = &mut self.tunnels.outbound[tunnel as usize];
+        state.queued = false;
+        let front = state.queue.front().copied();
+        let waiting = front.and_then(|message| messages[message as usize].as_ref());
+        let head = waiting.map(|message| u32::from(message.payload(mtu)) + eqds.header);
+        let queue = &mut state.queue;
+        let sent = state.sender.poll_transmit(eqds, cx.now, head, || take_turn(queue, messages, mtu, eqds.header));
+        let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
+        let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
+        let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
+        let (_, entropy) = state.paths.next(eqds.paths);
+        state.last = message.map_or(state.last, |message| message.qp);
+        *packet = Packet {
+            sent_at: cx.now,
+            src: self.id,
+            dst: state.dst,
+            qp: state.last,
+            slot,
+            entropy,
+            frame: if cargo.is_some() { payload + eqds.header as u16 } else { eqds.control_frame },
+            class: message.map_or(params.ack_class, |message| message.class),
+            ecn: if params.ecn_capable && cargo.is_some() { Ecn::Capable } else { Ecn::NotCapable },
+            repr: Repr::EqdsData(Data { seq, pull_target, index, payload, flags, retransmission, trimmed: false }),
+        };
+        if cargo.is_some() {
+            self.stats.data_sent += 1;
+            self.stats.retransmissions += u64::from(retransmission);
+        } else {
+            self.stats.acks_sent += 1;
+        }
+        self.refresh_tunnel(mtu, eqds, tunnel);
+        true
+    }
+
+    /// A control packet has come for a tunnel that begins here.
+    pub(super) fn on_eqds_control(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqds: &EqdsParams,
+        packet: &Packet,
+        control: &Control,
+    ) -> Handled {
+        let tunnel = packet.slot.wrapping_sub(EQDS);
+        let (messages, free) = (&mut self.tunnels.messages, &mut self.tunnels.free_messages);
+        let completions = &mut self.tunnels.completions;
+        let Some(state) = self.tunnels.outbound.get_mut(tunnel as usize).filter(|state| state.dst == packet.src) else {
+            return Handled::Unknown;
+        };
+        self.stats.acks_received += 1;
+        state.sender.handle_control(eqds, cx.now, control, |piece| {
+            let place = &mut messages[piece.message as usize];
+            let Some(message) = place else { return };
+            message.missing -= 1;
+            if message.missing == 0 {
+                completions.push_back(Completion::Sent { qp: message.qp, context: message.context });
+                *place = None;
+                free.push(piece.message);
+            }
+        });
+        self.refresh_tunnel(params.mtu, eqds, tunnel);
+        Handled::Taken
+    }
+
+    pub(super) fn on_outbound_deadline(
+        &mut self,
+        cx: &mut Cx<'_>,
+        mtu: u16,
+        eqds: &EqdsParams,
+        at: Instant,
+        tunnel: u32,
+    ) {
+        let state = &mut self.tunnels.outbound[tunnel as usize];
+        if state.armed != at {
+            return;
+        }
+        state.armed = Instant::NEVER;
+        cx.about(state.last);
+        if state.sender.handle_timeout(eqds, cx.now) {
+            self.stats.timeouts += 1;
+        }
+        self.refresh_tunnel(mtu, eqds, tunnel);
+    }
+
+    /// Puts a tunnel where its wishes say, after anything happened to it.
+    #[inline]
+    fn refresh_tunnel(&mut self, mtu: u16, eqds: &EqdsParams, tunnel: u32) {
+        let state = &mut self.tunnels.outbound[tunnel as usize];
+        let slot = EQDS + tunnel;
+        if !state.queued {
+            let front = state.queue.front().and_then(|message| self.tunnels.messages[*message as usize].as_ref());
+            let head = front.map(|message| u32::from(message.payload(mtu)) + eqds.header);
+            if state.sender.next(eqds, head) != Wish::Nothing {
+                state.queued = true;
+                self.ready.push_back(slot);
+            }
+        }
+        let at = state.sender.poll_timeout();
+        if at < state.armed {
+            state.armed = at;
+            self.arm_tunnel(at, slot);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn hold_message(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+        let message = self.message(slot, qp)?;
+        let state = &self.tunnels.outbound[message.tunnel as usize];
+        Some(match () {
+            () if state.queued => Hold::Link,
+            () if state.sender.demand() > 0 => Hold::Window,
+            () => Hold::Acks,
+        })
+    }
+
+    #[cold]
+    pub(crate) fn limits_of_message(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        let message = self.message(slot, qp)?;
+        let sender = &self.tunnels.outbound[message.tunnel as usize].sender;
+        Some(Limits {
+            window: Bytes::new(sender.credit().into()),
+            rate: Rate::MAX,
+            in_flight: u64::from(message.missing - (message.packets - message.next)),
+        })
+    }
+
+    fn message(&self, slot: u32, qp: QpNumber) -> Option<&Message> {
+        let place = self.tunnels.messages.get(slot.checked_sub(EQDS)? as usize)?;
+        place.as_ref().filter(|message| message.qp == qp)
+    }
+
+    /// Class of what the tunnel in a slot sends next.
+    pub(crate) fn tunnel_class(&self, slot: u32) -> Option<u8> {
+        let state = self.tunnels.outbound.get(slot.checked_sub(EQDS)? as usize)?;
+        let message = state.queue.front().and_then(|message| self.tunnels.messages[*message as usize].as_ref())?;
+        Some(message.class)
+    }
+}
+
+/// The next packet of the message whose turn it is, which goes to the back if it has more.
+fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, header: u32) -> (Piece, u32) {
+    let number = queue.pop_front().expect("the tunnel asks only if a message waits");
+    let message = messages[number as usize].as_mut().expect("messages in the queue are not all sent");
+    let piece = Piece { message: number, index: message.next, payload: message.payload(mtu) };
+    message.next += 1;
+    if message.next < message.packets {
+        queue.push_back(number);
+    }
+    (piece, u32::from(piece.payload) + header)
+}

@@ -1,0 +1,269 @@
+//! Settings of EQDS.
+
+use alloc::format;
+use alloc::string::String;
+
+use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
+use selvedge_wire::eqds::Layout;
+
+use super::numbers::Numbers;
+use super::pacer::Policy;
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct EqdsConfig {
+    /// Whether a new tunnel sends its first window unasked, as NDP does; else it requests credit first
+    /// (section 5). Default: "auto", true where switches trim packets.
+    pub burst: Toggle,
+    /// Credit of each tunnel, rounded up to whole packets. Default: "auto", the bandwidth-delay product of the
+    /// longest path, serialisation included; at least 10 packets (section 5: "typically 10 to 30 packets").
+    pub window: Setting<Bytes>,
+    /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
+    /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
+    pub reorder: Setting<u32>,
+    /// Rate at which a host grants credit, gaps included. Default: "auto", the hosts' line rate (section 5).
+    pub pull_rate: Setting<Rate>,
+    /// How the receiver shares its link among senders. Default: fair (section 5).
+    pub policy: Policy,
+    /// When a packet that was not answered is sent again, or a request. Default: "auto", the maximum round-trip time
+    /// with one congested link.
+    pub rto: Setting<Duration>,
+    /// Timeouts in a row after which the tunnel is built anew (appendix A: "a large number"); at least 1.
+    /// Default: 16.
+    pub max_timeouts: u32,
+    /// Bytes that may arrive before they are acknowledged. Default: 0B, each packet (section 5).
+    pub ack_after: Bytes,
+    /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
+    /// Default: 256.
+    pub paths: u32,
+    /// Whether the receiver puts packets in order before it hands them on. Default: "auto", where what they carry
+    /// wants that: not for native messages, whose packets say where they belong (section 5, reorder queue).
+    pub ordered: Toggle,
+    /// How long the reorder queue waits for what is missing before it hands on what it has. Default: "auto", four times
+    /// `rto`. The paper has a limit only when a connection is built anew.
+    pub reorder_timeout: Setting<Duration>,
+    /// Width of the tunnel header's fields. Default: wide, 16 bytes.
+    pub headers: Headers,
+    /// Bytes around a packet's payload, Ethernet to FCS. Default: "auto": Ethernet 14, IPv4 20, UDP 8, the tunnel
+    /// header, a native message's header 8, FCS 4.
+    pub header: Setting<Bytes>,
+    /// Frame of a control packet. Default: "auto": as `header`, without the message's; at least 64B.
+    pub control_frame: Setting<Bytes>,
+}
+
+/// Width of the tunnel header's fields: figure 4 of the paper says what they are, not how wide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Headers {
+    /// 16 bytes: 32-bit numbers, 16-bit paths.
+    #[default]
+    Wide,
+    /// 8 bytes: 16-bit numbers, 8-bit paths.
+    Compact,
+}
+
+impl From<Headers> for Layout {
+    fn from(headers: Headers) -> Self {
+        match headers {
+            Headers::Wide => Self::Wide,
+            Headers::Compact => Self::Compact,
+        }
+    }
+}
+
+impl Default for EqdsConfig {
+    fn default() -> Self {
+        Self {
+            burst: Toggle::Auto,
+            window: Setting::Auto,
+            reorder: Setting::Auto,
+            pull_rate: Setting::Auto,
+            policy: Policy::Fair,
+            rto: Setting::Auto,
+            max_timeouts: 16,
+            ack_after: Bytes::ZERO,
+            paths: 256,
+            ordered: Toggle::Auto,
+            reorder_timeout: Setting::Auto,
+            headers: Headers::Wide,
+            header: Setting::Auto,
+            control_frame: Setting::Auto,
+        }
+    }
+}
+
+impl EqdsConfig {
+    /// Ethernet 14, IPv4 20, UDP 8, FCS 4.
+    const AROUND: u64 = 14 + 20 + 8 + 4;
+    /// Which message a native packet belongs to, and its place in it: two words.
+    const MESSAGE: u64 = 8;
+    /// The least credit, in packets, that "auto" gives.
+    const LEAST_WINDOW: u64 = 10;
+    /// The least reorder queue that "auto" gives.
+    const LEAST_REORDER: u32 = 50;
+
+    /// Replaces every "auto"; `mtu` is the payload of a full packet, and `trims` says whether switches do.
+    pub fn resolve(&mut self, fabric: &Fabric, mtu: Bytes, trims: bool) {
+        let (header, control) = (self.data_header(), self.answer_frame());
+        resolve(&mut self.header, || Some(header));
+        resolve(&mut self.control_frame, || Some(control));
+        self.burst = self.burst.resolve(|| trims).into();
+        self.ordered = self.ordered.resolve(|| false).into();
+        let frame = (mtu + self.data_header()).get().max(1);
+        resolve(&mut self.window, || {
+            let packets = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame);
+            Some(Bytes::new(packets.max(Self::LEAST_WINDOW) * frame))
+        });
+        if let Setting::Value(window) = &mut self.window {
+            *window = Bytes::new(window.get().div_ceil(frame) * frame);
+        }
+        let window = self.window().get() / frame;
+        let widest = self.numbers().widest_window();
+        resolve(&mut self.reorder, || {
+            Some(u32::try_from(2 * window).unwrap_or(u32::MAX).max(Self::LEAST_REORDER).min(widest))
+        });
+        resolve(&mut self.pull_rate, || Some(fabric.line_rate));
+        resolve(&mut self.rto, || Some(fabric.congested_rtt));
+        let rto = self.rto();
+        resolve(&mut self.reorder_timeout, || Some(rto * 4));
+    }
+
+    /// What is wrong with the resolved settings, if anything is.
+    pub fn check(&self, mtu: Bytes) -> Result<(), SettingError> {
+        let wrong = |key, message: String| Err(SettingError::new(key, message));
+        if self.window == Setting::Off || self.window() < mtu + self.data_header() {
+            return wrong(
+                "window",
+                format!("credit for less than one packet of {}; give more", mtu + self.data_header()),
+            );
+        }
+        if self.window() > Bytes::new(1 << 30) {
+            return wrong("window", format!("{} is out of range; give at most 1GiB", self.window()));
+        }
+        let widest = self.numbers().widest_window();
+        match self.reorder {
+            Setting::Value(packets) if (2..=widest).contains(&packets) => {}
+            Setting::Value(packets) => {
+                return wrong("reorder", format!("{packets} is out of range; give 2 to {widest} packets"));
+            }
+            _ => return wrong("reorder", format!("epochs end it: give 2 to {widest} packets")),
+        }
+        match self.pull_rate {
+            Setting::Value(rate) if rate.as_bps() > 0 => {}
+            _ => return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into()),
+        }
+        match self.rto {
+            Setting::Value(rto) if !rto.is_zero() => {}
+            _ => return wrong("rto", "a timeout of zero never waits; give one above".into()),
+        }
+        if self.max_timeouts == 0 {
+            return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
+        }
+        let most = if self.headers == Headers::Wide { 1 << 16 } else { 1 << 8 };
+        if !(1..=most).contains(&self.paths) {
+            return wrong("paths", format!("{} is out of range; give 1 to {most}", self.paths));
+        }
+        if self.header == Setting::Off || self.data_header() < Bytes::new(Self::AROUND) {
+            return wrong("header", format!("Ethernet, IP and UDP take {}B; give more", Self::AROUND));
+        }
+        if self.control_frame == Setting::Off || self.answer_frame() < Bytes::new(64) {
+            return wrong("control-frame", "the smallest frame has 64B; give that or more".into());
+        }
+        if self.ordered == Toggle::On {
+            return wrong("ordered", "native messages say where their packets belong; give false or \"auto\"".into());
+        }
+        self.policy.check()
+    }
+
+    /// How numbers are counted.
+    pub fn numbers(&self) -> Numbers {
+        Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
+    }
+
+    /// Bytes around a payload, resolved or not.
+    pub fn data_header(&self) -> Bytes {
+        let auto = Self::AROUND + Layout::from(self.headers).length() as u64 + Self::MESSAGE;
+        self.header.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+    }
+    /// Frame of a control packet, resolved or not.
+    pub fn answer_frame(&self) -> Bytes {
+        let auto = (Self::AROUND + Layout::from(self.headers).length() as u64).max(64);
+        self.control_frame.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+    }
+    /// Credit of a tunnel.
+    ///
+    /// # Panics
+    /// When the settings still say "auto"; so do the others below.
+    pub fn window(&self) -> Bytes {
+        resolved(self.window, "window").unwrap_or(Bytes::ZERO)
+    }
+    /// Whether tunnels send their first window unasked.
+    pub fn bursts(&self) -> bool {
+        self.burst.resolve(|| panic!("burst still says \"auto\": resolve the configuration first"))
+    }
+    fn rto(&self) -> Duration {
+        resolved(self.rto, "rto").unwrap_or_default()
+    }
+
+    /// What engines are built from; `mtu` is the payload of a full packet.
+    pub fn params(&self, mtu: Bytes, gap: Bytes) -> EqdsParams {
+        let quantum = mtu + self.data_header();
+        let rate = resolved(self.pull_rate, "pull-rate").unwrap_or(Rate::MAX);
+        EqdsParams {
+            numbers: self.numbers(),
+            quantum: quantum.get() as u32,
+            header: self.data_header().get() as u32,
+            window: self.window().get() as u32,
+            reorder: resolved(self.reorder, "reorder").unwrap_or(2),
+            bursts: self.bursts(),
+            ordered: self.ordered == Toggle::On,
+            rto: self.rto(),
+            reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
+            max_timeouts: self.max_timeouts,
+            ack_after: self.ack_after.get() as u32,
+            paths: self.paths,
+            control_frame: self.answer_frame().get() as u16,
+            pull_interval: rate.time_for(quantum + gap),
+            policy: self.policy,
+        }
+    }
+}
+
+/// What the engines of all tunnels share.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EqdsParams {
+    /// How numbers are counted.
+    pub numbers: Numbers,
+    /// Bytes of credit in one pull: an MTU, headers included.
+    pub quantum: u32,
+    /// Bytes around a packet's payload, which its credit counts.
+    pub header: u32,
+    /// Credit of a tunnel, in bytes.
+    pub window: u32,
+    /// Packets that may be under way, or wait out of order.
+    pub reorder: u32,
+    /// A tunnel may send its window unasked.
+    pub bursts: bool,
+    /// Receivers put packets in order.
+    pub ordered: bool,
+    /// See [`EqdsConfig::rto`].
+    pub rto: Duration,
+    /// See [`EqdsConfig::reorder_timeout`]; `None`: never.
+    pub reorder_timeout: Option<Duration>,
+    /// See [`EqdsConfig::max_timeouts`].
+    pub max_timeouts: u32,
+    /// See [`EqdsConfig::ack_after`].
+    pub ack_after: u32,
+    /// See [`EqdsConfig::paths`].
+    pub paths: u32,
+    /// Bytes of the frame of a control packet.
+    pub control_frame: u16,
+    /// Time from one pull to the next.
+    pub pull_interval: Duration,
+    /// See [`EqdsConfig::policy`].
+    pub policy: Policy,
+}

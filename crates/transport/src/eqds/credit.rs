@@ -1,0 +1,145 @@
+//! Credit at the sending end (section 5, data clocking).
+//!
+//! ```text
+//!    held ──data──> in flight ──target──> owed by the receiver ──pull──> in flight ──> held
+//! ```
+//!
+//! All of it together is one window, a bandwidth-delay product. Nothing of it is counted in messages that could
+//! be lost: the sender says how high it wants the pull number to be, the receiver how high it is.
+
+use super::numbers::Numbers;
+
+/// Credit that goes with numbers: MTUs and bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Scale {
+    pub(super) numbers: Numbers,
+    /// Bytes of credit in one pull.
+    pub(super) quantum: u32,
+    /// All credit of a tunnel, in bytes: whole quanta.
+    pub(super) window: u32,
+}
+
+/// What the sending end knows of its credit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Credit {
+    /// Bytes that pulls have granted.
+    granted: u32,
+    /// Bytes that may be sent unasked, as NDP's first window.
+    burst: u32,
+    /// The highest pull number that has come.
+    pub(super) pull: u32,
+    /// The highest pull target that was announced.
+    pub(super) target: u32,
+    /// What the receiver will grant for packets that it said were trimmed.
+    promise: Promise,
+}
+
+impl Credit {
+    /// Of a new tunnel, which may send so much unasked.
+    pub(super) fn new(burst: u32) -> Self {
+        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default() }
+    }
+
+    /// Bytes that may be sent now.
+    #[inline]
+    pub(super) fn held(&self) -> u32 {
+        self.granted + self.burst
+    }
+
+    /// Takes the credit for a packet: "to send a packet of size b, the sending EQIF must possess b bytes".
+    #[inline]
+    pub(super) fn spend(&mut self, bytes: u32) {
+        let unasked = bytes.saturating_sub(self.granted);
+        self.granted -= bytes - unasked;
+        self.burst -= unasked;
+    }
+
+    /// A pull number has come; returns whether it is news.
+    #[inline]
+    pub(super) fn take_pull(&mut self, scale: &Scale, pull: u32) -> bool {
+        let more = scale.numbers.distance(self.pull, pull);
+        if more <= 0 {
+            return false;
+        }
+        self.pull = pull;
+        let granted = u64::from(self.granted) + u64::from(more as u32) * u64::from(scale.quantum);
+        // Never more than one window, whatever the other end says.
+        self.granted = granted.min(u64::from(scale.window - self.burst)) as u32;
+        // What lies behind must not come round again when numbers wrap.
+        if scale.numbers.distance(self.target, pull) > 0 {
+            self.target = pull;
+        }
+        self.promise.catch_up(scale, pull);
+        true
+    }
+
+    /// A packet of so many bytes was trimmed, says the receiver, which has pulled so far.
+    pub(super) fn note_trimmed(&mut self, scale: &Scale, pull: u32, bytes: u32) {
+        self.promise.add(scale, pull, bytes);
+    }
+
+    /// The target that asks for what `demand` wants beyond what is held: at most one window (section 5).
+    #[inline]
+    pub(super) fn wanted(&self, scale: &Scale, demand: u64) -> u32 {
+        let want = demand.min(u64::from(scale.window)).saturating_sub(u64::from(self.held())) as u32;
+        let target = scale.numbers.add(self.pull, want.div_ceil(scale.quantum));
+        let expected = self.promise.beyond(scale, self.target);
+        if scale.numbers.distance(expected, target) > 0 { target } else { expected }
+    }
+
+    /// Quanta that the receiver has been asked for, or has promised, and has not granted yet.
+    #[inline]
+    pub(super) fn outstanding(&self, scale: &Scale) -> u32 {
+        let expected = self.promise.beyond(scale, self.target);
+        scale.numbers.distance(self.pull, expected).max(0) as u32
+    }
+
+    /// The sender has been idle: it may send one window unasked again, less what is still under way.
+    pub(super) fn restart(&mut self, scale: &Scale, in_flight: u64) {
+        let owed = u64::from(self.outstanding(scale)) * u64::from(scale.quantum);
+        let away = u64::from(self.granted) + in_flight + owed;
+        let rest = u64::from(scale.window).saturating_sub(away) as u32;
+        self.burst = self.burst.max(rest);
+    }
+
+    /// What might be sent unasked must be asked for: the receiver is busy.
+    pub(super) fn forfeit(&mut self) {
+        self.burst = 0;
+    }
+}
+
+/// Credit that goes to retransmissions of trimmed packets. Both ends keep the same account: the receiver knows the demand
+/// before the sender does, and the sender knows that it need not ask.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Promise {
+    /// The pull number that pays for all.
+    number: u32,
+    /// Bytes of the last quantum that pay for nothing yet.
+    room: u32,
+}
+
+impl Promise {
+    /// A packet of so many bytes was trimmed when `pull` had been reached.
+    pub(super) fn add(&mut self, scale: &Scale, pull: u32, bytes: u32) {
+        self.catch_up(scale, pull);
+        while self.room < bytes {
+            self.number = scale.numbers.add(self.number, 1);
+            self.room += scale.quantum;
+        }
+        self.room -= bytes;
+    }
+
+    /// `pull` has been reached.
+    #[inline]
+    pub(super) fn catch_up(&mut self, scale: &Scale, pull: u32) {
+        if scale.numbers.distance(pull, self.number) <= 0 {
+            *self = Self { number: pull, room: 0 };
+        }
+    }
+
+    /// The promised number or `target`, whichever is later.
+    #[inline]
+    pub(super) fn beyond(&self, scale: &Scale, target: u32) -> u32 {
+        if scale.numbers.distance(target, self.number) > 0 { self.number } else { target }
+    }
+}

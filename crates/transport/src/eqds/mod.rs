@@ -1,0 +1,34 @@
+//! EQDS tunnels, pure: an edge-queued datagram service (Olteanu et al., NSDI'22).
+//!
+//! ```text
+//!   supply ─────────┐                        ┌─> poll_transmit   data, or a request for credit
+//!   handle_control ─┼──>  Sender  (next)  ───┤
+//!   handle_timeout ─┘                        └─> poll_timeout
+//!
+//!   handle_data ──────> Receiver ──> deliver, and what to answer
+//!                          │ owed                   ▲ grant
+//!                          └──────> Pacer ──────────┘            one per host: a quantum per MTU-time
+//! ```
+//!
+//! A tunnel leads from one host to another; what it carries is its owner's business. Which section of the paper is where:
+//! README.md in this folder.
+
+mod config;
+mod credit;
+mod numbers;
+mod pacer;
+mod paths;
+mod pieces;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use config::{EqdsConfig, EqdsParams, Headers};
+pub use numbers::Numbers;
+pub use pacer::{Pacer, Policy};
+pub use paths::Paths;
+pub use pieces::Pieces;
+pub use receiver::{Fate, Receiver};
+pub use sender::{Memory, Sender, State, Transmit, Wish};

@@ -1,0 +1,223 @@
+//! The pacer of a host: which sender gets credit next, and when (section 5).
+//!
+//! Senders that want credit stand in the active sender list; each is in it once. The first gets one MTU of credit every
+//! MTU-time and goes back in if it wants more: a FIFO, hence fair. Other policies want a queue that is pushed into anywhere
+//! and served from the front (PIFO, Sivaraman et al., SIGCOMM'16).
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::format;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use selvedge_units::{Duration, Instant};
+
+use crate::fabric::SettingError;
+
+/// How a receiver shares its link among the hosts that send to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Policy {
+    /// All alike.
+    #[default]
+    Fair,
+    /// Senders whose traffic has a higher priority first, those of the same priority alike.
+    Priority,
+    /// In proportion to the weights of the priorities of their traffic: eight numbers from 1 to 65535, that of
+    /// priority 0 first.
+    Weighted([u16; 8]),
+}
+
+impl Policy {
+    pub(super) fn check(&self) -> Result<(), SettingError> {
+        match self {
+            Self::Weighted(weights) if weights.contains(&0) => {
+                let message = format!("a weight of zero in {weights:?} starves that priority; give 1 or more");
+                Err(SettingError::new("policy", message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The active sender list of one host, and its clock.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    interval: Duration,
+    /// When the next pull may leave.
+    free_at: Instant,
+    list: List,
+    /// Quanta that all active senders want.
+    owed: u64,
+}
+
+#[derive(Clone, Debug)]
+enum List {
+    Fifo(VecDeque<u32>),
+    Pifo(Pifo),
+}
+
+/// Lowest rank first, then first in.
+#[derive(Clone, Debug)]
+struct Pifo {
+    policy: Policy,
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    pushed: u64,
+    /// Rank of who was served last: virtual time.
+    time: u64,
+    /// By sender: virtual time at which what it was given is used up.
+    finish: Vec<u64>,
+}
+
+/// Virtual time that a quantum takes at a weight of 1; so that weights of 16 bits divide well.
+const TURN: u64 = 1 << 20;
+
+impl Pifo {
+    fn push(&mut self, sender: u32, priority: u8) {
+        let rank = match self.policy {
+            Policy::Fair => 0,
+            Policy::Priority => u64::from(7 - priority.min(7)),
+            Policy::Weighted(weights) => {
+                let place = sender as usize;
+                if self.finish.len() <= place {
+                    self.finish.resize(place + 1, 0);
+                }
+                let finish = &mut self.finish[place];
+                *finish = self.time.max(*finish) + TURN / u64::from(weights[usize::from(priority.min(7))].max(1));
+                *finish
+            }
+        };
+        self.heap.push(Reverse((rank, self.pushed, sender)));
+        self.pushed += 1;
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let Reverse((rank, _, sender)) = self.heap.pop()?;
+        self.time = rank;
+        Some(sender)
+    }
+}
+
+impl Pacer {
+    /// A pacer that grants a quantum per `interval`.
+    pub fn new(interval: Duration, policy: Policy) -> Self {
+        let list = match policy {
+            Policy::Fair => List::Fifo(VecDeque::new()),
+            Policy::Priority | Policy::Weighted(_) => {
+                List::Pifo(Pifo { policy, heap: BinaryHeap::new(), pushed: 0, time: 0, finish: Vec::new() })
+            }
+        };
+        Self { interval, free_at: Instant::ZERO, list, owed: 0 }
+    }
+
+    /// `sender`, whose traffic has this priority, wants credit, and is not in the list.
+    #[inline]
+    pub fn push(&mut self, sender: u32, priority: u8) {
+        match &mut self.list {
+            List::Fifo(list) => list.push_back(sender),
+            List::Pifo(list) => list.push(sender, priority),
+        }
+    }
+
+    /// Who gets credit at `now`, if it is time; it leaves the list.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<u32> {
+        if now < self.free_at {
+            return None;
+        }
+        let sender = match &mut self.list {
+            List::Fifo(list) => list.pop_front(),
+            List::Pifo(list) => list.pop(),
+        }?;
+        self.free_at = now + self.interval;
+        Some(sender)
+    }
+
+    /// When [`Pacer::poll`] will have somebody, if nobody joins before.
+    #[inline]
+    pub fn poll_timeout(&self) -> Instant {
+        let is_empty = match &self.list {
+            List::Fifo(list) => list.is_empty(),
+            List::Pifo(list) => list.heap.is_empty(),
+        };
+        if is_empty { Instant::NEVER } else { self.free_at }
+    }
+
+    /// What some sender wants has changed.
+    #[inline]
+    pub fn note_owed(&mut self, before: u32, after: u32) {
+        self.owed = self.owed + u64::from(after) - u64::from(before);
+    }
+
+    /// Microseconds for which the link will be busy at least, as control packets say it.
+    #[inline]
+    pub fn busy(&self) -> u32 {
+        if self.owed == 0 {
+            return 0;
+        }
+        u32::try_from(self.owed * self.interval.as_ps() / Duration::from_us(1).as_ps()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves senders that always want more; counts what each gets.
+    fn shares(policy: Policy, priorities: &[u8], turns: u64) -> Vec<u64> {
+        let interval = Duration::from_us(1);
+        let mut pacer = Pacer::new(interval, policy);
+        let mut served = alloc::vec![0; priorities.len()];
+        for (sender, &priority) in (0..).zip(priorities) {
+            pacer.push(sender, priority);
+        }
+        for turn in 0..turns {
+            let sender = pacer.poll(Instant::ZERO + interval * turn).expect("somebody wants credit");
+            served[sender as usize] += 1;
+            pacer.push(sender, priorities[sender as usize]);
+        }
+        served
+    }
+
+    #[test]
+    fn a_fifo_serves_all_alike() {
+        assert_eq!(shares(Policy::Fair, &[0, 7, 3], 300), [100, 100, 100]);
+    }
+
+    #[test]
+    fn a_higher_priority_gets_all() {
+        assert_eq!(shares(Policy::Priority, &[1, 5, 5], 300), [0, 150, 150]);
+    }
+
+    #[test]
+    fn weights_are_proportions() {
+        let weights = Policy::Weighted([1, 2, 5, 1, 1, 1, 1, 1]);
+        let served = shares(weights, &[0, 1, 2], 800);
+        for (served, share) in served.iter().zip([100, 200, 500]) {
+            assert!(served.abs_diff(share) <= 2, "{served} of {share}");
+        }
+    }
+
+    #[test]
+    fn pulls_keep_their_distance() {
+        let mut pacer = Pacer::new(Duration::from_us(1), Policy::Fair);
+        assert_eq!(pacer.poll_timeout(), Instant::NEVER);
+        pacer.push(4, 0);
+        pacer.push(5, 0);
+        let at = |ns| Instant::ZERO + Duration::from_ns(ns);
+        assert_eq!(pacer.poll(at(10)), Some(4));
+        assert_eq!(pacer.poll(at(1_009)), None);
+        assert_eq!(pacer.poll_timeout(), at(1_010));
+        assert_eq!(pacer.poll(at(1_010)), Some(5));
+    }
+
+    #[test]
+    fn the_link_is_busy_as_long_as_all_want() {
+        let mut pacer = Pacer::new(Duration::from_ns(1_500), Policy::Fair);
+        pacer.note_owed(0, 7);
+        pacer.note_owed(0, 2);
+        assert_eq!(pacer.busy(), 13);
+        pacer.note_owed(7, 0);
+        assert_eq!(pacer.busy(), 3);
+    }
+}

@@ -1,0 +1,114 @@
+//! The credit invariant (section 5): credit held, packets in flight, pulls in flight and what the receiver owes are one
+//! window together, while demand remains, whatever is lost.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_units::{Domain, Duration, Rng};
+use selvedge_wire::eqds::Flags;
+
+use super::*;
+
+/// All credit of a tunnel whose network keeps packets in order and loses none, in bytes.
+fn all_credit(tunnel: &Tunnel) -> u32 {
+    let data: u32 = tunnel.data.iter().map(|(data, _)| u32::from(data.payload)).sum();
+    let pulls = tunnel.control.iter().filter(|control| control.flags.any(Flags::PULL)).count() as u32;
+    tunnel.sender.credit() + data + (pulls + tunnel.receiver.owed(&tunnel.params)) * MTU
+}
+
+#[test]
+fn credit_is_one_window_at_every_step() {
+    for bursts in [true, false] {
+        for sizes in [[MTU, MTU, MTU], [MTU, 100, 700], [1, MTU, 1]] {
+            let mut tunnel = Tunnel::new(EqdsParams { bursts, ..params() });
+            let mut rng = Rng::stream(5, Domain::Impairment, 1);
+            tunnel.supply(sizes.repeat(200));
+            let mut asked = bursts;
+            for _ in 0..4_000 {
+                match rng.below(4) {
+                    0 => asked |= tunnel.send().is_some(),
+                    1 if !tunnel.data.is_empty() => _ = tunnel.arrive(0, false),
+                    2 => _ = tunnel.grant(),
+                    _ if !tunnel.control.is_empty() => _ = tunnel.answer(0),
+                    _ => {}
+                }
+                let requested = tunnel.data.iter().any(|(data, _)| data.flags.any(Flags::RTS));
+                let window = tunnel.params.window;
+                if asked && !requested && tunnel.sender.demand() >= u64::from(window) {
+                    let all = all_credit(&tunnel);
+                    assert!((window..window + MTU).contains(&all), "{all} bytes of credit with {sizes:?}");
+                }
+            }
+            assert!(tunnel.delivered.len() > 300, "it moves");
+        }
+    }
+}
+
+/// What must hold of the numbers at both ends, however packets fare.
+fn check_numbers(tunnel: &Tunnel, most_demand: bool) {
+    let (params, sender, receiver) = (&tunnel.params, &tunnel.sender, &tunnel.receiver);
+    let believed = sender.credit() + sender.awaited(params) * MTU;
+    assert!(believed < params.window + MTU, "never more than a window: {believed}");
+    assert!(!most_demand || believed >= params.window, "all of it while demand remains: {believed}");
+    if receiver.epoch() == Some(sender.epoch()) {
+        let in_flight = params.numbers.distance(sender.pull(), receiver.pull());
+        assert!(in_flight >= 0, "no credit from nowhere");
+        let asked = params.numbers.add(sender.pull(), sender.awaited(params));
+        let owed_to = params.numbers.add(receiver.pull(), receiver.owed(params));
+        let early = params.numbers.distance(asked, owed_to);
+        // A trimmed packet's credit may be owed before its sender knows.
+        let naks = tunnel.control.iter().filter(|control| control.flags.any(Flags::NACK)).count() as i32;
+        assert!(early <= naks, "{early} more than was asked for, {naks} packets trimmed");
+    }
+}
+
+#[test]
+fn whatever_is_lost_doubled_or_overtaken_all_arrives_and_credit_stays_one_window() {
+    for seed in 0..60 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 2);
+        let bursts = seed % 2 == 0;
+        let trims = bursts && seed % 3 != 0;
+        let mut tunnel = Tunnel::new(EqdsParams { bursts, max_timeouts: 1_000_000, ..params() });
+        let packets = 300;
+        tunnel.supply(vec![MTU; packets]);
+        let mut steps = 0;
+        while !tunnel.sender.is_done() {
+            steps += 1;
+            assert!(steps < 200_000, "seed {seed}: stuck with {} delivered", tunnel.delivered.len());
+            let data = tunnel.data.len() as u64;
+            let control = tunnel.control.len() as u64;
+            tunnel.now += Duration::from_ns(200);
+            match rng.below(12) {
+                0..=2 => _ = tunnel.send(),
+                3..=5 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, trims && rng.below(10) == 0),
+                6..=8 if control > 0 => _ = tunnel.answer(rng.below(control) as usize),
+                9 => _ = tunnel.grant(),
+                10 if data > 0 && rng.below(4) == 0 => {
+                    let place = rng.below(data) as usize;
+                    let packet = if rng.below(2) == 0 { Some(tunnel.data[place]) } else { None };
+                    match packet {
+                        Some(twin) => tunnel.data.push_back(twin),
+                        None => _ = tunnel.data.remove(place),
+                    }
+                }
+                11 if control > 0 && rng.below(2) == 0 => {
+                    let place = rng.below(control) as usize;
+                    let packet = if rng.below(3) == 0 { Some(tunnel.control[place]) } else { None };
+                    match packet {
+                        Some(twin) => tunnel.control.push_back(twin),
+                        None => _ = tunnel.control.remove(place),
+                    }
+                }
+                _ if tunnel.now >= tunnel.sender.poll_timeout() => {
+                    tunnel.sender.handle_timeout(&tunnel.params, tunnel.now);
+                }
+                _ => {}
+            }
+            let waiting = tunnel.queue.iter().map(|size| u64::from(*size)).sum::<u64>();
+            let has_asked = tunnel.name > 0 && waiting >= u64::from(tunnel.params.window);
+            check_numbers(&tunnel, has_asked);
+        }
+        tunnel.data.clear();
+        assert_eq!(tunnel.delivered, Vec::from_iter(0..packets as u32), "seed {seed}");
+    }
+}

@@ -1,0 +1,155 @@
+mod credit;
+mod dialogue;
+mod model;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_units::{Duration, Instant};
+use selvedge_wire::eqds::{Control, Data};
+
+use super::{EqdsParams, Fate, Numbers, Policy, Receiver, Sender, Transmit, Wish};
+
+/// Bytes of a full packet; headers have none here.
+const MTU: u32 = 1000;
+
+/// A window of ten packets.
+fn params() -> EqdsParams {
+    EqdsParams {
+        numbers: Numbers::new(32, 10),
+        quantum: MTU,
+        header: 0,
+        window: 10 * MTU,
+        reorder: 64,
+        bursts: true,
+        ordered: true,
+        rto: Duration::from_us(100),
+        reorder_timeout: Some(Duration::from_us(400)),
+        max_timeouts: 16,
+        ack_after: 0,
+        paths: 16,
+        control_frame: 64,
+        pull_interval: Duration::from_us(1),
+        policy: Policy::Fair,
+    }
+}
+
+/// Both ends of a tunnel, and what the network holds.
+struct Tunnel {
+    params: EqdsParams,
+    sender: Sender<u32>,
+    receiver: Receiver<u32>,
+    now: Instant,
+    /// Sizes of packets that wait to be sent.
+    queue: VecDeque<u32>,
+    /// The next packet's name.
+    name: u32,
+    data: VecDeque<(Data, u32)>,
+    control: VecDeque<Control>,
+    delivered: Vec<u32>,
+}
+
+impl Tunnel {
+    fn new(params: EqdsParams) -> Self {
+        Self {
+            params,
+            sender: Sender::new(),
+            receiver: Receiver::new(),
+            now: Instant::ZERO,
+            queue: VecDeque::new(),
+            name: 0,
+            data: VecDeque::new(),
+            control: VecDeque::new(),
+            delivered: Vec::new(),
+        }
+    }
+
+    fn supply(&mut self, sizes: impl IntoIterator<Item = u32>) {
+        let before = self.queue.len();
+        self.queue.extend(sizes);
+        let bytes = self.queue.iter().skip(before).map(|size| u64::from(*size)).sum();
+        self.sender.supply(&self.params, self.now, bytes, 77);
+    }
+
+    /// The sender sends one packet, if it may.
+    fn send(&mut self) -> Option<Transmit<u32>> {
+        let (queue, name) = (&mut self.queue, &mut self.name);
+        let head = queue.front().copied();
+        let mut taken = None;
+        let transmit = self.sender.poll_transmit(&self.params, self.now, head, || {
+            let bytes = queue.pop_front().expect("something waits");
+            taken = Some(bytes);
+            *name += 1;
+            (*name - 1, bytes)
+        })?;
+        let payload = if transmit.cargo.is_none() { 0 } else { taken.unwrap_or(MTU) as u16 };
+        let Transmit { seq, pull_target, flags, retransmission, .. } = transmit;
+        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission, trimmed: false };
+        self.data.push_back((data, transmit.cargo.unwrap_or(0)));
+        Some(transmit)
+    }
+
+    /// The sender sends all that it may.
+    fn send_all(&mut self) -> usize {
+        core::iter::from_fn(|| self.send()).count()
+    }
+
+    /// The packet at `place` arrives.
+    fn arrive(&mut self, place: usize, trimmed: bool) -> Fate {
+        let (data, cargo) = self.data.remove(place).expect("a packet");
+        let deliver = |cargo| self.delivered.push(cargo);
+        let (fate, control) = self.receiver.handle_data(&self.params, self.now, &data, trimmed, cargo, deliver);
+        self.control.extend(control);
+        fate
+    }
+
+    /// The control packet at `place` arrives.
+    fn answer(&mut self, place: usize) -> Control {
+        let control = self.control.remove(place).expect("a control packet");
+        self.sender.handle_control(&self.params, self.now, &control, |_| {});
+        control
+    }
+
+    /// One quantum is granted, if any is owed.
+    fn grant(&mut self) -> bool {
+        let owed = self.receiver.owed(&self.params) > 0;
+        if owed {
+            self.control.extend(self.receiver.grant(&self.params));
+        }
+        owed
+    }
+
+    /// Everything arrives and is answered until nothing moves.
+    fn settle(&mut self) {
+        loop {
+            let mut moved = self.send_all() > 0;
+            while !self.data.is_empty() {
+                self.arrive(0, false);
+                moved = true;
+            }
+            moved |= self.grant();
+            while !self.control.is_empty() {
+                self.answer(0);
+                moved = true;
+            }
+            if !moved {
+                break;
+            }
+        }
+    }
+
+    /// The next deadline of either end comes.
+    fn wait(&mut self) {
+        let at = self.sender.poll_timeout().min(self.receiver.poll_timeout(&self.params));
+        assert!(at != Instant::NEVER, "nothing is waited for");
+        self.now = self.now.max(at);
+        self.sender.handle_timeout(&self.params, self.now);
+        let deliver = |cargo| self.delivered.push(cargo);
+        self.receiver.handle_timeout(&self.params, self.now, deliver);
+    }
+
+    fn wants(&mut self) -> Wish {
+        let head = self.queue.front().copied();
+        self.sender.next(&self.params, head)
+    }
+}

@@ -1,0 +1,340 @@
+//! Both state machines of appendix A, explored exhaustively.
+//!
+//! The model *is* the engine: its states are the engine's own, hashed, with what the network holds. A tunnel carries a
+//! few packets with a window of two; the network holds a few data and control packets, in no order, and may lose any of
+//! them at any time. A number of accidents may happen, in any order and at any time: an end forgets everything, a packet
+//! is trimmed or doubled, a timeout comes, however early ([`Bounds`]). Of epochs drawn at random it is supposed that they are
+//! not, by chance, next to one that is still in use somewhere: with 22 bits, one in a million or so.
+//!
+//! In every state: no packet of one epoch is taken for one of another. From every state: once the network loses nothing
+//! more and nobody forgets, everything is sent and acknowledged, and nothing waits in the reorder queue.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+use selvedge_units::{Duration, Instant};
+use selvedge_wire::eqds::{Control, Data};
+
+use super::*;
+use crate::eqds::Memory;
+
+/// How much of the world is looked at.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Packets to carry.
+    packets: u8,
+    /// Data and control packets that the network holds.
+    data: usize,
+    control: usize,
+    /// See above.
+    accidents: u8,
+    bursts: bool,
+}
+
+/// Epochs that random numbers choose.
+const EPOCHS: [u32; 3] = [20, 10, 30];
+
+fn small() -> EqdsParams {
+    EqdsParams {
+        numbers: Numbers::new(32, 3),
+        quantum: 1,
+        window: 2,
+        reorder: 3,
+        rto: Duration::from_ps(1),
+        reorder_timeout: Some(Duration::from_ps(1)),
+        max_timeouts: 1,
+        ..params()
+    }
+}
+
+/// A packet, and in which epoch its sender was.
+type InFlight = (Data, u8, u32);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct World {
+    sender: Sender<u8>,
+    receiver: Receiver<u8>,
+    data: Vec<InFlight>,
+    control: Vec<Control>,
+    /// Packets that have not been supplied, and that wait with the owner.
+    unsupplied: u8,
+    waiting: u8,
+    /// The name of the first of these.
+    next: u8,
+    accidents: u8,
+}
+
+impl World {
+    fn new(bounds: &Bounds) -> Self {
+        Self {
+            sender: Sender::new(),
+            receiver: Receiver::new(),
+            data: Vec::new(),
+            control: Vec::new(),
+            unsupplied: bounds.packets,
+            waiting: 0,
+            next: 0,
+            accidents: bounds.accidents,
+        }
+    }
+
+    /// What the order of packets in the network does not change.
+    fn fingerprint(&mut self) -> (u64, u64) {
+        let key = |data: &Data| (data.seq, data.pull_target, data.flags.bits(), data.payload);
+        self.data.sort_by_key(|(data, cargo, epoch)| (key(data), data.retransmission, *cargo, *epoch));
+        self.control.sort_by_key(|control| (control.number, control.pull, control.flags.bits()));
+        let mut hashers = [Fnv(0xcbf2_9ce4_8422_2325), Fnv(0x9e37_79b9_7f4a_7c15)];
+        hashers.iter_mut().for_each(|hasher| self.hash(hasher));
+        (hashers[0].finish(), hashers[1].finish())
+    }
+
+    fn send(&mut self, params: &EqdsParams) -> bool {
+        let (waiting, next) = (&mut self.waiting, &mut self.next);
+        let head = (*waiting > 0).then_some(1);
+        let transmit = self.sender.poll_transmit(params, Instant::ZERO, head, || {
+            *waiting -= 1;
+            *next += 1;
+            (*next - 1, 1)
+        });
+        let Some(Transmit { cargo, seq, pull_target, flags, .. }) = transmit else { return false };
+        let payload = u16::from(cargo.is_some());
+        let data = Data { seq, pull_target, index: 0, payload, flags, retransmission: false, trimmed: false };
+        self.data.push((data, cargo.unwrap_or(0), self.sender.epoch()));
+        true
+    }
+
+    fn arrive(&mut self, params: &EqdsParams, place: usize, trimmed: bool) -> bool {
+        let (data, cargo, epoch) = self.data.remove(place);
+        let (fate, control) = self.receiver.handle_data(params, Instant::ZERO, &data, trimmed, cargo, |_| {});
+        assert!(fate != Fate::Taken || self.receiver.epoch() == Some(epoch), "{data:?} of epoch {epoch} taken");
+        self.control.extend(control);
+        true
+    }
+
+    fn answer(&mut self, params: &EqdsParams, place: usize) -> bool {
+        let control = self.control.remove(place);
+        self.sender.handle_control(params, Instant::ZERO, &control, |_| {});
+        self.sender.turn_back_time(params);
+        true
+    }
+
+    fn lose_data(&mut self, place: usize) -> bool {
+        self.data.remove(place);
+        true
+    }
+    fn double_data(&mut self, place: usize) -> bool {
+        self.data.push(self.data[place]);
+        true
+    }
+    fn lose_control(&mut self, place: usize) -> bool {
+        self.control.remove(place);
+        true
+    }
+    fn double_control(&mut self, place: usize) -> bool {
+        self.control.push(self.control[place]);
+        true
+    }
+
+    fn grant(&mut self, params: &EqdsParams) -> bool {
+        let owed = self.receiver.owed(params) > 0;
+        if owed {
+            self.control.extend(self.receiver.grant(params));
+        }
+        owed
+    }
+
+    fn time_out(&mut self, params: &EqdsParams) -> bool {
+        if self.sender.poll_timeout() == Instant::NEVER {
+            return false;
+        }
+        // Later than any deadline: all that was waited for long enough is given up.
+        self.sender.handle_timeout(params, Instant::ZERO + Duration::from_ms(1));
+        self.sender.turn_back_time(params);
+        true
+    }
+
+    fn release(&mut self, params: &EqdsParams) -> bool {
+        let at = self.receiver.poll_timeout(params);
+        if at == Instant::NEVER {
+            return false;
+        }
+        self.receiver.handle_timeout(params, at, |_| {});
+        true
+    }
+
+    fn supply(&mut self, params: &EqdsParams, packets: u8, epoch: u32) {
+        self.waiting += packets;
+        self.sender.supply(params, Instant::ZERO, packets.into(), epoch);
+        self.sender.turn_back_time(params);
+    }
+
+    fn supply_one(&mut self, params: &EqdsParams, epoch: u32) -> bool {
+        let some = self.unsupplied > 0;
+        if some {
+            self.unsupplied -= 1;
+            self.supply(params, 1, epoch);
+        }
+        some
+    }
+
+    /// The sender forgets; what waits with its owner still waits.
+    fn forget(&mut self, params: &EqdsParams, memory: Memory, epoch: u32) -> bool {
+        self.sender.forget(params, memory);
+        let waiting = core::mem::take(&mut self.waiting);
+        if waiting > 0 {
+            self.supply(params, waiting, epoch);
+        }
+        true
+    }
+
+    /// Whether a random epoch is far from every number that is in use.
+    fn is_fresh(&self, params: &EqdsParams, epoch: u32) -> bool {
+        let first = params.numbers.random_epoch(epoch);
+        let far =
+            |number: u32| params.numbers.distance(first, number).unsigned_abs() > 3 * params.numbers.epoch_length();
+        self.data.iter().all(|(data, ..)| far(data.seq))
+            && self.control.iter().all(|control| far(control.number))
+            && self.receiver.epoch().is_none_or(far)
+    }
+
+    /// Every state that one event leads to.
+    fn successors(&self, bounds: &Bounds, params: &EqdsParams, mut visit: impl FnMut(World)) {
+        let mut try_event = |accidents: u8, event: &dyn Fn(&mut World) -> bool| {
+            if self.accidents < accidents {
+                return;
+            }
+            let mut next = self.clone();
+            next.accidents -= accidents;
+            if event(&mut next) {
+                visit(next);
+            }
+        };
+        let (room_for_data, room_for_control) = (self.data.len() < bounds.data, self.control.len() < bounds.control);
+        if room_for_data {
+            try_event(0, &|world| world.send(params));
+        }
+        for place in 0..self.data.len() {
+            if room_for_control {
+                try_event(0, &|world| world.arrive(params, place, false));
+                try_event(1, &|world| world.data[place].0.payload > 0 && world.arrive(params, place, true));
+            }
+            try_event(0, &|world| world.lose_data(place));
+            if room_for_data {
+                try_event(1, &|world| world.double_data(place));
+            }
+        }
+        for place in 0..self.control.len() {
+            try_event(0, &|world| world.answer(params, place));
+            try_event(0, &|world| world.lose_control(place));
+            if room_for_control {
+                try_event(1, &|world| world.double_control(place));
+            }
+        }
+        if room_for_control {
+            try_event(0, &|world| world.grant(params));
+        }
+        try_event(1, &|world| world.time_out(params));
+        try_event(1, &|world| world.release(params));
+        try_event(1, &|world| core::mem::take(&mut world.receiver) != Receiver::new());
+        try_event(1, &|world| world.forget(params, Memory::Number, 0));
+        // Of a sender that remembers, the epoch does not matter.
+        let remembers = self.sender.state() != crate::eqds::State::Closed(None);
+        for (choice, epoch) in EPOCHS.into_iter().enumerate() {
+            let fresh = self.is_fresh(params, epoch);
+            if if remembers { choice == 0 } else { fresh } {
+                try_event(0, &|world| world.supply_one(params, epoch));
+            }
+            if fresh {
+                try_event(1, &|world| world.forget(params, Memory::Nothing, epoch));
+            }
+        }
+    }
+
+    /// Runs on without losses until nothing is left to do; returns where it is stuck, if it is.
+    fn finish(mut self, params: &EqdsParams) -> Option<Self> {
+        for _ in 0..60 {
+            for _ in 0..40 {
+                let mut moved = false;
+                while self.data.len() < 8 && self.send(params) {
+                    moved = true;
+                }
+                while !self.data.is_empty() {
+                    self.arrive(params, 0, false);
+                    moved = true;
+                }
+                while self.grant(params) {
+                    moved = true;
+                }
+                while !self.control.is_empty() {
+                    self.answer(params, 0);
+                    moved = true;
+                }
+                if !moved {
+                    break;
+                }
+            }
+            if self.waiting == 0 && self.sender.is_done() && self.receiver.waiting() == 0 {
+                return None;
+            }
+            let any = self.time_out(params) | self.release(params);
+            if !any {
+                break;
+            }
+        }
+        Some(self)
+    }
+}
+
+/// Looks at every state; returns how many there are.
+fn explore(bounds: Bounds) -> usize {
+    let params = EqdsParams { bursts: bounds.bursts, ..small() };
+    let first = World::new(&bounds);
+    let (mut seen, mut frontier) = (BTreeSet::new(), VecDeque::from([first]));
+    while let Some(world) = frontier.pop_front() {
+        if let Some(stuck) = world.clone().finish(&params) {
+            panic!("stuck: {:?} {:?}, {} wait", stuck.sender, stuck.receiver, stuck.waiting);
+        }
+        world.successors(&bounds, &params, |mut next| {
+            if seen.insert(next.fingerprint()) {
+                frontier.push_back(next);
+            }
+        });
+    }
+    seen.len()
+}
+
+/// Packets, data and control packets in the network, accidents; and how many states there are with bursts.
+fn explore_all(all: &[(u8, usize, usize, u8)]) {
+    for &(packets, data, control, accidents) in all {
+        for bursts in [true, false] {
+            let states = explore(Bounds { packets, data, control, accidents, bursts });
+            assert!(states > 10_000, "{states} states are not what was meant");
+        }
+    }
+}
+
+#[test]
+fn no_state_is_stuck_and_no_epoch_mixed_with_another() {
+    explore_all(&[(2, 1, 1, 3), (2, 2, 1, 2)]);
+}
+
+#[test]
+#[ignore = "a minute or more: two million states"]
+fn nor_are_more() {
+    explore_all(&[(2, 2, 2, 2), (3, 2, 1, 2)]);
+}
+
+/// A hash that is the same everywhere.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,167 @@
+//! The sender's packets under way: the in-flight queue and the retransmit queue (section 6, figure 5).
+
+use alloc::collections::VecDeque;
+
+use selvedge_units::{Duration, Instant};
+
+use super::numbers::Numbers;
+
+/// Packets that were sent and are not acknowledged, by sequence number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Window<H> {
+    /// The first number that is not acknowledged.
+    first: u32,
+    packets: VecDeque<Packet<H>>,
+    /// Numbers to send again, as they were found lost. Those acknowledged since are skipped.
+    lost: VecDeque<u32>,
+    /// Bytes of packets in flight, and of lost ones.
+    pub(super) in_flight: u64,
+    pub(super) lost_bytes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Packet<H> {
+    cargo: H,
+    bytes: u32,
+    fate: Fate,
+    sent_at: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Fate {
+    InFlight,
+    Lost,
+    Arrived,
+}
+
+impl<H: Copy> Window<H> {
+    pub(super) fn new(first: u32) -> Self {
+        Self { first, packets: VecDeque::new(), lost: VecDeque::new(), in_flight: 0, lost_bytes: 0 }
+    }
+
+    pub(super) fn first(&self) -> u32 {
+        self.first
+    }
+    /// The number of the next new packet.
+    pub(super) fn next(&self, numbers: Numbers) -> u32 {
+        numbers.add(self.first, self.packets.len() as u32)
+    }
+    /// Numbers from the first to before the next.
+    pub(super) fn len(&self) -> u32 {
+        self.packets.len() as u32
+    }
+
+    /// Sends a new packet; returns its number.
+    pub(super) fn send(&mut self, numbers: Numbers, now: Instant, cargo: H, bytes: u32) -> u32 {
+        let seq = self.next(numbers);
+        self.packets.push_back(Packet { cargo, bytes, fate: Fate::InFlight, sent_at: now });
+        self.in_flight += u64::from(bytes);
+        seq
+    }
+
+    /// Bytes of the packet that is to be sent again first.
+    pub(super) fn lost_front(&mut self, numbers: Numbers) -> Option<u32> {
+        while let Some(&seq) = self.lost.front() {
+            if let Some(packet) = self.get(numbers, seq).filter(|packet| packet.fate == Fate::Lost) {
+                return Some(packet.bytes);
+            }
+            self.lost.pop_front();
+        }
+        None
+    }
+
+    /// Sends that packet again; returns its number and cargo.
+    pub(super) fn resend(&mut self, numbers: Numbers, now: Instant) -> Option<(u32, H)> {
+        self.lost_front(numbers)?;
+        let seq = self.lost.pop_front()?;
+        let packet = self.get_mut(numbers, seq)?;
+        (packet.fate, packet.sent_at) = (Fate::InFlight, now);
+        let (bytes, cargo) = (u64::from(packet.bytes), packet.cargo);
+        self.lost_bytes -= bytes;
+        self.in_flight += bytes;
+        Some((seq, cargo))
+    }
+
+    /// The packet `seq` was trimmed, or taken for lost; returns its bytes if it was in flight.
+    pub(super) fn lose(&mut self, numbers: Numbers, seq: u32) -> Option<u32> {
+        let packet = self.get_mut(numbers, seq).filter(|packet| packet.fate == Fate::InFlight)?;
+        packet.fate = Fate::Lost;
+        let bytes = packet.bytes;
+        self.in_flight -= u64::from(bytes);
+        self.lost_bytes += u64::from(bytes);
+        self.lost.push_back(seq);
+        Some(bytes)
+    }
+
+    /// The packet `seq` has arrived.
+    pub(super) fn acknowledge(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
+        let Some(packet) = self.get_mut(numbers, seq) else { return };
+        let (fate, bytes, cargo) = (packet.fate, u64::from(packet.bytes), packet.cargo);
+        packet.fate = Fate::Arrived;
+        self.settle(fate, bytes, cargo, freed);
+        while self.packets.front().is_some_and(|packet| packet.fate == Fate::Arrived) {
+            self.packets.pop_front();
+            self.first = numbers.add(self.first, 1);
+        }
+    }
+
+    /// All packets before `seq` have arrived.
+    pub(super) fn acknowledge_to(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
+        while numbers.distance(self.first, seq) > 0 {
+            let Some(packet) = self.packets.pop_front() else { break };
+            self.first = numbers.add(self.first, 1);
+            self.settle(packet.fate, u64::from(packet.bytes), packet.cargo, freed);
+        }
+        while self.packets.front().is_some_and(|packet| packet.fate == Fate::Arrived) {
+            self.packets.pop_front();
+            self.first = numbers.add(self.first, 1);
+        }
+        if self.lost_bytes == 0 {
+            self.lost.clear();
+        }
+    }
+
+    fn settle(&mut self, fate: Fate, bytes: u64, cargo: H, freed: &mut impl FnMut(H)) {
+        match fate {
+            Fate::InFlight => self.in_flight -= bytes,
+            Fate::Lost => self.lost_bytes -= bytes,
+            Fate::Arrived => return,
+        }
+        freed(cargo);
+    }
+
+    /// Takes everything for lost that was sent `rto` ago or earlier; returns when that will be so of what is left, and
+    /// whether anything was.
+    pub(super) fn expire(&mut self, numbers: Numbers, now: Instant, rto: Duration) -> (Instant, bool) {
+        let (mut next, mut any) = (Instant::NEVER, false);
+        for place in 0..self.packets.len() {
+            let packet = &self.packets[place];
+            if packet.fate != Fate::InFlight {
+                continue;
+            }
+            let due = packet.sent_at.saturating_add(rto);
+            if due <= now {
+                any = true;
+                self.lose(numbers, numbers.add(self.first, place as u32));
+            } else {
+                next = next.min(due);
+            }
+        }
+        (next, any)
+    }
+
+    /// Takes out what has not arrived, in order.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (H, u32)> {
+        self.lost.clear();
+        (self.in_flight, self.lost_bytes) = (0, 0);
+        let packets = core::mem::take(&mut self.packets);
+        packets.into_iter().filter(|packet| packet.fate != Fate::Arrived).map(|packet| (packet.cargo, packet.bytes))
+    }
+
+    fn get(&self, numbers: Numbers, seq: u32) -> Option<&Packet<H>> {
+        self.packets.get(usize::try_from(numbers.distance(self.first, seq)).ok()?)
+    }
+    fn get_mut(&mut self, numbers: Numbers, seq: u32) -> Option<&mut Packet<H>> {
+        self.packets.get_mut(usize::try_from(numbers.distance(self.first, seq)).ok()?)
+    }
+}

@@ -1,0 +1,209 @@
+//! The headers in bytes.
+
+use super::Flags;
+use crate::error::{ParseError, take};
+
+/// How wide the fields are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Layout {
+    /// Rows of 64 bits: 32-bit numbers, of which 22 bits are the epoch.
+    #[default]
+    Wide,
+    /// Rows of 32 bits: 16-bit numbers, of which 6 bits are the epoch.
+    Compact,
+}
+
+impl Layout {
+    /// Bytes of either header.
+    pub const fn length(self) -> usize {
+        match self {
+            Self::Wide => 16,
+            Self::Compact => 8,
+        }
+    }
+    /// UDP port of the receiver; the paper names none, so these are of those for private use.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Wide => 49_016,
+            Self::Compact => 49_008,
+        }
+    }
+    /// Bits of sequence numbers and pull numbers.
+    pub const fn number_bits(self) -> u32 {
+        match self {
+            Self::Wide => 32,
+            Self::Compact => 16,
+        }
+    }
+}
+
+/// What a tunnel carries. The paper names no numbers; these are our own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum NextProtocol {
+    /// Packets of an application that speaks EQDS itself (section 6, native).
+    #[default]
+    Native,
+    /// IP.
+    Ip,
+    /// VXLAN.
+    Vxlan,
+}
+
+impl NextProtocol {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Native => 0,
+            Self::Ip => 4,
+            Self::Vxlan => 5,
+        }
+    }
+    fn from_code(code: u16) -> Result<Self, ParseError> {
+        match code {
+            0 => Ok(Self::Native),
+            4 => Ok(Self::Ip),
+            5 => Ok(Self::Vxlan),
+            other => Err(ParseError::Protocol(other.to_be_bytes()[1])),
+        }
+    }
+}
+
+/// The header of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DataHeader {
+    /// See [`super::Data::flags`].
+    pub flags: Flags,
+    /// What is inside.
+    pub next: NextProtocol,
+    /// See [`super::Data::seq`]; compact headers have the low 16 bits.
+    pub seq: u32,
+    /// See [`super::Data::pull_target`]; compact headers have the low 16 bits.
+    pub pull_target: u32,
+    /// Which path it takes; compact headers have 8 bits.
+    pub path: u16,
+    /// The sender's number for the tunnel; compact headers have 8 bits.
+    pub sender: u16,
+}
+
+/// The header of a control packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ControlHeader {
+    /// See [`super::Control::flags`].
+    pub flags: Flags,
+    /// [`DataHeader::sender`] of the tunnel.
+    pub sender: u16,
+    /// See [`super::Control::number`]; compact headers have the low 16 bits.
+    pub number: u32,
+    /// See [`super::Control::pull`]; compact headers have the low 16 bits.
+    pub pull: u32,
+    /// See [`super::Control::busy`]; what a compact header cannot express is its largest value.
+    pub busy: u32,
+}
+
+impl DataHeader {
+    /// Reads the header; returns what follows, too.
+    pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        match layout {
+            Layout::Wide => {
+                let (&[f1, f0, n1, n0, s3, s2, s1, s0, t3, t2, t1, t0, p1, p0, i1, i0], rest) = take::<16>(bytes)?;
+                let header = Self {
+                    flags: wide_flags(f1, f0)?,
+                    next: NextProtocol::from_code(u16::from_be_bytes([n1, n0]))?,
+                    seq: u32::from_be_bytes([s3, s2, s1, s0]),
+                    pull_target: u32::from_be_bytes([t3, t2, t1, t0]),
+                    path: u16::from_be_bytes([p1, p0]),
+                    sender: u16::from_be_bytes([i1, i0]),
+                };
+                Ok((header, rest))
+            }
+            Layout::Compact => {
+                let (&[flags, next, s1, s0, t1, t0, path, sender], rest) = take::<8>(bytes)?;
+                let header = Self {
+                    flags: Flags::from_bits(flags),
+                    next: NextProtocol::from_code(next.into())?,
+                    seq: u16::from_be_bytes([s1, s0]).into(),
+                    pull_target: u16::from_be_bytes([t1, t0]).into(),
+                    path: path.into(),
+                    sender: sender.into(),
+                };
+                Ok((header, rest))
+            }
+        }
+    }
+
+    /// Writes the header into `buffer`; returns its bytes.
+    pub fn emit<'a>(&self, layout: Layout, buffer: &'a mut [u8; 16]) -> &'a [u8] {
+        let next = self.next.code();
+        match layout {
+            Layout::Wide => {
+                buffer[..4].copy_from_slice(&[0, self.flags.bits(), 0, next]);
+                buffer[4..8].copy_from_slice(&self.seq.to_be_bytes());
+                buffer[8..12].copy_from_slice(&self.pull_target.to_be_bytes());
+                buffer[12..14].copy_from_slice(&self.path.to_be_bytes());
+                buffer[14..].copy_from_slice(&self.sender.to_be_bytes());
+            }
+            Layout::Compact => {
+                buffer[..2].copy_from_slice(&[self.flags.bits(), next]);
+                buffer[2..4].copy_from_slice(&(self.seq as u16).to_be_bytes());
+                buffer[4..6].copy_from_slice(&(self.pull_target as u16).to_be_bytes());
+                buffer[6..8].copy_from_slice(&[self.path as u8, self.sender as u8]);
+            }
+        }
+        &buffer[..layout.length()]
+    }
+}
+
+impl ControlHeader {
+    /// Reads the header; returns what follows, too.
+    pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        match layout {
+            Layout::Wide => {
+                let (&[f1, f0, i1, i0, n3, n2, n1, n0, p3, p2, p1, p0, b3, b2, b1, b0], rest) = take::<16>(bytes)?;
+                let header = Self {
+                    flags: wide_flags(f1, f0)?,
+                    sender: u16::from_be_bytes([i1, i0]),
+                    number: u32::from_be_bytes([n3, n2, n1, n0]),
+                    pull: u32::from_be_bytes([p3, p2, p1, p0]),
+                    busy: u32::from_be_bytes([b3, b2, b1, b0]),
+                };
+                Ok((header, rest))
+            }
+            Layout::Compact => {
+                let (&[flags, sender, n1, n0, p1, p0, b1, b0], rest) = take::<8>(bytes)?;
+                let header = Self {
+                    flags: Flags::from_bits(flags),
+                    sender: sender.into(),
+                    number: u16::from_be_bytes([n1, n0]).into(),
+                    pull: u16::from_be_bytes([p1, p0]).into(),
+                    busy: u16::from_be_bytes([b1, b0]).into(),
+                };
+                Ok((header, rest))
+            }
+        }
+    }
+
+    /// Writes the header into `buffer`; returns its bytes.
+    pub fn emit<'a>(&self, layout: Layout, buffer: &'a mut [u8; 16]) -> &'a [u8] {
+        match layout {
+            Layout::Wide => {
+                buffer[..2].copy_from_slice(&[0, self.flags.bits()]);
+                buffer[2..4].copy_from_slice(&self.sender.to_be_bytes());
+                buffer[4..8].copy_from_slice(&self.number.to_be_bytes());
+                buffer[8..12].copy_from_slice(&self.pull.to_be_bytes());
+                buffer[12..].copy_from_slice(&self.busy.to_be_bytes());
+            }
+            Layout::Compact => {
+                buffer[..2].copy_from_slice(&[self.flags.bits(), self.sender as u8]);
+                buffer[2..4].copy_from_slice(&(self.number as u16).to_be_bytes());
+                buffer[4..6].copy_from_slice(&(self.pull as u16).to_be_bytes());
+                let busy = u16::try_from(self.busy).unwrap_or(u16::MAX);
+                buffer[6..8].copy_from_slice(&busy.to_be_bytes());
+            }
+        }
+        &buffer[..layout.length()]
+    }
+}
+
+/// The upper eight flags are reserved.
+fn wide_flags(upper: u8, lower: u8) -> Result<Flags, ParseError> {
+    if upper == 0 { Ok(Flags::from_bits(lower)) } else { Err(ParseError::Reserved) }
+}
