@@ -278,6 +278,21 @@ pub(crate) const PER_WORKLOAD: [&str; 7] = [
     "measured_flows",
     "unfinished_flows",
 ];
+/// The metrics that are taken over flows that finished: where many did not, they speak of the lucky ones.
+pub(crate) const OF_FINISHED: [&str; 12] = [
+    "slowdown_mean",
+    "slowdown_p50",
+    "slowdown_p99",
+    FLOW_COMPLETION,
+    "fct_p50_us",
+    "fct_p99_us",
+    "fct_p999_us",
+    "single_packet_fct_p50_us",
+    "single_packet_fct_p90_us",
+    "single_packet_fct_p99_us",
+    "single_packet_fct_p999_us",
+    JOB_COMPLETION,
+];
 /// The metrics whose ratios between series are summarised, and on which a verdict rests.
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
 /// The metric that decides between series whose flows count.
