@@ -230,7 +230,7 @@ impl NdpSender {
             && (self.acked < expected || first.state == State::Arrived)
         {
             self.sent.pop_front();
-            self.acked = self.acked + 1;
+            self.acked += 1;
         }
     }
 

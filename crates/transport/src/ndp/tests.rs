@@ -155,7 +155,7 @@ fn transfer(seed: u64, total: u64) {
     while !sender.is_done() {
         steps += 1;
         assert!(steps < 100_000, "seed {seed}: it ends");
-        now = now + Duration::from_us(1);
+        now += Duration::from_us(1);
         let mut cx = Cx::at(now);
         sender.handle_timeout(&mut cx);
         while let Some(NdpSegment { seq, retransmission, .. }) = sender.poll_transmit(&mut cx) {
