@@ -24,6 +24,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         }
     }
 
+    if let BufferConfig::FairQueued(fair) = &mut switch.buffer {
+        settle(&mut fair.per_port, Some(bdp * 2));
+        settle(&mut fair.quantum, Some(frame));
+    }
     if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
         let headers = trimming.header_room(frame);
         settle(&mut trimming.headers, headers);

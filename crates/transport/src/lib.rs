@@ -39,6 +39,7 @@ mod sender;
 
 pub mod congestion;
 pub mod eqds;
+pub mod ndp;
 pub mod netrt;
 pub mod recovery;
 pub mod replay;

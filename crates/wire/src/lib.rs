@@ -41,7 +41,7 @@ pub use icrc::Icrc;
 pub use int::{Hop, PathRecord};
 pub use ipv4::{Envelope, Ipv4};
 pub use netrt::{NetRt, Request};
-pub use packet::{Ack, AckKind, Data, Ecn, Header, HoleNack, Packet, Pause, Repr};
+pub use packet::{Ack, AckKind, Data, Ecn, Header, HoleNack, Packet, Pause, Pull, Repr};
 pub use pfc::Pfc;
 pub use reth::Reth;
 pub use roce::{Extended, Roce};

@@ -65,6 +65,7 @@ impl Packet {
             | Repr::Ack(_)
             | Repr::HoleNack(_)
             | Repr::Cnp
+            | Repr::Pull(_)
             | Repr::Pause(_)
             | Repr::EqdsData(_)
             | Repr::EqdsControl(_)
@@ -80,9 +81,13 @@ impl Packet {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
             Repr::EqdsData(data) => data.trimmed,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) | Repr::NetRt(_) => {
-                false
-            }
+            Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => false,
         }
     }
 }
@@ -98,6 +103,8 @@ pub enum Repr {
     HoleNack(HoleNack),
     /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
     Cnp,
+    /// What an NDP receiver asks for.
+    Pull(Pull),
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
     /// A TCP segment, either way.
@@ -139,6 +146,15 @@ pub struct Ack {
     pub sack: Psn,
     /// Messages completed at the responder (AETH.MSN), modulo 2^24.
     pub msn: u32,
+}
+
+/// Fields of a pull (NDP section 3.2): the sender may send one more packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pull {
+    /// Pulls that this receiver has sent on this queue pair, this one included, modulo 2^32.
+    pub number: u32,
+    /// Everything before it has arrived.
+    pub expected: Psn,
 }
 
 /// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4).

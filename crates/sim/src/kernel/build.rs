@@ -17,7 +17,8 @@ use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOS
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::balancing::Balancer;
-use crate::net::buffer::{Account, Accounting, Limits};
+use crate::net::buffer::{Account, Accounting, Limits, Queueing};
+use crate::net::fair::{self, FairLine};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
 use crate::net::int::Records;
@@ -27,7 +28,7 @@ use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
-use crate::net::trimming::{Rules, Trimmer};
+use crate::net::trimming::{self, Trimmer};
 use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Port, Ports, Routes};
 use crate::workload::{BuildEnv, Summary};
 
@@ -213,6 +214,7 @@ pub(crate) fn build<const RECORDED: bool>(
             extras: Table::new(),
             accounts: Table::new(),
             trimmers: Table::new(),
+            fair: Table::new(),
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
@@ -305,15 +307,18 @@ fn fabric(
             tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
             tcp_ack_class: classes.tcp_ack,
             eqds: config.transport.tunnels(&config.nic),
+            ndp: config.transport.ndp,
             feedback: config.transport.feedback(),
         },
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
-        trimming: match &config.switch.buffer {
+        queueing: match &config.switch.buffer {
             BufferConfig::Trimming(trimming) => {
-                Some(Rules::new(trimming, frame_limit, classes.index(trimming.header_class)))
+                let class = classes.index(trimming.header_class);
+                Queueing::Trimming(trimming::Rules::new(trimming, frame_limit, class))
             }
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => None,
+            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, frame_limit)),
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
         xon_gap: value(pfc.xon_gap),
@@ -447,10 +452,12 @@ fn populate<const RECORDED: bool>(
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
         partition.extras.push(PortExtra::new(id, link.rate, red));
-        if partition.fabric.trimming.is_some() {
-            partition.trimmers.push(Trimmer::new(config.seed, id));
-        }
         let classes = partition.fabric.classes as usize;
+        match partition.fabric.queueing {
+            Queueing::Plain => {}
+            Queueing::Trimming(_) => partition.trimmers.push(Trimmer::new(config.seed, id)),
+            Queueing::Fair(_) => partition.fair.extend(std::iter::repeat_with(FairLine::default).take(classes)),
+        }
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         let accounting = partition.fabric.accounting;
         if !accounting.is_plain {
@@ -483,13 +490,16 @@ fn populate<const RECORDED: bool>(
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::Trimming(_) => 1,
+            BufferConfig::InputQueued(_)
+            | BufferConfig::SharedBuffer(_)
+            | BufferConfig::Trimming(_)
+            | BufferConfig::FairQueued(_) => 1,
         };
         let first_queue = partition.queues.len() as u32;
         let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;
         partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
         let shared_total = match config.switch.buffer {
-            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) => 0,
+            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
                 let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
                 let headroom = partition.fabric.shared_headroom * lossless * ports.len() as u64;

@@ -70,7 +70,9 @@ impl Log {
 fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::EqdsControl(_) => Some((packet.dst, packet.qp)),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => {
+            Some((packet.dst, packet.qp))
+        }
         Repr::Pause(_) => None,
         Repr::NetRt(message) => match message.message() {
             Message::Request(_) => Some((packet.dst, packet.qp)),

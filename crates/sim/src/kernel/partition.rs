@@ -28,8 +28,9 @@ use super::table::Table;
 use crate::config::BufferConfig;
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
-use crate::net::buffer::{Account, Accounting};
+use crate::net::buffer::{Account, Accounting, Queueing};
 use crate::net::descriptor::Descriptor;
+use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
 use crate::net::int::Records;
@@ -38,7 +39,7 @@ use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
-use crate::net::trimming::{Rules, Trimmer};
+use crate::net::trimming::Trimmer;
 use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
@@ -47,8 +48,8 @@ pub(crate) struct Fabric {
     pub(crate) nic: NicParams,
     pub(crate) buffer: BufferConfig,
     pub(crate) accounting: Accounting,
-    /// How switches trim, if they do.
-    pub(crate) trimming: Option<Rules>,
+    /// What outputs of switches do beyond serving their lines.
+    pub(crate) queueing: Queueing,
     /// Headroom of each port and lossless class of a shared buffer.
     pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
@@ -138,7 +139,7 @@ pub(crate) struct Tally {
 pub(crate) fn kind_of(packet: &Packet) -> usize {
     match packet.repr {
         Repr::Data(_) => 0,
-        Repr::Ack(_) | Repr::HoleNack(_) => 1,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,
         Repr::Pause(_) => 2,
         Repr::Cnp => 3,
         Repr::NetRt(_) => 4,
@@ -175,6 +176,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) accounts: Table<Account>,
     /// Of each port of switches that trim.
     pub(crate) trimmers: Table<Trimmer>,
+    /// Of each port and class of switches that queue fairly.
+    pub(crate) fair: Table<FairLine>,
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
@@ -342,7 +345,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = self.pool.get(slot);
         let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::NetRt(_) => PacketKind::Ack,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::NetRt(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
             Repr::Tcp(_) | Repr::EqdsControl(_) => PacketKind::Ack,
@@ -526,7 +529,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.egress[at].waiting &= !(1 << class);
             }
             let ingress = self.switches[switch].first_port + u32::from(packet.port);
-            self.release(switch, ingress, u64::from(packet.frame), packet.class);
+            self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
             self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod balancing;
 pub(crate) mod buffer;
 pub(crate) mod descriptor;
+pub(crate) mod fair;
 pub(crate) mod forward;
 pub(crate) mod host;
 pub(crate) mod int;

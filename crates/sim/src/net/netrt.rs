@@ -255,8 +255,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 accounts.limits.most.saturating_sub(port.buffered)
             }
             BufferConfig::InputQueued(_) => port.limits.most.saturating_sub(port.buffered),
-            // Its queues are short by design, and belong to outputs.
-            BufferConfig::Trimming(_) => u64::MAX,
+            // Their queues belong to outputs: inputs hold nothing back.
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => u64::MAX,
         }
     }
 

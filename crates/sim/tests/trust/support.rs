@@ -146,6 +146,10 @@ impl Scene {
                 own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::SharedBuffer(shared) => shared.total,
+            BufferConfig::FairQueued(fair) => {
+                fair.per_port = fair.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
+                fair.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
+            }
             BufferConfig::Trimming(trimming) => trimming.data_room(frame),
         };
         let pfc = &mut config.switch.pfc;
@@ -169,6 +173,9 @@ impl Scene {
         config.switch.netrt.check().expect("settings that can work");
         let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
         let needs = config.transport.resolve(&fabric, &config.nic, trims);
+        if let Some(ndp) = &config.transport.ndp {
+            ndp.check().expect("settings that can work");
+        }
         if let Some(beside) = &mut config.beside {
             beside.tcp.resolve(&fabric, config.nic.mtu);
         }
