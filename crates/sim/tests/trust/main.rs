@@ -9,6 +9,7 @@ mod congestion;
 mod conservation;
 mod deadlock;
 mod determinism;
+mod eqds;
 mod loss;
 mod memory;
 mod pfc;
