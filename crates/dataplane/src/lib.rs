@@ -12,4 +12,5 @@ mod udp;
 
 pub use clock::Clock;
 pub use driver::{Incoming, Outgoing, receive, send};
+pub use reorder::ReorderBuffer;
 pub use udp::{Datagrams, Udp};

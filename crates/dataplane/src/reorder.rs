@@ -5,7 +5,7 @@ use selvedge_units::Seq;
 
 /// One queue pair's reorder buffer, in the host's memory. Packet `seq` waits in slot `seq mod slots`; which packets
 /// may is the receiver's decision, and when they leave.
-pub(crate) struct ReorderBuffer {
+pub struct ReorderBuffer {
     slots: Vec<Slot>,
 }
 
@@ -18,7 +18,7 @@ struct Slot {
 
 impl ReorderBuffer {
     /// A buffer of so many slots, empty; none where nothing waits.
-    pub(crate) fn new(slots: u32) -> Self {
+    pub fn new(slots: u32) -> Self {
         Self { slots: vec![Slot::default(); slots as usize] }
     }
 
@@ -28,7 +28,7 @@ impl ReorderBuffer {
     }
 
     /// Keeps a packet's payload for `destination`.
-    pub(crate) fn keep(&mut self, seq: Seq, destination: Seq, payload: &[u8]) {
+    pub fn keep(&mut self, seq: Seq, destination: Seq, payload: &[u8]) {
         let slot = self.slot(seq);
         slot.destination = destination;
         slot.payload.clear();
@@ -36,7 +36,7 @@ impl ReorderBuffer {
     }
 
     /// Copies the `run` packets from `first` on to where they go.
-    pub(crate) fn release(&mut self, first: Seq, run: u32, place: &mut dyn FnMut(Seq, &[u8])) {
+    pub fn release(&mut self, first: Seq, run: u32, place: &mut dyn FnMut(Seq, &[u8])) {
         for ahead in 0..u64::from(run) {
             let slot = self.slot(first + ahead);
             place(slot.destination, &slot.payload);

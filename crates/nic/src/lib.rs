@@ -19,9 +19,9 @@ extern crate alloc;
 
 mod echo;
 mod eqds;
+mod ndp;
 mod nic;
 mod qp;
-mod table;
 mod tcp;
 #[cfg(test)]
 mod tests;

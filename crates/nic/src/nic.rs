@@ -17,6 +17,8 @@ use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
 use selvedge_transport::eqds::EqdsParams;
+use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
@@ -28,8 +30,8 @@ use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
 use crate::eqds::{EQDS, Tunnels};
+use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
-use crate::table::Table;
 use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
@@ -67,6 +69,8 @@ pub struct NicParams {
     pub tcp: Option<TcpConfig>,
     /// Flows are messages in EQDS tunnels instead.
     pub eqds: Option<EqdsParams>,
+    /// Flows speak NDP instead, every "auto" resolved.
+    pub ndp: Option<NdpConfig>,
     /// Traffic class of TCP's acknowledgements.
     pub tcp_ack_class: u8,
 }
@@ -90,7 +94,7 @@ pub struct Nic {
     free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
     free_receivers: Vec<u32>,
-    pub(crate) by_peer: Table,
+    pub(crate) by_peer: Table<(HostId, QpNumber)>,
     next_qp: QpNumber,
     pub(crate) ready: VecDeque<u32>,
     /// Packets that the first of them has sent in its turn.
@@ -107,6 +111,7 @@ pub struct Nic {
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
     pub(crate) tunnels: Tunnels,
+    pub(crate) ndp: ndp::Flows,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -133,6 +138,7 @@ impl Nic {
             stats: NicStats::default(),
             tcp: Flows::default(),
             tunnels: Tunnels::default(),
+            ndp: ndp::Flows::default(),
         }
     }
 
@@ -159,6 +165,9 @@ impl Nic {
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
         if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
             return self.open_tcp_sender(cx, params, config, message);
+        }
+        if let Some(config) = &params.ndp {
+            return self.open_ndp_sender(params, config, message);
         }
         if let Some(eqds) = &params.eqds {
             return self.open_message(cx, params, eqds, message);
@@ -196,7 +205,7 @@ impl Nic {
 
     /// Forgets a sending queue pair, finished or not; returns what the caller named it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_tcp_sender(slot, qp) };
+        let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
         state.sender.release(&mut self.chip);
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
@@ -208,8 +217,17 @@ impl Nic {
         Some(context)
     }
 
+    #[cold]
+    fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        if slot < TCP { self.close_ndp_sender(slot, qp) } else { self.close_tcp_sender(slot, qp) }
+    }
+
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if let Some(config) = &params.ndp {
+            let slot = self.open_ndp_receiver(params, config, size, context);
+            return self.by_peer.insert((src, qp), slot);
+        }
         if params.eqds.is_some() {
             return self.expect_message(params, src, qp, size, context);
         }
@@ -221,7 +239,7 @@ impl Nic {
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
         };
         let slot = put(&mut self.receivers, &mut self.free_receivers, state);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
@@ -231,17 +249,20 @@ impl Nic {
             return self.accept_bundle(params, config, src, qp, size, context);
         }
         let slot = self.accept_tcp(params, config, src, qp, size, context);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
-        let slot = self.by_peer.remove(src, qp)?;
+        let slot = self.by_peer.remove((src, qp))?;
         if slot >= TCP {
             return self.close_tcp_receiver(src, slot, qp);
         }
         if slot >= EQDS {
             return self.close_message(src, slot);
+        }
+        if slot >= NDP {
+            return self.close_ndp_receiver(slot);
         }
         self.free_receivers.push(slot);
         let mut state = self.receivers[slot as usize].take()?;
@@ -253,7 +274,7 @@ impl Nic {
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
-            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)),
+            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)).or_else(|| self.hold_ndp(slot, qp)),
             |state| Some(state.sender.hold(now)),
         )
     }
@@ -262,7 +283,11 @@ impl Nic {
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
-            || self.limits_of_tcp(slot, qp).or_else(|| self.limits_of_message(slot, qp)),
+            || {
+                self.limits_of_tcp(slot, qp)
+                    .or_else(|| self.limits_of_message(slot, qp))
+                    .or_else(|| self.limits_of_ndp(slot, qp))
+            },
             |state| Some(state.sender.limits()),
         )
     }
@@ -275,16 +300,19 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, packet, ack),
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
-            // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
+            // The network's own business; the driver handles it before it gets here.
+            Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
         }
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
-        let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
-        let Some(state) = self.receivers[slot as usize].as_mut() else { return Handled::Unknown };
+        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
+        let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.on_ndp_data(cx, params, packet, data, slot);
+        };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
         let mut reply = state.receiver.on_data(cx, &mut self.chip, data, marked);
@@ -330,7 +358,9 @@ impl Nic {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
-        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
+        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
+            return self.on_ndp_ack(cx, packet, ack);
+        };
         state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
         self.after_ack(cx, packet)
     }
@@ -416,7 +446,8 @@ impl Nic {
         let waits = |slot: u32| match self.senders.get(slot as usize) {
             Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
             None => {
-                let class = self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot));
+                let class =
+                    self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot)).or_else(|| self.ndp.class_at(slot));
                 class.is_some_and(|class| paused & (1 << class) != 0)
             }
         };
@@ -446,13 +477,13 @@ impl Nic {
                 self.stats.acks_sent += 1;
                 self.stats.nacks_sent += 1;
             }
-            Repr::Tcp(_) => self.stats.acks_sent += 1,
+            Repr::Tcp(_) | Repr::Pull(_) => self.stats.acks_sent += 1,
             Repr::Cnp => self.stats.cnps_sent += 1,
             Repr::EqdsControl(control) => {
                 self.stats.acks_sent += 1;
                 self.stats.nacks_sent += u64::from(control.flags.any(Flags::NACK));
             }
-            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) => {}
+            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
         }
         true
     }
@@ -498,19 +529,20 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more): a TCP flow or a tunnel may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP or a tunnel may send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        if slot < EQDS {
+        if slot < NDP {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
         }
-        if slot < TCP {
+        if (EQDS..TCP).contains(&slot) {
             let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
             self.keep_turn(slot, params.qp_burst);
             return sent;
         }
-        let Some(segment) = self.serve_tcp(cx, slot) else { return false };
+        let segment = if slot < EQDS { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
+        let Some(segment) = segment else { return false };
         *packet = segment;
         self.keep_turn(slot, params.qp_burst);
         true
@@ -533,6 +565,8 @@ impl Nic {
             let Some(state) = find(&mut self.senders, slot, qp) else {
                 if (EQDS..TCP).contains(&slot) {
                     self.on_tunnel_deadline(cx, params, at, slot);
+                } else if (NDP..EQDS).contains(&slot) {
+                    self.on_ndp_deadline(cx, params, at, slot, qp);
                 } else {
                     self.on_tcp_deadline(cx, at, slot, qp);
                 }
@@ -570,7 +604,7 @@ impl Nic {
     #[inline]
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.whereabouts(packet.src, packet.qp),
+            Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
         }

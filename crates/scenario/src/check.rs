@@ -2,12 +2,13 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
-use selvedge_sim::config::{BufferConfig, InputQueued, MOST_CLASSES, Trimming};
+use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Scheme, Tuning};
+use selvedge_transport::{Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
@@ -33,6 +34,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_balancing(scenario)?;
+    check_netrt(scenario, &mut warnings)?;
     check_ecn(scenario, network, &mut warnings)?;
     check_transport(scenario, network, &mut warnings)?;
     check_times(scenario)?;
@@ -97,9 +99,39 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
             ("switch.buffer.shared-buffer.total", buffer.total)
         }
         BufferConfig::Trimming(trimming) => return check_trimming(scenario, trimming),
+        BufferConfig::FairQueued(fair) => {
+            check_fair(scenario, fair)?;
+            match fair.per_port.resolve(|| None) {
+                Some(room) => ("switch.buffer.fair-queued.per-port", room),
+                None => return Ok(()),
+            }
+        }
     };
     if room.1 < frame {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
+    }
+    Ok(())
+}
+
+fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
+    let key = |name: &str| format!("switch.buffer.fair-queued.{name}");
+    if !(1..=65_536).contains(&fair.queues) {
+        return Err(Finding::new(&key("queues"), format!("{} is out of range: give 1 to 65536", fair.queues)));
+    }
+    if fair.quantum.resolve(|| None).is_none_or(|quantum| quantum < Bytes::new(64)) {
+        return Err(Finding::new(&key("quantum"), "a turn of less than 64B sends nothing; give more, or \"auto\""));
+    }
+    let frame = scenario.nic.payload(&scenario.transport) + scenario.nic.data_header(&scenario.transport);
+    if let Setting::Value(room) = fair.per_flow
+        && room < frame
+    {
+        let message = format!("{room} does not hold one frame of {frame}; give more, or \"off\"");
+        return Err(Finding::new(&key("per-flow"), message));
+    }
+    if scenario.switch.pfc.enabled {
+        let message =
+            "fair queues (switch.buffer.fair-queued) do not pause; set false, or give switches another buffer";
+        return Err(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
 }
@@ -204,6 +236,17 @@ fn check_balancing(scenario: &Scenario) -> Result<(), Finding> {
     scenario.switch.balancing.check().map_err(wrong)
 }
 
+fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let netrt = &scenario.switch.netrt;
+    let wrong = |error: SettingError| Finding::new(&format!("switch.netrt.{}", error.key), error.message);
+    netrt.check().map_err(wrong)?;
+    if netrt.enabled && scenario.transport.tcp.is_some() {
+        let message = "NetRT knows RDMA's packets only: TCP's pass as if it were off";
+        warnings.push(Finding::new("switch.netrt.enabled", message));
+    }
+    Ok(())
+}
+
 /// Checks the priorities that data and answers have together; returns what a person should know.
 pub(crate) fn check_priorities(scenario: &Scenario, priorities: &[u8]) -> Result<Option<Finding>, Finding> {
     if priorities.len() > MOST_CLASSES {
@@ -291,6 +334,9 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
     if let Some(tcp) = &transport.tcp {
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
+    if let Some(ndp) = &transport.ndp {
+        return check_ndp(scenario, ndp);
+    }
     if let Some(eqds) = &transport.eqds {
         return check_eqds(scenario, eqds, warnings);
     }
@@ -312,6 +358,15 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
         let message =
             format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
         warnings.push(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+fn check_ndp(scenario: &Scenario, ndp: &NdpConfig) -> Result<(), Finding> {
+    ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
+    if !matches!(scenario.switch.buffer, BufferConfig::Trimming(_)) {
+        let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
+        return Err(Finding::new("switch.buffer", message));
     }
     Ok(())
 }

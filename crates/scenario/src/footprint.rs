@@ -91,11 +91,11 @@ impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
     ///
     /// # Errors
-    /// TCP or EQDS among them: their state is of another kind, and their papers do not count it.
+    /// TCP, EQDS or NDP among them: their state is of another kind, and their papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
         let other = |series: &&crate::PlannedSeries| {
             let transport = &series.scenario.transport;
-            transport.tcp.is_some() || transport.eqds.is_some()
+            transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some()
         };
         if let Some(series) = plan.series.iter().find(other) {
             let name = &series.name;

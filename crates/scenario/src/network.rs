@@ -84,6 +84,7 @@ impl Network {
                     links().map(|link| own.room(link, switch.into())).sum::<Option<_>>()?
                 }
                 BufferConfig::SharedBuffer(shared) => shared.total,
+                BufferConfig::FairQueued(fair) => fair.per_port.resolve(|| None)?,
                 BufferConfig::Trimming(trimming) => trimming.data_room(frame) + trimming.header_room(frame)?,
             };
             Some(links().map(|link| link.rate).min()?.time_for(full))

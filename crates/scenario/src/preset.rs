@@ -15,16 +15,25 @@ use crate::document::unknown_name;
 const RECOVERIES: &[(&str, &str, &str)] = &[
     ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
     ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
+    (NETRT, "go-back-n", "go-back-N behind top-of-rack switches that repair losses (NetRT)"),
     ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
 ];
+
+/// Go-back-N, helped by switches.
+const NETRT: &str = "netrt";
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
 /// EQDS: short name, and key in `[transport.eqds]`.
 const EQDS: &str = "eqds";
+/// NDP: short name, and key in `[transport.ndp]`.
+const NDP: &str = "ndp";
 /// Transports that are not a recovery and a congestion control.
-const WHOLE: &[(&str, &str)] =
-    &[(TCP, "TCP, as in iWARP NICs"), (EQDS, "EQDS: credit from receivers, switches that trim, sprayed packets")];
+const WHOLE: &[(&str, &str)] = &[
+    (TCP, "TCP, as in iWARP NICs"),
+    (EQDS, "EQDS: credit from receivers, switches that trim, sprayed packets"),
+    (NDP, "NDP: receivers pull, switches trim, packets spread over paths"),
+];
 
 /// A variant of a scheme that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
@@ -125,6 +134,7 @@ pub(crate) struct Preset {
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
+    netrt: bool,
 }
 
 impl Preset {
@@ -142,7 +152,7 @@ impl Preset {
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, ..Self::default() };
+        let mut preset = Self { recovery, netrt: short == NETRT, ..Self::default() };
         let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
@@ -179,12 +189,12 @@ impl Preset {
     fn controls(&self) -> &'static [&'static str] {
         match self.recovery {
             TCP => tcp::congestion::CongestionConfig::NAMES,
-            EQDS => &[],
+            EQDS | NDP => &[],
             _ => CongestionConfig::NAMES,
         }
     }
 
-    /// What EQDS wants of switches: that they trim, and that control packets travel with the headers; or neither.
+    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or neither.
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
         let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
@@ -222,10 +232,10 @@ impl Preset {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
         let transport = base.get("transport");
         let tcp = transport.and_then(|transport| transport.get(TCP));
-        let eqds = transport.and_then(|transport| transport.get(EQDS));
-        let roles = if self.recovery == EQDS {
-            if eqds.is_none() {
-                sets.push(("transport", of_kind(EQDS)));
+        let base_has = |name: &str| transport.is_some_and(|transport| transport.get(name).is_some());
+        let roles = if matches!(self.recovery, EQDS | NDP) {
+            if !base_has(self.recovery) {
+                sets.push(("transport", of_kind(self.recovery)));
             }
             sets.extend(self.trimming(base));
             Vec::new()
@@ -237,7 +247,7 @@ impl Preset {
             let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
             let congestion = self.congestion.or(is_multipath.then_some(LINKED));
             vec![("transport.tcp.congestion", congestion, chosen)]
-        } else if tcp.is_some() || eqds.is_some() {
+        } else if WHOLE.iter().any(|(name, _)| base_has(name)) {
             // Nothing of these may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
             sets.push(("transport", Value::Table(recovery)));
@@ -254,6 +264,10 @@ impl Preset {
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
                 sets.push((path, of_kind(algorithm)));
             }
+        }
+        let helped = base.get("switch").and_then(|switch| switch.get(NETRT)?.get("enabled")?.as_bool());
+        if self.netrt != helped.unwrap_or(false) {
+            sets.push(("switch.netrt.enabled", Value::Boolean(self.netrt)));
         }
         let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
         if let Some(&(kind, value, _)) = self.balancing
@@ -353,6 +367,32 @@ mod tests {
     }
 
     #[test]
+    fn netrt_is_go_back_n_and_a_setting_of_switches() {
+        let preset = |name| Preset::parse(name).expect("a preset");
+        assert_eq!(preset("netrt"), Preset { netrt: true, ..preset("roce") });
+        let base: Table = toml::from_str("[switch.netrt]\nenabled = true").expect("TOML");
+        let set = ("switch.netrt.enabled", Value::Boolean(true));
+        assert!(preset("netrt+dcqcn+drill").sets(&Table::new()).contains(&set));
+        assert!(!preset("netrt").sets(&base).contains(&set), "it is there already");
+        assert!(preset("irn").sets(&base).contains(&("switch.netrt.enabled", Value::Boolean(false))));
+    }
+
+    #[test]
+    fn ndp_brings_switches_that_trim() {
+        let sets = |base: &str| -> Vec<String> {
+            let base: Table = toml::from_str(base).expect("TOML");
+            let sets = Preset::parse("ndp").expect("a preset").sets(&base);
+            sets.iter().map(|(path, value)| format!("{path} = {value}")).skip(1).collect()
+        };
+        let all = ["transport = { ndp = {} }", "switch.buffer = { trimming = {} }", "nic.ack-class = 6"];
+        assert_eq!(sets("[switch.buffer.shared-buffer]"), all);
+        let base = "nic.ack-class = 5\n[switch.buffer.trimming]\npackets = 35\n[transport.ndp]\npaths = 4";
+        assert_eq!(sets(base), [""; 0], "the base's settings survive");
+        let wrong = Preset::parse("ndp+dcqcn").expect_err("its receivers set the pace");
+        assert!(wrong.contains("unknown modifier"), "{wrong}");
+    }
+
+    #[test]
     fn any_scheme_can_be_balanced() {
         let sets = |name, base: &str| {
             let base: Table = toml::from_str(base).expect("TOML");
@@ -395,10 +435,14 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp, eqds or mptcp"), "{}", wrong("quic"));
+        assert!(
+            wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"),
+            "{}",
+            wrong("quic")
+        );
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo, tcp, eqds or mptcp"));
+        assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"));
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         }
     }
 
+    if let BufferConfig::FairQueued(fair) = &mut switch.buffer {
+        settle(&mut fair.per_port, Some(bdp * 2));
+        settle(&mut fair.quantum, Some(frame));
+    }
     if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
         let headers = trimming.header_room(frame);
         settle(&mut trimming.headers, headers);
@@ -55,6 +59,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
+    switch.netrt.resolve(&fabric);
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let mut needs = transport.resolve(&fabric, nic, trims);
     if let Some(Beside { tcp, .. }) = beside {

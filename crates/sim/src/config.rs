@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
+use selvedge_transport::ndp::NdpConfig;
+pub use selvedge_transport::netrt::NetRtConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
     CongestionConfig, Fabric, FeedbackConfig, Marking, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
@@ -32,6 +34,8 @@ pub struct SwitchConfig {
     pub ecn: EcnConfig,
     /// Which of several equally short ways packets take.
     pub balancing: BalancingConfig,
+    /// Loss recovery between top-of-rack switches (NetRT).
+    pub netrt: NetRtConfig,
 }
 
 /// Where packets wait, and how the buffer is shared.
@@ -47,6 +51,9 @@ pub enum BufferConfig {
     /// Short output queues that cut packets to their headers instead of dropping them, and send headers
     /// first (Handley et al., NDP, SIGCOMM 2017).
     Trimming(Trimming),
+    /// A queue for each flow at each output, served in turn: deficit round robin (Shreedhar and Varghese, SIGCOMM
+    /// 1995).
+    FairQueued(FairQueued),
 }
 
 impl Default for BufferConfig {
@@ -156,6 +163,30 @@ impl Default for Trimming {
     }
 }
 
+/// Parameters of [`BufferConfig::FairQueued`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct FairQueued {
+    /// Bytes of each class that may wait for one output. Beyond, the first packet of the longest queue is dropped. "auto":
+    /// twice the bandwidth-delay product of the longest path; "off": without limit.
+    pub per_port: Setting<Bytes>,
+    /// Bytes of one queue that may wait for one output; what comes beyond is dropped. Default: off, the flow that
+    /// takes most gives way.
+    pub per_flow: Setting<Bytes>,
+    /// Queues per output and class, 1 to 65,536; flows with the same hash share one. Default: 1024 (McKenney, INFOCOM
+    /// 1990: several times as many as flows).
+    pub queues: u32,
+    /// Bytes that a queue may send in its turn, at least 64. "auto": a full frame, which makes the work per packet
+    /// constant.
+    pub quantum: Setting<Bytes>,
+}
+
+impl Default for FairQueued {
+    fn default() -> Self {
+        Self { per_port: Setting::Auto, per_flow: Setting::Off, queues: 1_024, quantum: Setting::Auto }
+    }
+}
+
 /// Priority flow control (802.1Qbb).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -244,11 +275,19 @@ impl SwitchConfig {
         let own = [nic.data_class, nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {
             BufferConfig::Trimming(trimming) => Some(trimming.header_class),
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => None,
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::FairQueued(_) => None,
         };
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
         let guest = beside.and_then(|beside| beside.class);
-        own.into_iter().chain(headers).chain(guest).chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
+        let netrt = self.netrt.enabled.then_some(self.netrt.priority);
+        own.into_iter()
+            .chain(headers)
+            .chain(guest)
+            .chain(netrt)
+            .chain(asked)
+            .collect::<BTreeSet<u8>>()
+            .into_iter()
+            .collect()
     }
 }
 
@@ -295,7 +334,7 @@ impl Default for NicConfig {
     }
 }
 
-/// The engines at both ends of every flow: RDMA's, TCP, or EQDS.
+/// The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TransportTable", into = "TransportTable")]
 pub struct TransportConfig {
@@ -307,6 +346,8 @@ pub struct TransportConfig {
     pub tcp: Option<TcpConfig>,
     /// Messages in EQDS tunnels instead.
     pub eqds: Option<EqdsConfig>,
+    /// NDP instead of both.
+    pub ndp: Option<NdpConfig>,
 }
 
 /// The table that is written for it.
@@ -321,17 +362,19 @@ struct TransportTable {
     tcp: Option<TcpConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eqds: Option<EqdsConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ndp: Option<NdpConfig>,
 }
 
 impl TryFrom<TransportTable> for TransportConfig {
     type Error = &'static str;
 
     fn try_from(table: TransportTable) -> Result<Self, Self::Error> {
-        let TransportTable { recovery, congestion, tcp, eqds } = table;
+        let TransportTable { recovery, congestion, tcp, eqds, ndp } = table;
         if eqds.is_some() {
-            if recovery.is_some() || congestion.is_some() || tcp.is_some() {
+            if recovery.is_some() || congestion.is_some() || tcp.is_some() || ndp.is_some() {
                 return Err("eqds stands alone: its tunnels carry messages of their own; leave out recovery, \
-                            congestion and tcp");
+                            congestion, tcp and ndp");
             }
             return Ok(Self { eqds, ..Self::default() });
         }
@@ -340,7 +383,19 @@ impl TryFrom<TransportTable> for TransportConfig {
                 return Err("tcp stands alone: flows that speak TCP have its loss recovery and congestion control, \
                             which are chosen in transport.tcp; leave out recovery and congestion");
             }
+            if ndp.is_some() {
+                return Err("tcp and ndp are two transports; give one");
+            }
             return Ok(Self { tcp, ..Self::default() });
+        }
+        if ndp.is_some() {
+            if recovery.is_some() || congestion.is_some() {
+                return Err(
+                    "ndp stands alone: it has a loss recovery of its own, and its receivers set the pace; leave out \
+                            recovery and congestion",
+                );
+            }
+            return Ok(Self { ndp, ..Self::default() });
         }
         let recovery = recovery.ok_or("missing field `recovery`")?;
         Ok(Self { recovery, congestion: congestion.unwrap_or(Self::default().congestion), ..Self::default() })
@@ -349,9 +404,9 @@ impl TryFrom<TransportTable> for TransportConfig {
 
 impl From<TransportConfig> for TransportTable {
     fn from(config: TransportConfig) -> Self {
-        let TransportConfig { recovery, congestion, tcp, eqds } = config;
-        let of_rdma = tcp.is_none() && eqds.is_none();
-        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp, eqds }
+        let TransportConfig { recovery, congestion, tcp, eqds, ndp } = config;
+        let of_rdma = tcp.is_none() && eqds.is_none() && ndp.is_none();
+        Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp, eqds, ndp }
     }
 }
 
@@ -364,9 +419,10 @@ impl JsonSchema for TransportConfig {
         let recovery = generator.subschema_for::<RecoveryConfig>();
         let congestion = generator.subschema_for::<CongestionConfig>();
         let tcp = generator.subschema_for::<TcpConfig>();
+        let ndp = generator.subschema_for::<NdpConfig>();
         let eqds = generator.subschema_for::<EqdsConfig>();
         json_schema!({
-            "description": "The engines at both ends of every flow: RDMA's, TCP, or EQDS.",
+            "description": "The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.",
             "oneOf": [
                 {
                     "type": "object",
@@ -381,6 +437,12 @@ impl JsonSchema for TransportConfig {
                     "type": "object",
                     "properties": { "tcp": { "description": "TCP instead of both.", "allOf": [tcp] } },
                     "required": ["tcp"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": { "ndp": { "description": "NDP instead of both.", "allOf": [ndp] } },
+                    "required": ["ndp"],
                     "additionalProperties": false
                 },
                 {
@@ -402,6 +464,7 @@ impl Default for TransportConfig {
             congestion: CongestionConfig::None(Default::default()),
             tcp: None,
             eqds: None,
+            ndp: None,
         }
     }
 }
@@ -446,10 +509,11 @@ impl NicConfig {
 }
 
 impl TransportConfig {
-    /// The scheme's name: of the loss recovery, or "tcp", "mptcp" or "eqds".
+    /// The scheme's name: of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
     pub fn recovery_name(&self) -> &'static str {
         match self {
             Self { eqds: Some(_), .. } => "eqds",
+            Self { ndp: Some(_), .. } => "ndp",
             Self { tcp: Some(TcpConfig { subflows: 1, .. }), .. } => "tcp",
             Self { tcp: Some(_), .. } => "mptcp",
             _ => self.recovery.name(),
@@ -470,6 +534,10 @@ impl TransportConfig {
             tcp.resolve(fabric, nic.mtu);
             return Needs { marking: tcp.marking(fabric), acks: true, ..Needs::default() };
         }
+        if let Some(ndp) = &mut self.ndp {
+            ndp.resolve(fabric);
+            return Needs { acks: true, ..Needs::default() };
+        }
         self.congestion.resolve(fabric);
         let needs = self.congestion.needs();
         self.recovery.resolve(&Fabric { acks: needs.acks, ..*fabric });
@@ -482,7 +550,7 @@ impl TransportConfig {
     }
     /// Whether switches write on packets what their outputs are like.
     pub(crate) fn needs_telemetry(&self) -> bool {
-        self.tcp.is_none() && self.eqds.is_none() && self.congestion.needs().telemetry
+        self.tcp.is_none() && self.eqds.is_none() && self.ndp.is_none() && self.congestion.needs().telemetry
     }
     /// Whether its receivers want the headers of packets that switches have trimmed
     /// ([`BufferConfig::Trimming`]). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
@@ -490,11 +558,11 @@ impl TransportConfig {
     /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
     /// find out as about any loss.
     pub fn hears_trims(&self) -> bool {
-        self.eqds.is_some()
+        self.eqds.is_some() || self.ndp.is_some()
     }
     /// Whether a sender hears that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {
-        self.tcp.is_some() || self.eqds.is_some() || self.recovery.acknowledges()
+        self.tcp.is_some() || self.eqds.is_some() || self.ndp.is_some() || self.recovery.acknowledges()
     }
     pub(crate) fn tunnels(&self, nic: &NicConfig) -> Option<EqdsParams> {
         self.eqds.as_ref().map(|eqds| eqds.params(nic.mtu, nic.gap))

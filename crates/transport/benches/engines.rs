@@ -177,6 +177,30 @@ fn receive_mixed(bencher: Bencher<'_, '_>, name: &str) {
     });
 }
 
+/// One operation of MELO's bits pool, and what a receiver does around it: at ten receivers, whose bitmaps fit the
+/// pool together, the first of 64 packets was lost and arrives last.
+#[divan::bench]
+fn melo_bits_pool(bencher: Bencher<'_, '_>) {
+    const RECEIVERS: u64 = 10;
+    const RUN: u64 = 64;
+    let config = ReceiverConfig { recovery: recovery("melo") };
+    let receivers = vec![Receiver::new(&config, Psn::new(0)); RECEIVERS as usize];
+    let arrivals: Vec<(usize, Data)> = (0..PACKETS)
+        .map(|nth| {
+            let (flow, index) = (nth % RECEIVERS, nth / RECEIVERS);
+            (flow as usize, data(index / RUN * RUN + (index + 1) % RUN))
+        })
+        .collect();
+    let inputs = || (receivers.clone(), config.recovery.on_chip());
+    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, chip)| {
+        let mut cx = Cx::at(Instant::ZERO);
+        for (flow, data) in &arrivals {
+            black_box(receivers[*flow].on_data(&mut cx, chip, data, false));
+        }
+        assert_eq!((chip.exhausted, chip.middle), (0, 0), "everything fits");
+    });
+}
+
 /// At fifty receivers, as in that trace, packets arrive in random interleaving; each flow's in the
 /// order that `nth` names.
 fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {

@@ -129,6 +129,23 @@ fn a_perfect_path_needs_no_timer_and_no_retransmission() {
     }
 }
 
+/// Two packets of one window are lost, any distance apart: MELO repairs both without a timeout.
+#[test]
+fn melo_repairs_two_losses_of_a_window() {
+    let mut melo: RecoveryConfig = MeloConfig::default().into();
+    melo.resolve(&Fabric::IRN_PAPER);
+    for first in 0..9 {
+        for apart in 1..100 {
+            let mut transfer = transfer(melo, 300);
+            transfer.forward = Impairment::none().losing_first([20 + first, 20 + first + apart].map(Psn::new));
+            let payload = transfer.payload.clone();
+            let outcome = Link::default().run(transfer);
+            outcome.assert_intact(&payload, &(first, apart));
+            assert_eq!((outcome.stats.timeouts, outcome.stats.retransmissions), (0, 2), "{first} {apart}");
+        }
+    }
+}
+
 /// Nothing arrives but the last transmission before somebody might give up: nobody does.
 #[test]
 fn silence_for_long_is_no_reason_to_give_up() {

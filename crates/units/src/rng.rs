@@ -29,6 +29,8 @@ pub enum Domain {
     Trimming = 10,
     /// Which way a switch sends a packet.
     LoadBalancing = 11,
+    /// In which order a sender takes its paths.
+    PathSpraying = 12,
 }
 
 /// A stream of uniform 64-bit numbers.

@@ -5,6 +5,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use crate::eqds;
 use crate::holes::Holes;
 
+use crate::netrt::NetRt;
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -64,9 +65,11 @@ impl Packet {
             | Repr::Ack(_)
             | Repr::HoleNack(_)
             | Repr::Cnp
+            | Repr::Pull(_)
             | Repr::Pause(_)
             | Repr::EqdsData(_)
-            | Repr::EqdsControl(_) => return false,
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -78,7 +81,13 @@ impl Packet {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
             Repr::EqdsData(data) => data.trimmed,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pause(_) | Repr::EqdsControl(_) => false,
+            Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => false,
         }
     }
 }
@@ -94,10 +103,14 @@ pub enum Repr {
     HoleNack(HoleNack),
     /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
     Cnp,
+    /// What an NDP receiver asks for.
+    Pull(Pull),
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
     /// A TCP segment, either way.
     Tcp(Tcp),
+    /// A message between top-of-rack switches (NetRT); never reaches a host.
+    NetRt(NetRt),
     /// What an EQDS tunnel carries.
     EqdsData(eqds::Data),
     /// What its receiver answers.
@@ -133,6 +146,15 @@ pub struct Ack {
     pub sack: Psn,
     /// Messages completed at the responder (AETH.MSN), modulo 2^24.
     pub msn: u32,
+}
+
+/// Fields of a pull (NDP section 3.2): the sender may send one more packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pull {
+    /// Pulls that this receiver has sent on this queue pair, this one included, modulo 2^32.
+    pub number: u32,
+    /// Everything before it has arrived.
+    pub expected: Psn,
 }
 
 /// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4).

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
+use crate::metric::OF_FINISHED;
 use crate::number::{digits, ratio_interval};
 use crate::verdict::STALLED;
 use crate::{SeriesSummary, Summary};
@@ -250,7 +251,7 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
     for name in std::iter::once(&quantity.of).chain(&quantity.than) {
         let Some(series) = summary.find_in(quantity.case.as_deref(), name) else { continue };
         let share = unfinished(series);
-        if share >= MENTIONED {
+        if share >= MENTIONED && is_of_finished(quantity) {
             notes.push(format!(
                 "{} % of the flows of {name} never finished and count in no average",
                 digits(share * 100.0, 2)
@@ -268,8 +269,17 @@ fn unfinished(series: &SeriesSummary) -> f64 {
     series.total("unfinished_flows") / series.total("measured_flows").max(1.0)
 }
 
+/// Whether the metric is taken over flows that finished; a workload's own has its name before a dot.
+fn is_of_finished(quantity: &Quantity) -> bool {
+    let name = quantity.metric.rsplit('.').next().unwrap_or_default();
+    OF_FINISHED.contains(&name)
+}
+
 /// Whether the numbers are those of lucky flows.
 fn is_stalled(quantity: &Quantity, summary: &Summary) -> bool {
+    if !is_of_finished(quantity) {
+        return false;
+    }
     let cases = std::iter::once(quantity.case.as_deref()).chain(quantity.than_case.as_deref().map(Some));
     let names = || std::iter::once(&quantity.of).chain(&quantity.than);
     let mut series = cases.flat_map(|case| names().filter_map(move |name| summary.find_in(case, name)));

@@ -13,21 +13,23 @@ use super::log::Log;
 use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOST_CLASSES, SimConfig};
+use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOST_CLASSES, NetRtConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::balancing::Balancer;
-use crate::net::buffer::{Account, Accounting, Limits};
+use crate::net::buffer::{Account, Accounting, Limits, Queueing};
+use crate::net::fair::{self, FairLine};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
 use crate::net::int::Records;
 use crate::net::marking::Red;
+use crate::net::netrt::Tor;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
-use crate::net::trimming::{Rules, Trimmer};
-use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Ports, Routes};
+use crate::net::trimming::{self, Trimmer};
+use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Port, Ports, Routes};
 use crate::workload::{BuildEnv, Summary};
 
 /// A fabric ready to run.
@@ -212,10 +214,12 @@ pub(crate) fn build<const RECORDED: bool>(
             extras: Table::new(),
             accounts: Table::new(),
             trimmers: Table::new(),
+            fair: Table::new(),
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
             balancers: Table::new(),
+            tors: Table::new(),
             hosts: Table::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
@@ -277,6 +281,7 @@ fn fabric(
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
+    let netrt_class = classes.index(config.switch.netrt.priority);
     let mut next_local = vec![0; cut.count];
     let home = cut.hosts.iter().map(|&partition| {
         let local = next_local[partition as usize];
@@ -302,15 +307,18 @@ fn fabric(
             tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
             tcp_ack_class: classes.tcp_ack,
             eqds: config.transport.tunnels(&config.nic),
+            ndp: config.transport.ndp,
             feedback: config.transport.feedback(),
         },
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
-        trimming: match &config.switch.buffer {
+        queueing: match &config.switch.buffer {
             BufferConfig::Trimming(trimming) => {
-                Some(Rules::new(trimming, frame_limit, classes.index(trimming.header_class)))
+                let class = classes.index(trimming.header_class);
+                Queueing::Trimming(trimming::Rules::new(trimming, frame_limit, class))
             }
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => None,
+            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, frame_limit)),
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
         xon_gap: value(pfc.xon_gap),
@@ -327,6 +335,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
+        netrt_class,
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
@@ -443,10 +452,12 @@ fn populate<const RECORDED: bool>(
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
         partition.extras.push(PortExtra::new(id, link.rate, red));
-        if partition.fabric.trimming.is_some() {
-            partition.trimmers.push(Trimmer::new(config.seed, id));
-        }
         let classes = partition.fabric.classes as usize;
+        match partition.fabric.queueing {
+            Queueing::Plain => {}
+            Queueing::Trimming(_) => partition.trimmers.push(Trimmer::new(config.seed, id)),
+            Queueing::Fair(_) => partition.fair.extend(std::iter::repeat_with(FairLine::default).take(classes)),
+        }
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         let accounting = partition.fabric.accounting;
         if !accounting.is_plain {
@@ -479,13 +490,16 @@ fn populate<const RECORDED: bool>(
         }
         let inputs = match config.switch.buffer {
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::Trimming(_) => 1,
+            BufferConfig::InputQueued(_)
+            | BufferConfig::SharedBuffer(_)
+            | BufferConfig::Trimming(_)
+            | BufferConfig::FairQueued(_) => 1,
         };
         let first_queue = partition.queues.len() as u32;
         let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;
         partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
         let shared_total = match config.switch.buffer {
-            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) => 0,
+            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
                 let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
                 let headroom = partition.fabric.shared_headroom * lossless * ports.len() as u64;
@@ -504,9 +518,28 @@ fn populate<const RECORDED: bool>(
             shared_total,
         }));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
+        if config.switch.netrt.enabled {
+            add_tor(partition, graph, &config.switch.netrt, ports, first_port);
+        }
         partition.balancers.extend(Balancer::new(&config.switch.balancing, routes.leaves().len(), rng));
     }
     places
+}
+
+/// Makes a ToR of NetRT of the switch that was just added, if hosts hang on it.
+fn add_tor<const RECORDED: bool>(
+    partition: &mut Partition<RECORDED>,
+    graph: &Graph,
+    config: &NetRtConfig,
+    ports: &[Port],
+    first_port: u32,
+) {
+    let is_tor = ports.iter().any(|port| port.peer.host().is_some());
+    let rates = ports.iter().map(|port| graph.links[port.link as usize].rate).collect();
+    partition.tors.push(is_tor.then(|| Box::new(Tor::new(config.into(), rates))));
+    if is_tor {
+        (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
+    }
 }
 
 /// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.

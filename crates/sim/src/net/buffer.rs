@@ -9,8 +9,18 @@
 
 use selvedge_telemetry::DropReason;
 
+use super::descriptor::Descriptor;
+use super::{fair, trimming};
 use crate::config::{BufferConfig, SharedBuffer};
 use crate::kernel::partition::Partition;
+
+/// What outputs do beyond serving their lines.
+#[derive(Clone, Copy)]
+pub(crate) enum Queueing {
+    Plain,
+    Trimming(trimming::Rules),
+    Fair(fair::Rules),
+}
 
 /// What some classes of one input hold, and may hold.
 #[derive(Clone, Copy)]
@@ -125,7 +135,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 false
             }
             BufferConfig::Trimming(_) if self.has_short_room(out, class, frame) => false,
-            BufferConfig::Trimming(_) => return Err(DropReason::BufferFull),
+            BufferConfig::FairQueued(_) if self.lines[out * self.classes + u32::from(class)].is_empty() => false,
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => return Err(DropReason::BufferFull),
         };
         let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
         if in_headroom {
@@ -149,7 +160,32 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return self.release(switch, at, frame, class);
         }
         self.release_by_class(switch, at, frame, class);
-        self.keep_turn(out, class);
+        match self.fabric.queueing {
+            Queueing::Plain => {}
+            Queueing::Trimming(rules) => self.keep_turn(out, class, &rules),
+            Queueing::Fair(rules) => self.stage(switch, out, class, &rules),
+        }
+    }
+
+    /// Counts `frame` bytes that entered through port `at` and wait.
+    pub(crate) fn hold(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+        let index = self.account_of(at, class);
+        self.accounts[index].buffered += frame;
+        self.switches[switch].shared_used += frame;
+        let port = &mut self.ingress[at];
+        port.buffered += frame;
+        port.peak = port.peak.max(port.buffered);
+    }
+
+    /// A packet that came through port `at` finds no room to wait for port `out`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, reason: DropReason) {
+        match self.fabric.queueing {
+            Queueing::Plain => self.drop_packet(at, packet.slot, reason),
+            Queueing::Trimming(rules) => self.trim_or_drop(switch, at, out, packet, &rules),
+            Queueing::Fair(rules) => self.wait_fairly(switch, at, out, packet, &rules),
+        }
     }
 
     /// As [`Partition::release`], account by account: headroom first.
@@ -200,7 +236,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             BufferConfig::SharedBuffer(shared) => {
                 account.in_headroom > 0 || account.buffered > self.threshold(&shared, switch)
             }
-            BufferConfig::Trimming(_) => false,
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => false,
         }
     }
 
@@ -214,7 +250,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let below = || account.buffered + gap <= self.threshold(&shared, switch);
                 account.in_headroom == 0 && (account.buffered == 0 || below())
             }
-            BufferConfig::Trimming(_) => true,
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => true,
         }
     }
 

@@ -3,10 +3,12 @@
 pub(crate) mod balancing;
 pub(crate) mod buffer;
 pub(crate) mod descriptor;
+pub(crate) mod fair;
 pub(crate) mod forward;
 pub(crate) mod host;
 pub(crate) mod int;
 pub(crate) mod marking;
+pub(crate) mod netrt;
 pub(crate) mod pfc;
 pub(crate) mod pool;
 pub(crate) mod port;

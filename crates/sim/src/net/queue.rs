@@ -15,7 +15,7 @@ use crate::kernel::prefetch;
 use crate::kernel::table::Table;
 
 /// No place in a store; no queue.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// All that waits in one switch.
 pub(crate) struct Store {
@@ -30,7 +30,7 @@ impl Store {
     }
 
     #[inline(always)]
-    fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
+    pub(super) fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
         let mut place = self.free;
         if place == NONE {
             place = self.grow();
@@ -40,6 +40,16 @@ impl Store {
         *entry = *descriptor;
         (entry.at, entry.flags) = (NONE, flags);
         place
+    }
+
+    /// Lets `next` come after what lies at `place`.
+    pub(super) fn link(&mut self, place: u32, next: u32) {
+        self.places[place].at = next;
+    }
+
+    /// Bytes of the frame at `place`.
+    pub(super) fn frame(&self, place: u32) -> u64 {
+        u64::from(self.places[place].frame)
     }
 
     /// Makes a free place.
@@ -52,7 +62,7 @@ impl Store {
 
     /// Takes a descriptor out; its `at` says what came after it.
     #[inline(always)]
-    fn take(&mut self, place: u32) -> Descriptor {
+    pub(super) fn take(&mut self, place: u32) -> Descriptor {
         let entry = &mut self.places[place];
         let descriptor = *entry;
         entry.at = self.free;
@@ -140,6 +150,17 @@ impl Line {
             (self.first, self.last) = (NONE, NONE);
         }
         packet
+    }
+
+    /// Counts bytes that wait elsewhere for the same output.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    /// Counts them no longer.
+    pub(crate) fn remove(&mut self, bytes: u64) {
+        self.bytes -= bytes;
     }
 
     /// Takes the packet that came last out again. The line must not be empty, and have one queue.

@@ -16,6 +16,7 @@
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, Chance, Domain, PortId, Rng};
 
+use super::buffer::Queueing;
 use super::descriptor::Descriptor;
 use super::port::Egress;
 use crate::config::Trimming;
@@ -68,17 +69,16 @@ impl Trimmer {
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Whether the queue of `class` at port `out` has room for `frame` bytes.
     pub(crate) fn has_short_room(&self, out: u32, class: u8, frame: u64) -> bool {
-        let Some(rules) = &self.fabric.trimming else { return true };
+        let Queueing::Trimming(rules) = &self.fabric.queueing else { return true };
         self.lines[out * self.classes + u32::from(class)].bytes + frame <= rules.room(class)
     }
 
-    /// A packet that came through port `at` finds no room to wait for port `out`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn refuse(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, reason: DropReason) {
-        match self.fabric.trimming {
-            Some(rules) if packet.class != rules.class => self.trim_one(switch, at, out, packet, &rules),
-            _ => self.drop_packet(at, packet.slot, reason),
+    /// A packet that came through port `at` finds its queue for port `out` full.
+    pub(crate) fn trim_or_drop(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        if packet.class == rules.class {
+            self.drop_packet(at, packet.slot, DropReason::BufferFull);
+        } else {
+            self.trim_one(switch, at, out, packet, rules);
         }
     }
 
@@ -119,8 +119,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// A packet of `class` has left through port `out`: says whose turn it is.
-    pub(crate) fn keep_turn(&mut self, out: u32, class: u8) {
-        let Some(rules) = &self.fabric.trimming else { return };
+    pub(crate) fn keep_turn(&mut self, out: u32, class: u8, rules: &Rules) {
         let (port, trimmer) = (&mut self.egress[out], &mut self.trimmers[out]);
         let headers = 1 << rules.class;
         if class == rules.class && port.waiting & !headers != 0 {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, Choice, DrillConfig, FlowletConfig, SharedBuffer, TransportConfig, Trimming,
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, SharedBuffer, TransportConfig,
+    Trimming,
 };
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
@@ -17,6 +18,7 @@ use selvedge_sim::{Beside, SimConfig};
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp, lia};
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
@@ -123,6 +125,19 @@ fn shared(config: &mut SimConfig) {
 fn trimming(config: &mut SimConfig) {
     let headers_per_data = Setting::Value(2);
     config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
+}
+
+/// Few flow queues, so that flows share them.
+fn fair(config: &mut SimConfig) {
+    let per_port = Setting::Value(Bytes::new(30_000));
+    config.switch.buffer = BufferConfig::FairQueued(FairQueued { per_port, queues: 5, ..FairQueued::default() });
+}
+
+/// Pulled, with headers and control packets in a class above data.
+pub(crate) fn ndp(config: &mut SimConfig) {
+    config.transport = TransportConfig { ndp: Some(NdpConfig::default()), ..TransportConfig::default() };
+    config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+    config.nic.ack_class = 6;
 }
 
 fn failures_of_spines(config: &mut SimConfig) {
@@ -234,6 +249,11 @@ fn beside_tcp(config: &mut SimConfig) {
     config.beside = Some(Beside { workloads: vec!["incast".into()], class: Some(1), tcp });
 }
 
+fn netrt(config: &mut SimConfig) {
+    config.switch.netrt.enabled = true;
+    (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(4_000), Bytes::new(20_000));
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -269,6 +289,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-spray-failures", fat_tree(4), Series::Irn, &[poisson, failures, spray]),
         ("roce-drill", leaf_spine(), Series::Roce, &[permutation, incast, drill]),
+        ("netrt-incast-loss", fat_tree(4), Series::Roce, &[poisson, incast, loss, netrt]),
+        ("netrt-drill-shared", leaf_spine(), Series::Roce, &[permutation, incast, shared, drill, samples, netrt]),
+        ("netrt-failures", fat_tree(4), Series::Roce, &[poisson, failures, hpcc, spray, netrt]),
         ("irn-flowlet", fat_tree(4), Series::Irn, &[closed_loop, poisson, incast, flowlet]),
         ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
         ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),
@@ -277,6 +300,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-training", fat_tree(4), Series::Irn, &[training, loss]),
         ("roce-pfc-training", leaf_spine(), Series::RocePfc, &[training, poisson]),
         ("irn-training-inner-nics", servers(), Series::Irn, &[training]),
+        ("tcp-fair", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, fair]),
+        ("ndp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, ndp, samples]),
+        ("ndp-failures", fat_tree(4), Series::Irn, &[permutation, failures, ndp]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

@@ -8,7 +8,9 @@
 //!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for
 //!    padding, nor for the extension of IRN's NACKs; frames that have these are longer here. Headers that
 //!    a scheme adds to each packet (IRN, section 6.3) become payload.
-//! 3. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
+//! 3. *NDP* has no dissector: its packets look like RoCE's, its pulls like acknowledgements whose MSN is the number of the pull.
+//!    Of a trimmed packet the headers are left, with the lengths of the whole.
+//! 4. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
 
 mod tcp;
 
@@ -21,8 +23,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
-    Packet, Pause, Pfc, Repr, Reth, Roce, Udp, eqds,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, NetRt,
+    Opcode, Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds,
 };
 
 use tcp::Connections;
@@ -72,6 +74,8 @@ impl Headers {
             Repr::Ack(ack) => self.ack(packet, &ack),
             Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
+            Repr::NetRt(message) => (self.netrt(packet, message), 0),
+            Repr::Pull(pull) => (self.pull(packet, &pull), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::EqdsData(data) => self.tunnel_data(packet, &data),
             Repr::EqdsControl(control) => (self.tunnel_control(packet, &control), 0),
@@ -184,10 +188,22 @@ impl Headers {
         (self.roce(packet, bth, extended), 0)
     }
 
+    /// Its number is where an acknowledgement says how many messages are complete.
+    fn pull(&self, packet: &Packet, pull: &Pull) -> Content {
+        let ack =
+            Ack { kind: AckKind::Ack, ecn_echo: false, expected: pull.expected, sack: pull.expected, msn: pull.number };
+        let (bth, aeth) = ack.headers();
+        self.roce(packet, bth, Extended::Aeth(aeth))
+    }
+
     fn hole_nack(&self, packet: &Packet, nack: &HoleNack) -> Content {
         let (bth, aeth) = nack.without_holes().headers();
         let extension = Extension { sent_at: packet.sent_at, holes: true, sack: nack.sack(), ..Extension::default() };
         self.roce(packet, bth, Extended::Holes(aeth, extension, nack.holes))
+    }
+
+    fn netrt(&self, packet: &Packet, message: NetRt) -> Content {
+        self.roce(packet, Bth { opcode: Opcode::NETRT, ..Bth::default() }, Extended::NetRt(message.message()))
     }
 
     fn cnp(&self, packet: &Packet) -> Content {

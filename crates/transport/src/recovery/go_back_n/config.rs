@@ -75,6 +75,9 @@ pub enum Nacks {
     /// At the first packet behind a gap, and while packets keep coming, again each time this much
     /// time has passed (ns-3's RDMA models).
     Interval(Duration),
+    /// At most one per this much time, whichever gap it reports: what is lost soon after a NACK waits. Another
+    /// reading of a "NACK interval", for what MELO compares itself with (section 4.1.1).
+    Paced(Duration),
 }
 
 impl Scheme for GoBackNConfig {

@@ -13,11 +13,12 @@ use crate::role::{Cx, Verdict};
 #[derive(Clone, Debug)]
 pub struct Recv {
     expected: Seq,
-    /// Packets out of order are silently discarded before this instant. [`Instant::ZERO`]: there
-    /// is no gap, or its NACK is due.
+    /// Packets out of order are silently discarded before this instant. [`Instant::ZERO`]: a NACK would be due.
     silent_until: Instant,
     /// For how long one NACK silences its gap.
     nack_interval: Duration,
+    /// One NACK silences other gaps, too.
+    paced: bool,
     acks: bool,
 }
 
@@ -31,9 +32,15 @@ impl Recv {
         let nack_interval = match config.nack {
             Nacks::OncePerGap => Duration::MAX,
             Nacks::EveryPacket => Duration::ZERO,
-            Nacks::Interval(interval) => interval,
+            Nacks::Interval(interval) | Nacks::Paced(interval) => interval,
         };
-        Self { expected: Seq::ZERO, silent_until: Instant::ZERO, nack_interval, acks: config.acks == Acks::PerPacket }
+        Self {
+            expected: Seq::ZERO,
+            silent_until: Instant::ZERO,
+            nack_interval,
+            paced: matches!(config.nack, Nacks::Paced(_)),
+            acks: config.acks == Acks::PerPacket,
+        }
     }
     #[inline]
     fn ack(&self) -> Option<AckKind> {
@@ -51,7 +58,9 @@ impl Acceptance for Recv {
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
         if seq == self.expected {
             self.expected += 1;
-            self.silent_until = Instant::ZERO;
+            if !self.paced {
+                self.silent_until = Instant::ZERO;
+            }
             return Answer::new(Verdict::Accepted(seq), self.ack());
         }
         if seq < self.expected {

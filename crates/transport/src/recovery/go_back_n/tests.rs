@@ -152,6 +152,20 @@ fn a_nack_per_interval() {
 }
 
 #[test]
+fn paced_nacks_wait_for_their_interval_whatever_the_gap() {
+    let config = GoBackNConfig { nack: Nacks::Paced(Duration::from_us(4)), ..LOSSY };
+    receiver(
+        config,
+        &[
+            (10, 1, Answer::Nack("refused", 0)),
+            (11, 0, Answer::Ack("accepted", 1)),
+            (12, 2, Answer::Silence("refused")),
+            (14, 3, Answer::Nack("refused", 1)),
+        ],
+    );
+}
+
+#[test]
 fn without_acknowledgements_only_gaps_are_answered() {
     receiver(
         LOSSLESS,

@@ -90,7 +90,7 @@ impl Send {
             self.known.push(pool, self.known.first() + 1, false);
         }
         let mut arrived = 0;
-        for hole in holes.iter().rev() {
+        for hole in holes.iter().rev().filter(|hole| !hole.is_empty()) {
             arrived += self.known.push(pool, hole.start.min(sack), true);
             self.known.push(pool, hole.end.min(sack), false);
         }

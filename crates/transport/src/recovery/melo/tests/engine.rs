@@ -108,6 +108,14 @@ fn only_holes_are_sent_again() {
 }
 
 #[test]
+fn the_first_hole_may_be_long() {
+    lead(
+        9,
+        &[(0, Sends("0 1 2 3 4 5 6 7 8")), (24, Holes(3, &[(3, 4)])), (24, Sends("3r 4r 5r 6r")), (48, Say::Ack(9))],
+    );
+}
+
+#[test]
 fn one_nack_makes_good_for_two_that_were_lost() {
     let holes = Holes(1, &[(6, 1), (4, 1), (1, 2)]);
     lead(9, &[(0, Sends("0 1 2 3 4 5 6 7 8")), (24, holes), (24, Sends("1r 2r 4r 6r")), (48, Say::Ack(9)), (48, Done)]);

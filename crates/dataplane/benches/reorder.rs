@@ -1,0 +1,61 @@
+//! What it costs to copy payload out of a reorder buffer: MELO's figure 6(a) gives the share of a core that this
+//! takes at 40 Gb/s.
+//!
+//! `cargo bench -p selvedge-dataplane`. The metric `reordered` of `figures/melo/fig6a` says which share of the payload is
+//! copied at which loss. Times 4.6 GB/s (40 Gb/s without headers), over the bytes per second printed here, that is the
+//! share of a core; with `copy`, what a plain copy reaches, as the measure of the machine.
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use selvedge_dataplane::ReorderBuffer;
+use selvedge_units::Seq;
+
+fn main() {
+    divan::main();
+}
+
+/// Payload of a packet.
+const PIECE: usize = 1024;
+/// Packets of a reorder buffer: 512 KB, the figure's bandwidth-delay product.
+const SLOTS: u32 = 512;
+/// Packets of application memory: more than a cache holds.
+const MEMORY: usize = 1 << 16;
+
+/// Runs of so many packets are copied to where they belong.
+#[divan::bench(args = [1, 10, 100, 450])]
+fn release(bencher: Bencher<'_, '_>, run: u32) {
+    let mut buffer = ReorderBuffer::new(SLOTS);
+    let payload = vec![7; PIECE];
+    for seq in (0..u64::from(SLOTS)).map(Seq::new) {
+        buffer.keep(seq, seq, &payload);
+    }
+    let mut memory = vec![0u8; MEMORY * PIECE];
+    let mut first = 0;
+    bencher.counter(BytesCount::new(run as usize * PIECE)).bench_local(|| {
+        let mut place = |destination: Seq, payload: &[u8]| {
+            let nth = (first + destination.index()) as usize % MEMORY;
+            memory[nth * PIECE..][..PIECE].copy_from_slice(payload);
+        };
+        buffer.release(Seq::new(first), run, &mut place);
+        first += u64::from(run);
+    });
+    black_box(&memory);
+}
+
+/// As many bytes in one piece.
+#[divan::bench(args = [1, 10, 100, 450])]
+fn copy(bencher: Bencher<'_, '_>, run: usize) {
+    let from = vec![7; SLOTS as usize * PIECE];
+    let mut memory = vec![0u8; MEMORY * PIECE];
+    let mut at = 0;
+    bencher.counter(BytesCount::new(run * PIECE)).bench_local(|| {
+        if at + run > MEMORY {
+            at = 0;
+        }
+        memory[at * PIECE..][..run * PIECE].copy_from_slice(&from[..run * PIECE]);
+        at += run;
+    });
+    black_box(&memory);
+}

@@ -1,0 +1,316 @@
+//! NDP flows: pulled by their receivers, where RDMA has queue pairs.
+//!
+//! Like TCP's ([`crate::tcp`]), they share the NIC's ready ring, its queue of answers and its deadlines, in slots where no
+//! queue pair of RDMA can be. All that arrive here share one pacer of pulls.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use selvedge_transport::ndp::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
+use selvedge_transport::{Cx, Hold, Limits, Verdict};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate};
+use selvedge_wire::{Ack, Data, Ecn, Packet, Pull, Repr};
+
+use crate::nic::{Due, Handled, Nic, NicParams, answer, put};
+use crate::qp::{Completion, Outgoing};
+
+/// Slots from here on are NDP's, up to [`PACER`].
+pub(crate) const NDP: u32 = 1 << 28;
+/// What stands for the pacer among deadlines.
+const PACER: u32 = (1 << 29) - 1;
+const FIRST: Psn = Psn::new(0);
+
+/// The NDP flows of one NIC.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    senders: Vec<Option<Box<Sending>>>,
+    free_senders: Vec<u32>,
+    receivers: Vec<Option<Box<Receiving>>>,
+    free_receivers: Vec<u32>,
+    pacer: Option<PullPacer>,
+    /// The earliest entry in the heap of deadlines that speaks of the pacer.
+    pacer_armed: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Sending {
+    sender: NdpSender,
+    qp: QpNumber,
+    dst: HostId,
+    class: u8,
+    context: u32,
+    /// Of the last packet, which may be short.
+    last: u64,
+    last_payload: u16,
+    /// Whether it stands in the ready ring.
+    queued: bool,
+    /// The earliest entry in the heap of deadlines that speaks of it.
+    armed: Instant,
+}
+
+#[derive(Debug)]
+struct Receiving {
+    receiver: NdpReceiver,
+    context: u32,
+    duplicates: u32,
+    /// Packets that have not arrived yet.
+    missing: u64,
+    /// What came last: pulls go back to where it came from.
+    newest: Packet,
+}
+
+impl Flows {
+    fn sending(&self, slot: u32, qp: QpNumber) -> Option<&Sending> {
+        let place = self.senders.get(slot.checked_sub(NDP)? as usize)?;
+        place.as_deref().filter(|flow| flow.qp == qp)
+    }
+    fn sending_mut(&mut self, slot: u32, qp: QpNumber) -> Option<&mut Sending> {
+        let place = self.senders.get_mut(slot.checked_sub(NDP)? as usize)?;
+        place.as_deref_mut().filter(|flow| flow.qp == qp)
+    }
+    /// Class of what the flow in a slot sends.
+    pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
+        Some(self.senders.get(slot.checked_sub(NDP)? as usize)?.as_deref()?.class)
+    }
+}
+
+impl Nic {
+    #[cold]
+    pub(crate) fn open_ndp_sender(
+        &mut self,
+        params: &NicParams,
+        config: &NdpConfig,
+        message: &Outgoing,
+    ) -> (QpNumber, u32) {
+        let qp = self.name_qp();
+        let mtu = Bytes::new(u64::from(params.mtu));
+        let packets = message.size.pieces(mtu);
+        let flow = Box::new(Sending {
+            sender: NdpSender::new(config, FIRST, packets, message.entropy),
+            qp,
+            dst: message.dst,
+            class: message.class,
+            context: message.context,
+            last: packets - 1,
+            last_payload: (message.size - mtu * (packets - 1)).get() as u16,
+            queued: false,
+            armed: Instant::NEVER,
+        });
+        let slot = put(&mut self.ndp.senders, &mut self.ndp.free_senders, flow) + NDP;
+        self.refresh_ndp(slot, qp);
+        (qp, slot)
+    }
+
+    #[cold]
+    pub(crate) fn open_ndp_receiver(
+        &mut self,
+        params: &NicParams,
+        config: &NdpConfig,
+        size: Bytes,
+        context: u32,
+    ) -> u32 {
+        self.ndp.pacer.get_or_insert_with(|| PullPacer::new(config));
+        let flow = Box::new(Receiving {
+            receiver: NdpReceiver::new(FIRST),
+            context,
+            duplicates: 0,
+            missing: size.pieces(Bytes::new(u64::from(params.mtu))),
+            newest: Packet::BLANK,
+        });
+        put(&mut self.ndp.receivers, &mut self.ndp.free_receivers, flow) + NDP
+    }
+
+    #[cold]
+    pub(crate) fn close_ndp_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        let (queued, context) = self.ndp.sending(slot, qp).map(|flow| (flow.queued, flow.context))?;
+        self.ndp.senders[(slot - NDP) as usize] = None;
+        // A slot that stands in the ready ring is free when it comes up there.
+        if !queued {
+            self.ndp.free_senders.push(slot - NDP);
+        }
+        Some(context)
+    }
+
+    #[cold]
+    pub(crate) fn close_ndp_receiver(&mut self, slot: u32) -> Option<(u32, u32)> {
+        let at = slot.checked_sub(NDP)?;
+        let flow = self.ndp.receivers.get_mut(at as usize)?.take()?;
+        self.ndp.free_receivers.push(at);
+        if let Some(pacer) = &mut self.ndp.pacer {
+            pacer.forget(at);
+        }
+        Some((flow.context, flow.duplicates))
+    }
+
+    #[cold]
+    pub(crate) fn hold_ndp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+        self.ndp.sending(slot, qp).map(|flow| flow.sender.hold())
+    }
+
+    #[cold]
+    pub(crate) fn limits_of_ndp(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        let in_flight = self.ndp.sending(slot, qp)?.sender.in_flight();
+        Some(Limits { window: Bytes::MAX, rate: Rate::MAX, in_flight })
+    }
+
+    /// Takes in data for the receiver at `slot`, or what a switch has left of it.
+    #[inline(never)]
+    pub(crate) fn on_ndp_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        packet: &Packet,
+        data: &Data,
+        slot: u32,
+    ) -> Handled {
+        let Some(at) = slot.checked_sub(NDP) else { return Handled::Unknown };
+        let Some(flow) = self.ndp.receivers.get_mut(at as usize).and_then(Option::as_deref_mut) else {
+            return Handled::Unknown;
+        };
+        self.stats.data_received += 1;
+        flow.newest = *packet;
+        let reply = flow.receiver.on_data(data, packet.ecn == Ecn::Marked);
+        let Some(ack) = reply.ack else { return Handled::Taken };
+        match reply.verdict {
+            Verdict::Accepted(_) => {
+                self.stats.goodput += u64::from(data.payload);
+                flow.missing -= 1;
+            }
+            Verdict::Duplicate => {
+                self.stats.duplicates += 1;
+                flow.duplicates += 1;
+            }
+            // NDP places packets as they come.
+            Verdict::Refused | Verdict::Invalid | Verdict::Buffered(_) | Verdict::Released { .. } => {}
+        }
+        let is_received = flow.missing == 0 && matches!(reply.verdict, Verdict::Accepted(_));
+        let (is_missing_some, context, duplicates) = (flow.missing > 0, flow.context, flow.duplicates);
+        let (frame, class) = (params.ack_frame, params.ack_class);
+        self.answers.push_back(Packet { frame, class, repr: Repr::Ack(ack), ..answer(self.id, packet) });
+        if let Some(pacer) = &mut self.ndp.pacer {
+            if is_missing_some { pacer.owe(at) } else { pacer.forget(at) }
+        }
+        self.pull_ndp(cx, params);
+        if is_received {
+            return Handled::Completed(Completion::Received { src: packet.src, qp: packet.qp, context, duplicates });
+        }
+        Handled::Taken
+    }
+
+    pub(crate) fn on_ndp_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
+        let Some(flow) = self.ndp.sending_mut(packet.slot, packet.qp) else { return Handled::Unknown };
+        flow.sender.on_ack(cx, ack);
+        self.stats.acks_received += 1;
+        self.after_ndp(packet)
+    }
+
+    pub(crate) fn on_ndp_pull(&mut self, cx: &Cx<'_>, packet: &Packet, pull: &Pull) -> Handled {
+        let Some(flow) = self.ndp.sending_mut(packet.slot, packet.qp) else { return Handled::Unknown };
+        flow.sender.on_pull(cx, pull.number, pull.expected);
+        self.after_ndp(packet)
+    }
+
+    /// The sender that `packet` was for has heard it.
+    fn after_ndp(&mut self, packet: &Packet) -> Handled {
+        let (slot, qp) = (packet.slot, packet.qp);
+        if self.ndp.sending(slot, qp).is_some_and(|flow| flow.sender.is_done())
+            && let Some(context) = self.close_ndp_sender(slot, qp)
+        {
+            return Handled::Completed(Completion::Sent { qp, context });
+        }
+        self.refresh_ndp(slot, qp);
+        Handled::Taken
+    }
+
+    /// The next packet of the flow at `slot`, which comes up in the ready ring.
+    #[inline(never)]
+    pub(crate) fn serve_ndp(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32) -> Option<Packet> {
+        let Some(flow) = self.ndp.senders.get_mut((slot - NDP) as usize).and_then(Option::as_deref_mut) else {
+            self.ndp.free_senders.push(slot - NDP); // closed while it stood in the ring
+            return None;
+        };
+        flow.queued = false;
+        let NdpSegment { seq, retransmission, entropy } = flow.sender.poll_transmit(cx)?;
+        let is_last = seq.index() == flow.last;
+        let payload = if is_last { flow.last_payload } else { params.mtu };
+        let data = Data { psn: seq.to_psn(FIRST), payload, last: is_last, retransmission, trimmed: false };
+        let packet = Packet {
+            sent_at: cx.now,
+            src: self.id,
+            dst: flow.dst,
+            qp: flow.qp,
+            slot,
+            entropy,
+            frame: payload + params.header,
+            class: flow.class,
+            ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+            repr: Repr::Data(data),
+        };
+        self.stats.data_sent += 1;
+        self.stats.retransmissions += u64::from(retransmission);
+        self.refresh_ndp(slot, packet.qp);
+        Some(packet)
+    }
+
+    /// A deadline of the flow at `slot`, or of the pacer, has come.
+    #[cold]
+    pub(crate) fn on_ndp_deadline(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        at: Instant,
+        slot: u32,
+        qp: QpNumber,
+    ) {
+        if slot == PACER {
+            if self.ndp.pacer_armed == Some(at) {
+                self.ndp.pacer_armed = None;
+                self.pull_ndp(cx, params);
+            }
+            return;
+        }
+        let Some(flow) = self.ndp.sending_mut(slot, qp).filter(|flow| flow.armed == at) else { return };
+        flow.armed = Instant::NEVER;
+        cx.about(qp);
+        let before = flow.sender.timeouts();
+        flow.sender.handle_timeout(cx);
+        self.stats.timeouts += u64::from(flow.sender.timeouts() - before);
+        self.refresh_ndp(slot, qp);
+    }
+
+    /// Sends the pulls that are due.
+    fn pull_ndp(&mut self, cx: &Cx<'_>, params: &NicParams) {
+        let Some(pacer) = &mut self.ndp.pacer else { return };
+        while let Some(at) = pacer.poll(cx.now) {
+            let Some(flow) = self.ndp.receivers.get_mut(at as usize).and_then(Option::as_deref_mut) else { continue };
+            let pull = Pull { number: flow.receiver.pull(), expected: flow.receiver.expected() };
+            let (frame, class) = (params.ack_frame, params.ack_class);
+            let pull =
+                Packet { frame, class, sent_at: cx.now, repr: Repr::Pull(pull), ..answer(self.id, &flow.newest) };
+            self.answers.push_back(pull);
+        }
+        if let Some(at) = pacer.poll_timeout()
+            && self.ndp.pacer_armed.is_none_or(|armed| at < armed)
+        {
+            self.ndp.pacer_armed = Some(at);
+            self.deadlines.push(Reverse((at, Due::timer(PACER), QpNumber(0))));
+        }
+    }
+
+    /// Puts a flow where its sender's wishes say.
+    fn refresh_ndp(&mut self, slot: u32, qp: QpNumber) {
+        let Some(flow) = self.ndp.sending_mut(slot, qp) else { return };
+        let ready = !flow.queued && flow.sender.is_ready();
+        flow.queued |= ready;
+        if let Some(at) = flow.sender.poll_timeout()
+            && at < flow.armed
+        {
+            flow.armed = at;
+            self.deadlines.push(Reverse((at, Due::timer(slot), qp)));
+        }
+        if ready {
+            self.ready.push_back(slot);
+        }
+    }
+}

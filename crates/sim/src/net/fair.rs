@@ -1,0 +1,241 @@
+//! Fair queueing at outputs: deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+//!
+//! Design notes.
+//! 1. *Queues.* Each output and class has a bounded number of queues; a flow's packets go to the one that its hash
+//!    says, so that flows may share one (stochastic fairness, McKenney, INFOCOM 1990).
+//! 2. *Turns.* A queue may send a quantum of bytes per round; what a packet needs more than is left is saved up for
+//!    the next round.
+//! 3. *Who is dropped.* Where an output is full, the first packet of its longest queue: the flow that takes most, and
+//!    hears of it soonest. Where a flow has a limit of its own, its newest.
+//! 4. *The next packet* stands in the port's ordinary line, which is all that serving a port looks at: other
+//!    fabrics pay nothing for this one. The others wait here.
+
+use std::collections::VecDeque;
+
+use selvedge_telemetry::DropReason;
+use selvedge_units::{Bytes, mix64};
+use selvedge_wire::{Ecn, Packet};
+
+use super::descriptor::Descriptor;
+use super::queue::{NONE, Store};
+use crate::config::FairQueued;
+use crate::kernel::partition::Partition;
+
+/// What holds at all ports; bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    per_port: u64,
+    per_flow: u64,
+    quantum: u64,
+    queues: u64,
+}
+
+/// Packets of one class that wait for one output, but for the next one.
+#[derive(Default)]
+pub(crate) struct FairLine {
+    /// None before the first packet has to wait.
+    queues: Vec<FairQueue>,
+    /// Those that hold something, next first.
+    ring: VecDeque<u32>,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy)]
+struct FairQueue {
+    head: u32,
+    tail: u32,
+    bytes: u64,
+    /// What it may still send in this round.
+    deficit: u64,
+    /// Whether it has been given its quantum of this round.
+    begun: bool,
+}
+
+impl Rules {
+    /// For full frames of `frame` bytes.
+    pub(crate) fn new(config: &FairQueued, frame: Bytes) -> Self {
+        let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
+        Self {
+            per_port: limit(config.per_port.resolve(|| None)),
+            per_flow: limit(config.per_flow.resolve(|| None)),
+            quantum: config.quantum.resolve(|| Some(frame)).unwrap_or(frame).get(),
+            queues: u64::from(config.queues),
+        }
+    }
+
+    /// The queue of a packet's flow.
+    fn queue_of(&self, packet: &Packet) -> u32 {
+        let flow = mix64(u64::from(packet.src.0) << 32 | u64::from(packet.qp.0)) ^ u64::from(packet.dst.0);
+        (mix64(flow) % self.queues) as u32
+    }
+}
+
+impl FairQueue {
+    const EMPTY: Self = Self { head: NONE, tail: NONE, bytes: 0, deficit: 0, begun: false };
+
+    fn pop(&mut self, store: &mut Store) -> Descriptor {
+        let packet = store.take(self.head);
+        self.head = packet.at;
+        self.bytes -= u64::from(packet.frame);
+        packet
+    }
+}
+
+impl FairLine {
+    fn push(&mut self, at: u32, store: &mut Store, packet: &Descriptor, flags: u8) {
+        let place = store.put(packet, flags);
+        let queue = &mut self.queues[at as usize];
+        if queue.head == NONE {
+            *queue = FairQueue { head: place, ..FairQueue::EMPTY };
+            self.ring.push_back(at);
+        } else {
+            store.link(queue.tail, place);
+        }
+        queue.tail = place;
+        queue.bytes += u64::from(packet.frame);
+        self.bytes += u64::from(packet.frame);
+    }
+
+    /// The packet whose turn it is.
+    fn pop(&mut self, quantum: u64, store: &mut Store) -> Option<Descriptor> {
+        loop {
+            let at = *self.ring.front()?;
+            let queue = &mut self.queues[at as usize];
+            if !queue.begun {
+                queue.begun = true;
+                queue.deficit += quantum;
+            }
+            let frame = store.frame(queue.head);
+            if frame > queue.deficit {
+                queue.begun = false;
+                self.ring.rotate_left(1);
+                continue;
+            }
+            queue.deficit -= frame;
+            self.bytes -= frame;
+            let packet = queue.pop(store);
+            if queue.head == NONE {
+                self.ring.pop_front();
+            }
+            return Some(packet);
+        }
+    }
+
+    /// Takes the first packet out of the longest queue, the first of these in the ring.
+    fn drop_longest(&mut self, store: &mut Store) -> Option<Descriptor> {
+        let longest = |&(_, &at): &(usize, &u32)| self.queues[at as usize].bytes;
+        let (place, at) = self.ring.iter().enumerate().rev().max_by_key(longest).map(|(place, &at)| (place, at))?;
+        let queue = &mut self.queues[at as usize];
+        let packet = queue.pop(store);
+        if queue.head == NONE {
+            self.ring.remove(place);
+        }
+        self.bytes -= u64::from(packet.frame);
+        Some(packet)
+    }
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
+    pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        let line = out * self.classes + u32::from(packet.class);
+        let mut flags = packet.flags;
+        if packet.is_markable() && self.extras[out].red.marks(self.lines[line].bytes) {
+            flags = packet.flags_when_marked();
+            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
+            self.tally.ecn_marks += 1;
+        }
+        let queue = rules.queue_of(self.pool.get(packet.slot));
+        let fair = &mut self.fair[line];
+        if fair.queues.is_empty() {
+            fair.queues = vec![FairQueue::EMPTY; rules.queues as usize];
+        }
+        let frame = u64::from(packet.frame);
+        if fair.queues[queue as usize].bytes + frame > rules.per_flow {
+            return self.drop_packet(at, packet.slot, DropReason::BufferFull);
+        }
+        fair.push(queue, &mut self.switches[switch].store, packet, flags);
+        self.lines[line].add(frame);
+        self.hold(switch, at, frame, packet.class);
+        if RECORDED {
+            self.note_queued(at, out, packet.slot);
+        }
+        while self.fair[line].bytes > rules.per_port
+            && let Some(dropped) = self.fair[line].drop_longest(&mut self.switches[switch].store)
+        {
+            let (frame, ingress) =
+                (u64::from(dropped.frame), self.switches[switch].first_port + u32::from(dropped.port));
+            self.lines[line].remove(frame);
+            self.release(switch, ingress, frame, dropped.class);
+            self.drop_packet(ingress, dropped.slot, DropReason::BufferFull);
+        }
+    }
+
+    /// A packet of `class` has left through port `out`: says which is the next.
+    pub(crate) fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
+        let line = out * self.classes + u32::from(class);
+        let store = &mut self.switches[switch].store;
+        let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
+        let queue = self.queue_of(switch, out, out, class);
+        self.lines[line].remove(u64::from(next.frame));
+        self.lines[line].push(&mut self.queues, queue, &mut self.switches[switch].store, &next, next.flags);
+        self.egress[out].waiting |= 1 << class;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(frame: u16, slot: u32) -> Descriptor {
+        Descriptor { frame, slot, ..Descriptor::EMPTY }
+    }
+
+    fn line(queues: usize) -> (FairLine, Store) {
+        (FairLine { queues: vec![FairQueue::EMPTY; queues], ..FairLine::default() }, Store::new())
+    }
+
+    #[test]
+    fn queues_share_by_bytes_not_by_packets() {
+        let (mut line, mut store) = line(2);
+        for n in 0..1_500 {
+            line.push(0, &mut store, &packet(100, n), 0);
+            if n < 100 {
+                line.push(1, &mut store, &packet(1_500, n), 0);
+            }
+        }
+        let mut sent = [0; 2];
+        while sent[1] < 60_000 {
+            let next = line.pop(500, &mut store).expect("more waits");
+            sent[usize::from(next.frame == 1_500)] += u64::from(next.frame);
+        }
+        assert!(sent[0].abs_diff(sent[1]) <= 2_000, "{sent:?}");
+    }
+
+    #[test]
+    fn packets_of_one_queue_stay_in_order_and_none_is_lost() {
+        let (mut line, mut store) = line(7);
+        let mut expected: Vec<VecDeque<u32>> = vec![VecDeque::new(); 7];
+        for n in 0..1_000u32 {
+            let at = n.wrapping_mul(2_654_435_761) % 7;
+            line.push(at, &mut store, &Descriptor { port: at as u16, ..packet(64 + (n % 900) as u16, n) }, 0);
+            expected[at as usize].push_back(n);
+        }
+        while let Some(next) = line.pop(1_000, &mut store) {
+            assert_eq!(expected[usize::from(next.port)].pop_front(), Some(next.slot));
+        }
+        assert!(expected.iter().all(VecDeque::is_empty));
+        assert_eq!((line.bytes, line.ring.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_longest_queue_loses_its_first_packet() {
+        let (mut line, mut store) = line(3);
+        for (at, slot) in [(0, 0), (1, 1), (1, 2), (2, 3)] {
+            line.push(at, &mut store, &packet(100, slot), 0);
+        }
+        let mut dropped = || line.drop_longest(&mut store).expect("something waits").slot;
+        assert_eq!([dropped(), dropped()], [1, 0], "the longest, then the first of those alike");
+        assert_eq!(line.bytes, 200);
+    }
+}

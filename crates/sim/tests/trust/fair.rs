@@ -1,0 +1,76 @@
+//! Fair queueing at outputs.
+
+use selvedge_sim::config::{BufferConfig, FairQueued, TransportConfig};
+use selvedge_telemetry::DropReason;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::support::{Scene, Series, drops, link, star};
+
+fn fair(scene: Scene, config: FairQueued) -> Scene {
+    scene.with(|all| all.switch.buffer = BufferConfig::FairQueued(config))
+}
+
+/// Eight senders share a 10 Gb/s output; the first has ten flows, the others one. Shares of the first and the mean of
+/// the others at the end of the run, which is long before the first flow does.
+fn shares(config: FairQueued) -> (f64, f64) {
+    let mut links = vec![link(40, 500); 9];
+    links[8] = link(10, 500);
+    let mut scene = Scene::new(star(&links), Series::Irn);
+    for flow in 0..10 {
+        scene = scene.flow(0, 8, 4_000_000, Duration::from_ns(flow * 10));
+    }
+    for src in 1..8 {
+        scene = scene.flow(src, 8, 4_000_000, Duration::ZERO);
+    }
+    let tcp = TcpConfig { min_rto: Setting::Value(Duration::from_us(500)), ..TcpConfig::default() };
+    scene = fair(scene, config).with(|all| {
+        all.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+        all.stop.time = Some(Duration::from_ms(10));
+        all.sample = Some(Duration::from_ms(1));
+    });
+    let outcome = scene.run();
+    let sent = |host: usize| outcome.record.ports[host].bytes.get() as f64;
+    (sent(0), (1..8).map(sent).sum::<f64>() / 7.0)
+}
+
+#[test]
+fn each_flow_gets_the_same() {
+    let per_port = Setting::Value(Bytes::new(200_000));
+    let (ten, one) = shares(FairQueued { per_port, ..FairQueued::default() });
+    assert!((ten / one / 10.0 - 1.0).abs() < 0.15, "ten flows take ten times as much as one: {ten} {one}");
+}
+
+#[test]
+fn what_takes_most_gives_way() {
+    let per_port = Setting::Value(Bytes::new(50_000));
+    let scene = Scene::new(star(&[link(40, 500); 3]), Series::Irn);
+    // One long message at line rate, and short ones beside it.
+    let mut scene = fair(scene, FairQueued { per_port, ..FairQueued::default() }).flow(0, 2, 2_000_000, Duration::ZERO);
+    for n in 0..20 {
+        scene = scene.flow(1, 2, 3_000, Duration::from_us(5 + 15 * n));
+    }
+    let outcome = scene.finish();
+    for id in 1..21 {
+        assert!(outcome.delay(id) < Duration::from_us(3), "flow {id} waits for few packets: {:?}", outcome.delay(id));
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let frame = Bytes::new(1_024 + 62);
+    for (per_port, per_flow) in [(20, None), (1_000, Some(5))] {
+        let room = |frames: u64| Setting::Value(frame * frames);
+        let config = FairQueued {
+            per_port: room(per_port),
+            per_flow: per_flow.map_or(Setting::Off, room),
+            ..FairQueued::default()
+        };
+        let scene = fair(Scene::new(star(&[link(40, 500); 9]), Series::Irn), config);
+        let outcome = (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO)).finish();
+        // One more stands at the port already; each flow has a queue, unless two share one.
+        let most = frame * (per_flow.map_or(per_port, |per_flow| per_flow * 8) + 2);
+        assert!(outcome.record.ports[17].egress_peak <= most, "{}", outcome.record.ports[17].egress_peak);
+        assert!(drops(&outcome.record.data_drops, DropReason::BufferFull) > 0);
+    }
+}

@@ -1,0 +1,94 @@
+//! Settings of NDP.
+
+use alloc::format;
+
+use selvedge_units::{Chance, Duration, Setting};
+
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct NdpConfig {
+    /// Packets sent before the first pull, at least 1. "auto": what the hosts' link carries in a base round-trip time, rounded
+    /// up, and as much as a switch queue holds (section 3.2).
+    pub initial_window: Setting<u32>,
+    /// Paths that a sender spreads its packets over, in an order that is drawn anew for each round: different hashes
+    /// for ECMP, which may meet on the same links. 1 to 4,096; default: 128.
+    pub paths: u32,
+    /// Whether a path on which a packet was trimmed is left out once for each (the path penalty of section 3.2.3, in the
+    /// simpler form of htsim's EQDS). Default: false.
+    pub path_penalty: bool,
+    /// The rate of pulls, as a share of that of full packets on the hosts' links; above 0. Default: 1; htsim has 0.99.
+    pub pull_rate: Chance,
+    /// Time between two pulls of a host. "auto": by `pull-rate`.
+    pub pull_interval: Setting<Duration>,
+    /// A packet of which nothing was heard for so long is sent again: its header was lost, too. "auto": ten times the
+    /// maximum round-trip time with one congested link: headers of an incast may wait for each other, and what is trimmed
+    /// for nothing is dear.
+    pub rto: Setting<Duration>,
+}
+
+impl Default for NdpConfig {
+    fn default() -> Self {
+        Self {
+            initial_window: Setting::Auto,
+            paths: 128,
+            path_penalty: false,
+            pull_rate: Chance::ALWAYS,
+            pull_interval: Setting::Auto,
+            rto: Setting::Auto,
+        }
+    }
+}
+
+impl NdpConfig {
+    /// Full packets that a switch queue holds in the paper (section 3.1).
+    const QUEUE: u64 = 8;
+
+    /// Replaces every "auto".
+    pub fn resolve(&mut self, fabric: &Fabric) {
+        let frame = fabric.frame + fabric.gap;
+        let pipe = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame.get().max(1));
+        resolve(&mut self.initial_window, || u32::try_from(pipe + Self::QUEUE).ok());
+        let share = self.pull_rate.as_f64().max(f64::MIN_POSITIVE);
+        let ps = fabric.line_rate.time_for(frame).as_ps() as f64 / share;
+        resolve(&mut self.pull_interval, || Some(Duration::from_ps(ps as u64)));
+        resolve(&mut self.rto, || Some(fabric.congested_rtt * 10));
+    }
+
+    /// What is wrong with the resolved settings, if anything is.
+    ///
+    /// # Errors
+    /// The first key that cannot work.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
+        if !matches!(self.initial_window, Setting::Value(1..)) {
+            return wrong("initial-window", "nobody pulls what was never announced; give 1 packet or more".into());
+        }
+        if !(1..=4_096).contains(&self.paths) {
+            return wrong("paths", format!("{} is out of range: give 1 to 4096", self.paths));
+        }
+        if self.pull_rate.is_never() {
+            return wrong("pull-rate", "nothing would ever be pulled; give more than 0, up to 1".into());
+        }
+        if !matches!(self.pull_interval, Setting::Value(interval) if !interval.is_zero()) {
+            return wrong("pull-interval", "pulls without a pace overrun the link; give a time above zero".into());
+        }
+        if !matches!(self.rto, Setting::Value(rto) if !rto.is_zero()) {
+            return wrong("rto", "a timeout of zero never waits; give one above".into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn window(&self) -> u64 {
+        resolved(self.initial_window, "initial-window").map_or(1, u64::from)
+    }
+    pub(super) fn timeout(&self) -> Duration {
+        resolved(self.rto, "rto").unwrap_or(Duration::MAX)
+    }
+    pub(super) fn interval(&self) -> Duration {
+        resolved(self.pull_interval, "pull-interval").unwrap_or(Duration::MAX)
+    }
+}

@@ -1,0 +1,26 @@
+//! NDP (Handley et al., SIGCOMM 2017): receivers pull, switches trim, packets spread over all paths.
+//!
+//! ```text
+//!     supply ────┐                      ┌─> poll_transmit   while is_ready: the window, then one packet per pull
+//!     on_ack ────┼─>  NdpSender  ───────┤
+//!     on_pull ───┘                      └─> poll_timeout    when to call handle_timeout
+//!
+//!     on_data ────>  NdpReceiver  ────────> Reply { verdict, ack }, and owes the sender a pull
+//!     owe ────────>  PullPacer  ──────────> poll            whose pull is due; one for all flows of a host
+//! ```
+//!
+//! Which section of the paper is where, and what deviates: README.md in this folder.
+
+mod config;
+mod pacer;
+mod paths;
+mod receiver;
+mod sender;
+
+pub use config::NdpConfig;
+pub use pacer::PullPacer;
+pub use receiver::NdpReceiver;
+pub use sender::{NdpSegment, NdpSender};
+
+#[cfg(test)]
+mod tests;
