@@ -9,6 +9,7 @@ mod congestion;
 mod conservation;
 mod deadlock;
 mod determinism;
+mod eqds;
 mod fair;
 mod loss;
 mod memory;

@@ -69,7 +69,7 @@ impl Credit {
         if scale.numbers.distance(self.target, pull) > 0 {
             self.target = pull;
         }
-        self.promise.catch_up(scale, pull);
+        self.promise.stay_near(scale, pull);
         true
     }
 
@@ -119,6 +119,9 @@ pub(super) struct Promise {
 }
 
 impl Promise {
+    /// Further behind than any word of the receiver's.
+    const FAR: i32 = 1 << 12;
+
     /// A packet of so many bytes was trimmed when `pull` had been reached.
     pub(super) fn add(&mut self, scale: &Scale, pull: u32, bytes: u32) {
         self.catch_up(scale, pull);
@@ -127,6 +130,15 @@ impl Promise {
             self.room += scale.quantum;
         }
         self.room -= bytes;
+    }
+
+    /// The sender has been given `pull`. The receiver promised by what it had given when it trimmed, which its word will
+    /// say; so this account must not run ahead, only not fall behind so far that numbers wrap.
+    #[inline]
+    fn stay_near(&mut self, scale: &Scale, pull: u32) {
+        if scale.numbers.distance(self.number, pull) > Self::FAR {
+            self.catch_up(scale, pull);
+        }
     }
 
     /// `pull` has been reached.

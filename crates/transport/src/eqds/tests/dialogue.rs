@@ -83,6 +83,27 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
 }
 
 #[test]
+fn who_hears_of_a_trim_when_its_credit_is_spent_requests_more() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 11]);
+    tunnel.send_all();
+    tunnel.arrive(0, false);
+    tunnel.arrive(0, true);
+    let nack = tunnel.control.remove(1).expect("a NACK");
+    // The pull that would pay for it is overtaken by nothing, but used for the last new packet.
+    assert!(tunnel.grant());
+    while !tunnel.control.is_empty() {
+        tunnel.answer(0);
+    }
+    assert_eq!(tunnel.send_all(), 1);
+    tunnel.control.push_back(nack);
+    tunnel.answer(0);
+    assert!(tunnel.send().expect("not to be waited for").flags.any(Flags::RTS));
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(0..11));
+}
+
+#[test]
 fn retransmissions_go_first() {
     let mut tunnel = Tunnel::new(params());
     tunnel.supply(vec![MTU; 30]);

@@ -1,0 +1,86 @@
+//! EQDS tunnels in a fabric that trims, and in one that drops.
+
+use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
+use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::FatTree;
+use selvedge_transport::eqds::EqdsConfig;
+use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
+
+use crate::support::{Scene, Series, link, star};
+
+fn speaks_eqds(scene: Scene, burst: Toggle) -> Scene {
+    scene.with(|config| {
+        let rto = Setting::Value(Duration::from_us(100));
+        let eqds = EqdsConfig { burst, rto, ..EqdsConfig::default() };
+        config.transport = TransportConfig { eqds: Some(eqds), ..TransportConfig::default() };
+        if burst != Toggle::Off {
+            config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+            config.nic.ack_class = Trimming::default().header_class;
+        }
+    })
+}
+
+/// Eight hosts send to one at the same time.
+fn incast(burst: Toggle) -> Scene {
+    let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 9]), Series::Irn), burst);
+    (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO))
+}
+
+#[test]
+fn an_incast_is_trimmed_at_first_and_then_paced() {
+    let outcome = incast(Toggle::Auto).finish();
+    let record = &outcome.record;
+    assert!(record.trims > 0 && record.timeouts == 0, "{} trims, {} timeouts", record.trims, record.timeouts);
+    assert_eq!(record.data_drops.total(), 0, "nothing is lost");
+    assert!(record.nacks_sent >= record.trims);
+    // The receiver's link is busy from the first window on: a fiftieth is for the way and for rounding.
+    let last = (0..8).map(|flow| outcome.delay(flow)).max().expect("flows");
+    let link = link(40, 500).rate.time_for(Bytes::new(8 * 100_000 * 1_094 / 1_024));
+    assert!(last < link + link / 25 + Duration::from_us(10), "{last} where the link takes {link}");
+}
+
+#[test]
+fn with_requests_queues_stay_short_without_trimming() {
+    let outcome = incast(Toggle::Off).finish();
+    assert_eq!((outcome.record.data_drops.total(), outcome.record.retransmissions), (0, 0));
+    let peak = outcome.record.ports.iter().map(|port| port.egress_peak).max().expect("ports");
+    assert!(peak < Bytes::new(20_000), "{peak} where all first windows would be 80 KB and more");
+}
+
+#[test]
+fn messages_to_one_host_share_a_tunnel_in_turns() {
+    let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 2]), Series::Irn), Toggle::Auto);
+    let scene = scene.flow(0, 1, 1_000_000, Duration::ZERO).flow(0, 1, 10_000, Duration::from_us(50));
+    let outcome = scene.finish();
+    assert!(outcome.delay(1) < Duration::from_us(30), "{} behind a long one", outcome.delay(1));
+}
+
+#[test]
+fn losses_cost_time_and_nothing_else() {
+    for burst in [Toggle::Auto, Toggle::Off] {
+        let scene = incast(burst).with(|config| {
+            let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 50) });
+            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
+            config.loss.push(LossConfig { link, direction, packets, model });
+            if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
+                *own = InputQueued { per_port: Setting::Off, ..*own };
+            }
+        });
+        let outcome = scene.finish();
+        assert!(outcome.record.timeouts > 0);
+        assert_eq!(outcome.record.goodput, Bytes::new(8 * 100_000));
+    }
+}
+
+#[test]
+fn partitions_do_not_change_what_happens() {
+    let scene = |threads, partitions| {
+        let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a fat-tree");
+        let scene = speaks_eqds(Scene::new(graph, Series::Irn), Toggle::Auto).parallel(threads, partitions);
+        (0..40).fold(scene, |scene, n| scene.flow(n % 16, (n * 7 + 5) % 16, 60_000, Duration::from_us(u64::from(n))))
+    };
+    let alone = scene(1, 1).finish().record.fingerprint;
+    for (threads, partitions) in [(1, 2), (2, 4)] {
+        assert_eq!(scene(threads, partitions).finish().record.fingerprint, alone);
+    }
+}
