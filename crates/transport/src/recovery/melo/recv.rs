@@ -120,7 +120,8 @@ impl Acceptance for Recv {
         self.arrived.first()
     }
 
-    #[inline]
+    // Not inlined, so that the other schemes' share of `AnyAcceptance` still is.
+    #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
         if chip.receivers.is_limited() { self.on_data_swapping(cx, chip, seq) } else { self.take(cx, chip, seq) }
     }

@@ -184,6 +184,7 @@ impl Send {
     }
 }
 
+// What is called for each packet is not inlined, so that the other schemes' share of `AnyRecovery` still is.
 impl Recovery for Send {
     #[inline]
     fn acked(&self) -> Seq {
@@ -202,7 +203,7 @@ impl Recovery for Send {
         self.lost.is_some() || self.next < self.sent
     }
 
-    #[inline]
+    #[inline(never)]
     fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
         if let Some(lost) = self.lost {
             Interest::Lost(lost)
@@ -215,7 +216,7 @@ impl Recovery for Send {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) {
         if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
@@ -231,7 +232,7 @@ impl Recovery for Send {
         self.timer.ensure_running(cx.now);
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt {
         let is_progress = heard.expected > self.known.first();
         let progress = |this: &mut Self, cx: &mut Cx<'_>, chip: &mut OnChip| this.on_progress(cx, chip, heard.expected);
