@@ -149,7 +149,7 @@ impl Nic {
 
     /// What it did with data out of order.
     pub fn reordering(&self) -> Reordering {
-        let OnChip { receiving, sending, exhausted, middle, forgotten } = &self.chip;
+        let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = &self.chip;
         Reordering {
             buffered: Bytes::new(self.stats.reordered),
             pool_blocks: receiving.blocks(),
@@ -158,6 +158,7 @@ impl Nic {
             refused_full: *exhausted,
             refused_middle: *middle,
             forgotten: *forgotten,
+            swaps: self.chip.swaps(),
         }
     }
 

@@ -195,6 +195,7 @@ pub struct ReorderingTotals {
     pub refused_full: u64,
     pub refused_middle: u64,
     pub forgotten: u64,
+    pub swaps: u64,
 }
 
 impl From<Reordering> for ReorderingTotals {
@@ -207,6 +208,7 @@ impl From<Reordering> for ReorderingTotals {
             refused_full: reordering.refused_full,
             refused_middle: reordering.refused_middle,
             forgotten: reordering.forgotten,
+            swaps: reordering.swaps,
         }
     }
 }

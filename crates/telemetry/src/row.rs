@@ -254,6 +254,8 @@ pub struct Reordering {
     pub refused_middle: u64,
     /// NACKs that a sender had no room to remember.
     pub forgotten: u64,
+    /// Connections that left a NIC's chip for others.
+    pub swaps: u64,
 }
 
 impl Reordering {
@@ -266,6 +268,7 @@ impl Reordering {
         self.refused_full += other.refused_full;
         self.refused_middle += other.refused_middle;
         self.forgotten += other.forgotten;
+        self.swaps += other.swaps;
     }
 }
 

@@ -87,6 +87,7 @@ mod tests {
 
     use super::*;
     use crate::recovery::irn::{IrnConfig, Mode};
+    use crate::recovery::melo::MeloConfig;
     use crate::recovery::{RecoveryConfig, Scheme};
     use crate::{Fabric, SettingError};
 
@@ -117,6 +118,21 @@ mod tests {
             let share = irn.total(2_000, 20_000) as f64 / 8.0 / 4e6;
             assert!((0.03..0.10).contains(&share), "{share}");
         }
+    }
+
+    #[test]
+    fn melo_costs_what_its_paper_says() {
+        let melo = of(MeloConfig::default(), &fabric(40));
+        let published = melo.published.expect("section 3.2.4");
+        assert_eq!(melo.bits(Scope::QueuePair), published.queue_pair);
+        // The paper does not count the two stacks' pointers.
+        assert_eq!(melo.bits(Scope::Shared), published.shared + 2 * 8);
+        // "MELO requires an extra of 23B for each connection, which is 9.1% compared with already existing states (248B)".
+        let each = melo.total(300, 0) as f64 / 8.0 / 300.0;
+        assert_eq!(each.round(), 23.0);
+        assert!((0.090..0.092).contains(&(each / 248.0)), "{each}");
+        // However many connections: no bitmap of 312 B for each.
+        assert_eq!(melo.bits(Scope::Shared), of(MeloConfig::default(), &fabric(100)).bits(Scope::Shared));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the queue pairs of one NIC share.
 
-use crate::recovery::melo::BitsPool;
+use crate::recovery::melo::{BitsPool, Residents};
 
 /// Memory on a NIC's chip that its queue pairs share, with counts of what did not fit. The NIC owns it and lends
 /// it for each call; most schemes have none.
@@ -16,11 +16,26 @@ pub struct OnChip {
     pub middle: u64,
     /// NACKs that found no room to be remembered in.
     pub forgotten: u64,
+    /// Receivers whose state is here, and senders, where it has room for some only (MELO, section 3.2.5).
+    pub(crate) receivers: Residents,
+    /// See `receivers`.
+    pub(crate) senders: Residents,
 }
 
 impl OnChip {
-    /// Nothing but these two pools.
-    pub(crate) fn with_pools(receiving: BitsPool, sending: BitsPool) -> Self {
-        Self { receiving, sending, ..Self::default() }
+    /// Two pools of so many blocks, and room for so many receivers and as many senders; zero is any number.
+    pub(crate) fn with_pools(blocks: u32, connections: usize) -> Self {
+        Self {
+            receiving: BitsPool::new(blocks),
+            sending: BitsPool::new(blocks),
+            receivers: Residents::new(connections),
+            senders: Residents::new(connections),
+            ..Self::default()
+        }
+    }
+
+    /// How many connections have left the chip for others.
+    pub fn swaps(&self) -> u64 {
+        self.receivers.swaps() + self.senders.swaps()
     }
 }

@@ -39,10 +39,11 @@ pub trait Recovery {
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
     /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
     fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
-    /// As [`Recovery::on_ack`], of a NACK that names holes, newest first. Unchecked: they may be any.
+    /// As [`Recovery::on_ack`], of a NACK that names holes, newest first. Unchecked: they may be any. A scheme
+    /// whose receivers name none ignores it.
     fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
-        let _ = holes;
-        self.on_ack(cx, chip, heard)
+        let _ = (cx, chip, heard, holes);
+        Learnt::default()
     }
     /// When to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;

@@ -7,7 +7,6 @@
 //!    block is the middle, which cannot be reached without walking the list.
 //! 3. A block returns to the pool when `first` leaves it.
 
-#[cfg(test)]
 use alloc::boxed::Box;
 
 use selvedge_units::Seq;
@@ -169,7 +168,6 @@ impl Bitmap {
 
     /// Returns all blocks, and what was in them, in order: the connection leaves the chip (section 3.2.5). Until
     /// [`Bitmap::load`] nothing else may be done with it.
-    #[cfg(test)]
     pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u8]> {
         let mut block = self.start;
         let blocks = 0..self.blocks();
@@ -183,7 +181,6 @@ impl Bitmap {
     }
 
     /// Takes blocks for what was in those that it returned, and returns whether the pool had them.
-    #[cfg(test)]
     pub(crate) fn load(&mut self, pool: &mut BitsPool, bits: &[u8]) -> bool {
         if bits.len() > pool.free() as usize {
             return false;
@@ -199,6 +196,20 @@ impl Bitmap {
             self.end = block;
         }
         true
+    }
+
+    /// Forgets everything from the front on, its blocks being gone already.
+    pub(crate) fn forget(&mut self) {
+        self.high = self.first;
+    }
+
+    /// Its blocks are others now: finds `cursor`'s again.
+    pub(crate) fn find(&self, pool: &BitsPool, cursor: &mut Cursor) {
+        if cursor.at > self.first {
+            let before = Seq::new(cursor.at.index() - 1);
+            let steps = block_of(self.first)..block_of(before);
+            cursor.block = steps.fold(self.start, |block, _| pool.next(block));
+        }
     }
 
     /// The first packet at or behind `cursor` whose bit is clear; `cursor` moves past it.

@@ -5,7 +5,7 @@ use alloc::format;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use super::footprint;
-use super::pool::{BLOCK, BitsPool, MOST_BLOCKS};
+use super::pool::{BLOCK, MOST_BLOCKS};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 use crate::footprint::Footprint;
@@ -33,11 +33,21 @@ pub struct MeloConfig {
     /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the
     /// bandwidth-delay product of the longest path over the largest data frame, as in IRN.
     pub bdp_cap: Setting<u32>,
+    /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least
+    /// recently used one gives way: its blocks return to the pool until it is used again (section 3.2.5). What that
+    /// costs in time is not modelled. Default: "off", all of them, and so is "auto".
+    pub on_chip: Setting<u32>,
 }
 
 impl Default for MeloConfig {
     fn default() -> Self {
-        Self { pool_bits: 1024, reorder_buffer: Setting::Auto, rto: Setting::Auto, bdp_cap: Setting::Off }
+        Self {
+            pool_bits: 1024,
+            reorder_buffer: Setting::Auto,
+            rto: Setting::Auto,
+            bdp_cap: Setting::Off,
+            on_chip: Setting::Off,
+        }
     }
 }
 
@@ -65,6 +75,7 @@ impl Scheme for MeloConfig {
         let bits = self.pool_bits;
         resolve(&mut self.reorder_buffer, || Some(bits));
         resolve(&mut self.rto, || Some(if fabric.pfc { RTO_WITH_PFC } else { fabric.congested_rtt }));
+        resolve(&mut self.on_chip, || None);
         resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(fabric.frame).clamp(1, WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
@@ -88,6 +99,9 @@ impl Scheme for MeloConfig {
         if let Setting::Value(Duration::ZERO) = self.rto {
             return Err(SettingError::new("rto", "a timeout of zero never waits; give one above, or \"off\""));
         }
+        if let Setting::Value(0) = self.on_chip {
+            return Err(SettingError::new("on-chip", "a chip without connections; give 1 or more, or \"off\""));
+        }
         if let Setting::Value(cap) = self.bdp_cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
         {
@@ -105,7 +119,7 @@ impl Scheme for MeloConfig {
         footprint::of(self)
     }
     fn on_chip(&self) -> OnChip {
-        OnChip::with_pools(BitsPool::new(self.blocks()), BitsPool::new(self.blocks()))
+        OnChip::with_pools(self.blocks(), self.on_chip.resolve(|| None).map_or(0, |connections| connections as usize))
     }
     fn reorder_slots(&self) -> u32 {
         self.slots()

@@ -11,11 +11,13 @@ mod footprint;
 mod holes;
 mod pool;
 mod recv;
+mod residents;
 mod send;
 
 pub use config::{MeloConfig, MeloConfig as Config};
 pub use pool::BitsPool;
 pub use recv::Recv;
+pub(crate) use residents::Residents;
 pub use send::Send;
 
 #[cfg(test)]

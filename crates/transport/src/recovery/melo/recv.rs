@@ -7,6 +7,7 @@ use selvedge_wire::{AckKind, Holes};
 use super::MeloConfig;
 use super::bitmap::{Bitmap, Set};
 use super::holes::NewestHoles;
+use super::residents::{Entered, Name};
 use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
@@ -19,6 +20,8 @@ pub struct Recv {
     holes: NewestHoles,
     /// Slots of the connection's reorder buffer: packet `seq` waits in slot `seq mod slots`.
     slots: u32,
+    /// What it is called where not all connections are on the chip.
+    name: Name,
 }
 
 impl Recv {
@@ -27,7 +30,44 @@ impl Recv {
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &MeloConfig) -> Self {
-        Self { arrived: Bitmap::default(), holes: NewestHoles::default(), slots: config.slots() }
+        Self { arrived: Bitmap::default(), holes: NewestHoles::default(), slots: config.slots(), name: Name::default() }
+    }
+
+    /// As [`Acceptance::on_data`], where its bitmap may have to be fetched first. A packet for which that is not
+    /// possible is dropped, as one for which there are no bits (section 3.2.5).
+    fn on_data_swapping(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
+        if chip.receivers.enter(&mut chip.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
+            chip.exhausted += 1;
+            return Answer::new(Verdict::Refused, None);
+        }
+        let answer = self.take(cx, chip, seq);
+        chip.receivers.leave(&self.arrived);
+        answer
+    }
+
+    /// Takes packet `seq`, its bitmap being on the chip.
+    #[inline]
+    fn take(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
+        let expected = self.expected();
+        let Some(ahead) = seq.checked_since(expected) else {
+            return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
+        };
+        if ahead == 0 {
+            if !self.arrived.is_empty() {
+                return self.on_front(chip, seq);
+            }
+            self.arrived.advance(&mut chip.receiving, seq + 1);
+            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+        }
+        cx.trace(|| Trace::OutOfOrder { expected, seq });
+        if ahead >= u64::from(self.slots) {
+            chip.exhausted += 1;
+            Answer::new(Verdict::Refused, None)
+        } else if seq < self.arrived.high() {
+            self.on_late(chip, seq)
+        } else {
+            self.on_beyond(chip, seq)
+        }
     }
 
     /// The packet that RCV.NXT stands at has arrived behind others: the run that it completes goes to the
@@ -80,28 +120,10 @@ impl Acceptance for Recv {
         self.arrived.first()
     }
 
-    #[inline]
+    // Not inlined, so that the other schemes' share of `AnyAcceptance` still is.
+    #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
-        let expected = self.expected();
-        let Some(ahead) = seq.checked_since(expected) else {
-            return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
-        };
-        if ahead == 0 {
-            if !self.arrived.is_empty() {
-                return self.on_front(chip, seq);
-            }
-            self.arrived.advance(&mut chip.receiving, seq + 1);
-            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
-        }
-        cx.trace(|| Trace::OutOfOrder { expected, seq });
-        if ahead >= u64::from(self.slots) {
-            chip.exhausted += 1;
-            Answer::new(Verdict::Refused, None)
-        } else if seq < self.arrived.high() {
-            self.on_late(chip, seq)
-        } else {
-            self.on_beyond(chip, seq)
-        }
+        if chip.receivers.is_limited() { self.on_data_swapping(cx, chip, seq) } else { self.take(cx, chip, seq) }
     }
 
     #[inline]
@@ -110,6 +132,9 @@ impl Acceptance for Recv {
     }
 
     fn release(&mut self, chip: &mut OnChip) {
+        if chip.receivers.forget(self.name) {
+            self.arrived.forget();
+        }
         self.arrived.clear(&mut chip.receiving);
         self.holes.clear();
     }

@@ -7,6 +7,7 @@ use selvedge_units::{Duration, Instant, Seq};
 
 use super::MeloConfig;
 use super::bitmap::{Bitmap, Cursor};
+use super::residents::{Entered, Name};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
@@ -40,6 +41,8 @@ pub struct Send {
     recover: Seq,
     timer: Timer,
     cap: u64,
+    /// What it is called where not all connections are on the chip.
+    name: Name,
 }
 
 impl Send {
@@ -58,6 +61,7 @@ impl Send {
             recover: Seq::ZERO,
             timer: Timer::single(resolved(config.rto, "rto").unwrap_or(Duration::MAX)),
             cap: resolved(config.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from),
+            name: Name::default(),
         }
     }
 
@@ -79,6 +83,37 @@ impl Send {
             self.timer.restart(cx.now);
         }
         expected - acked - told_before
+    }
+
+    /// A NACK triggered by `sack` has told of `holes`; it told of `delivered` packets otherwise.
+    fn on_news(
+        &mut self,
+        cx: &mut Cx<'_>,
+        chip: &mut OnChip,
+        sack: Seq,
+        holes: &[Range<Seq>; 3],
+        mut delivered: u64,
+    ) -> Learnt {
+        // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
+        let is_news = sack < self.next && sack >= self.known.high() && sack > self.known.first();
+        if !is_news {
+            return Learnt { delivered, loss: false };
+        }
+        let loss = !self.is_repairing();
+        if !self.known.has_room(&chip.sending, sack + 1) {
+            chip.forgotten += 1;
+            self.go_back(cx, chip, false);
+            return Learnt { delivered, loss };
+        }
+        if loss {
+            self.recover = self.next;
+            cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout: false });
+        }
+        delivered += self.remember(chip, sack, holes);
+        if self.lost.is_none() {
+            self.search(chip);
+        }
+        Learnt { delivered, loss }
     }
 
     /// Writes down what a NACK tells that was triggered by `sack`; returns how many packets have arrived that were
@@ -117,12 +152,39 @@ impl Send {
         cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout });
     }
 
+    /// Does `act` with its bitmap on the chip. If there is no room for it, it goes back, which takes none.
+    fn on_chip<T>(
+        &mut self,
+        cx: &mut Cx<'_>,
+        chip: &mut OnChip,
+        act: impl FnOnce(&mut Self, &mut Cx<'_>, &mut OnChip) -> T,
+    ) -> T {
+        if !chip.senders.is_limited() {
+            return act(self, cx, chip);
+        }
+        match chip.senders.enter(&mut chip.sending, &mut self.name, &mut self.known) {
+            Entered::Here => {}
+            Entered::Loaded => self.known.find(&chip.sending, &mut self.searched),
+            Entered::NoRoom => {
+                chip.forgotten += 1;
+                chip.senders.forget(self.name);
+                self.known.forget();
+                self.go_back(cx, chip, false);
+                chip.senders.enter(&mut chip.sending, &mut self.name, &mut self.known);
+            }
+        }
+        let done = act(self, cx, chip);
+        chip.senders.leave(&self.known);
+        done
+    }
+
     #[inline]
     fn is_repairing(&self) -> bool {
         self.known.first() < self.recover
     }
 }
 
+// What is called for each packet is not inlined, so that the other schemes' share of `AnyRecovery` still is.
 impl Recovery for Send {
     #[inline]
     fn acked(&self) -> Seq {
@@ -141,7 +203,7 @@ impl Recovery for Send {
         self.lost.is_some() || self.next < self.sent
     }
 
-    #[inline]
+    #[inline(never)]
     fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
         if let Some(lost) = self.lost {
             Interest::Lost(lost)
@@ -154,11 +216,11 @@ impl Recovery for Send {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) {
         if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
-            self.search(chip);
+            self.on_chip(cx, chip, |this, _, chip| this.search(chip));
         } else {
             self.next += 1;
             if self.next > self.sent {
@@ -170,35 +232,17 @@ impl Recovery for Send {
         self.timer.ensure_running(cx.now);
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt {
         let is_progress = heard.expected > self.known.first();
-        let delivered = if is_progress { self.on_progress(cx, chip, heard.expected) } else { 0 };
+        let progress = |this: &mut Self, cx: &mut Cx<'_>, chip: &mut OnChip| this.on_progress(cx, chip, heard.expected);
+        let delivered = if is_progress { self.on_chip(cx, chip, progress) } else { 0 };
         Learnt { delivered, loss: false }
     }
 
     fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
-        let Learnt { mut delivered, .. } = self.on_ack(cx, chip, heard);
-        // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
-        let is_news = heard.sack < self.next && heard.sack >= self.known.high() && heard.sack > self.known.first();
-        if !is_news {
-            return Learnt { delivered, loss: false };
-        }
-        let loss = !self.is_repairing();
-        if !self.known.has_room(&chip.sending, heard.sack + 1) {
-            chip.forgotten += 1;
-            self.go_back(cx, chip, false);
-            return Learnt { delivered, loss };
-        }
-        if loss {
-            self.recover = self.next;
-            cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout: false });
-        }
-        delivered += self.remember(chip, heard.sack, holes);
-        if self.lost.is_none() {
-            self.search(chip);
-        }
-        Learnt { delivered, loss }
+        let Learnt { delivered, .. } = self.on_ack(cx, chip, heard);
+        self.on_chip(cx, chip, |this, cx, chip| this.on_news(cx, chip, heard.sack, holes, delivered))
     }
 
     #[inline]
@@ -208,11 +252,14 @@ impl Recovery for Send {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first() });
-        self.go_back(cx, chip, true);
+        self.on_chip(cx, chip, |this, cx, chip| this.go_back(cx, chip, true));
         true
     }
 
     fn release(&mut self, chip: &mut OnChip) {
+        if chip.senders.forget(self.name) {
+            self.known.forget();
+        }
         self.known.clear(&mut chip.sending);
     }
 }

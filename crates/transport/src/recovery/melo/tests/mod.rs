@@ -1,2 +1,3 @@
 mod engine;
 mod pool;
+mod swapping;

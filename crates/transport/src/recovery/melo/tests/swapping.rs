@@ -1,0 +1,141 @@
+//! Connections that come and go from the chip: the same transfers as on a chip that holds all of them.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Setting};
+use selvedge_wire::{Ack, AckKind, Data, HoleNack};
+
+use crate::dialogue::{FRAME, with};
+use crate::on_chip::OnChip;
+use crate::recovery::Scheme;
+use crate::recovery::melo::MeloConfig;
+use crate::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
+
+const FLOWS: usize = 6;
+const PACKETS: u64 = 400;
+
+enum Answer {
+    Ack(Ack),
+    Holes(HoleNack),
+}
+
+/// One connection, and its network: packets lost at random, a delay of some turns both ways.
+struct Flow {
+    sender: Sender,
+    receiver: Receiver,
+    data: VecDeque<Option<Data>>,
+    answers: VecDeque<Option<Answer>>,
+    accepted: u64,
+    /// Packets that wait in the reorder buffer.
+    buffered: u64,
+}
+
+impl Flow {
+    fn new(config: MeloConfig) -> Self {
+        let mut sender = Sender::new(&with(config), Psn::new(0));
+        sender.supply(PACKETS);
+        let receiver = Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
+        let idle = |_| None;
+        let (data, answers) = ((0..20).map(idle).collect(), (0..20).map(|_| None).collect());
+        Self { sender, receiver, data, answers, accepted: 0, buffered: 0 }
+    }
+
+    fn turn(&mut self, cx: &mut Cx<'_>, sending: &mut OnChip, receiving: &mut OnChip, rng: &mut Rng) {
+        self.sender.handle_timeout(cx, sending);
+        let segment = self.sender.poll_transmit(cx, sending, |_| FRAME);
+        let is_lost = rng.below(50) == 0;
+        self.data.push_back(segment.filter(|_| !is_lost).map(|segment| Data {
+            psn: segment.seq.to_psn(Psn::new(0)),
+            payload: 1,
+            last: false,
+            retransmission: segment.retransmission,
+            trimmed: false,
+        }));
+        let answer = self.data.pop_front().flatten().and_then(|data| self.receive(cx, receiving, &data));
+        self.answers.push_back(answer);
+        match self.answers.pop_front().flatten() {
+            Some(Answer::Ack(ack)) => self.sender.on_ack(cx, sending, &ack, cx.now),
+            Some(Answer::Holes(nack)) => self.sender.on_hole_nack(cx, sending, &nack, cx.now),
+            None => {}
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data) -> Option<Answer> {
+        let reply = self.receiver.on_data(cx, chip, data, false);
+        self.accepted += u64::from(reply.verdict.accepted().is_some());
+        match reply.verdict {
+            Verdict::Buffered(_) => self.buffered += 1,
+            Verdict::Released { run, .. } => self.buffered -= u64::from(run),
+            _ => {}
+        }
+        let ack = reply.ack?;
+        let holes = if ack.kind == AckKind::Nack { self.receiver.with_holes(&ack) } else { None };
+        Some(holes.map_or(Answer::Ack(ack), Answer::Holes))
+    }
+}
+
+/// Runs all flows to their ends; returns how many turns that took and how often connections were swapped.
+fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
+    let config = MeloConfig {
+        pool_bits,
+        reorder_buffer: Setting::Value(64),
+        rto: Setting::Value(Duration::from_us(500)),
+        bdp_cap: Setting::Value(64),
+        on_chip,
+    };
+    config.check().expect("sound settings");
+    let (mut sending, mut receiving) = (config.on_chip(), config.on_chip());
+    let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
+    let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
+    let mut turns = 0;
+    while flows.iter().any(|flow| !flow.sender.is_done()) {
+        turns += 1;
+        assert!(turns < 100_000, "stuck");
+        let mut cx = Cx::at(Instant::ZERO + Duration::from_us(turns));
+        for (flow, rng) in flows.iter_mut().zip(&mut rngs) {
+            flow.turn(&mut cx, &mut sending, &mut receiving, rng);
+        }
+    }
+    for flow in &mut flows {
+        assert_eq!((flow.accepted, flow.buffered), (PACKETS, 0), "each packet once, none left in the buffer");
+        flow.sender.release(&mut sending);
+        flow.receiver.release(&mut receiving);
+    }
+    assert_eq!((sending.sending.in_use(), receiving.receiving.in_use()), (0, 0), "no block is lost");
+    (turns, sending.swaps() + receiving.swaps())
+}
+
+#[test]
+fn swapping_changes_nothing_but_where_bits_are() {
+    let (turns, swaps) = run(Setting::Off, 1024);
+    assert_eq!(swaps, 0);
+    for connections in [1, 2, 5] {
+        let (with, swaps) = run(Setting::Value(connections), 1024);
+        assert_eq!(with, turns, "{connections} on the chip");
+        assert!(swaps > 100, "{swaps} swaps");
+    }
+    assert_eq!(run(Setting::Value(FLOWS as u32), 1024), (turns, 0), "all of them fit");
+}
+
+#[test]
+fn who_finds_no_room_when_it_returns_drops_packets_and_goes_back() {
+    for connections in [1, 2, 5] {
+        run(Setting::Value(connections), 32);
+    }
+}
+
+#[test]
+fn whoever_closes_while_away_leaves_nothing_behind() {
+    let config = MeloConfig { on_chip: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
+    let mut chip = config.on_chip();
+    let receiver = || Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
+    let mut all = [receiver(), receiver(), receiver()];
+    for receiver in &mut all {
+        let data = Data { psn: Psn::new(20), payload: 1, last: false, retransmission: false, trimmed: false };
+        receiver.on_data(&mut Cx::at(Instant::ZERO), &mut chip, &data, false);
+    }
+    assert_eq!((chip.receiving.in_use(), chip.swaps()), (3, 2), "one of them is there");
+    all.iter_mut().for_each(|receiver| receiver.release(&mut chip));
+    assert_eq!(chip.receiving.in_use(), 0);
+}
