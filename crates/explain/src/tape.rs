@@ -142,7 +142,7 @@ fn errand(packet: &Packet) -> Option<Errand> {
         Repr::EqdsData(data) if data.payload > 0 => Some(Errand::There { again: data.retransmission }),
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) | Repr::EqdsControl(_) => Some(Errand::Back),
         // It slows the flow down, and answers nothing.
-        Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsData(_) => None,
+        Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => None,
     }
 }
 

@@ -36,7 +36,13 @@ impl Nic {
                     self.refresh(packet.slot, now);
                 }
             }
-            Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::Tcp(_) | Repr::EqdsData(_) | Repr::EqdsControl(_) => {}
+            Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::Tcp(_)
+            | Repr::EqdsData(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => {}
         }
     }
 

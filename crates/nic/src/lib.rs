@@ -22,7 +22,6 @@ mod eqds;
 mod ndp;
 mod nic;
 mod qp;
-mod table;
 mod tcp;
 #[cfg(test)]
 mod tests;

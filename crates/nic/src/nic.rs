@@ -18,6 +18,7 @@ use core::cmp::Reverse;
 use selvedge_telemetry::Reordering;
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
@@ -31,7 +32,6 @@ use crate::echo::Echo;
 use crate::eqds::{EQDS, Tunnels};
 use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
-use crate::table::Table;
 use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
@@ -94,7 +94,7 @@ pub struct Nic {
     free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
     free_receivers: Vec<u32>,
-    pub(crate) by_peer: Table,
+    pub(crate) by_peer: Table<(HostId, QpNumber)>,
     next_qp: QpNumber,
     pub(crate) ready: VecDeque<u32>,
     /// Packets that the first of them has sent in its turn.
@@ -226,7 +226,7 @@ impl Nic {
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         if let Some(config) = &params.ndp {
             let slot = self.open_ndp_receiver(params, config, size, context);
-            return self.by_peer.insert(src, qp, slot);
+            return self.by_peer.insert((src, qp), slot);
         }
         if params.eqds.is_some() {
             return self.expect_message(params, src, qp, size, context);
@@ -239,7 +239,7 @@ impl Nic {
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
         };
         let slot = put(&mut self.receivers, &mut self.free_receivers, state);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
@@ -249,12 +249,12 @@ impl Nic {
             return self.accept_bundle(params, config, src, qp, size, context);
         }
         let slot = self.accept_tcp(params, config, src, qp, size, context);
-        self.by_peer.insert(src, qp, slot);
+        self.by_peer.insert((src, qp), slot);
     }
 
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
-        let slot = self.by_peer.remove(src, qp)?;
+        let slot = self.by_peer.remove((src, qp))?;
         if slot >= TCP {
             return self.close_tcp_receiver(src, slot, qp);
         }
@@ -301,15 +301,15 @@ impl Nic {
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
             Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
-            // A link's own business; the driver handles it before it gets here.
-            Repr::Pause(_) => Handled::Unknown,
+            // The network's own business; the driver handles it before it gets here.
+            Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
         }
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
-        let Some(slot) = self.by_peer.get(packet.src, packet.qp) else { return Handled::Unknown };
+        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
         let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
             return self.on_ndp_data(cx, params, packet, data, slot);
         };
@@ -483,7 +483,7 @@ impl Nic {
                 self.stats.acks_sent += 1;
                 self.stats.nacks_sent += u64::from(control.flags.any(Flags::NACK));
             }
-            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) => {}
+            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
         }
         true
     }
@@ -604,7 +604,7 @@ impl Nic {
     #[inline]
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.whereabouts(packet.src, packet.qp),
+            Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
         }

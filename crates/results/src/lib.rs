@@ -40,6 +40,7 @@ mod error;
 mod expect;
 mod interval;
 mod metric;
+mod netrt;
 mod number;
 mod point;
 mod quantile;
@@ -60,6 +61,7 @@ pub use expect::{
 };
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
+pub use netrt::NetRtReport;
 pub use point::{
     DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, PausedPort, Pauses, PointFiles, PointSummary,
     PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, WORST_PORTS, cdf_levels, tail_levels,

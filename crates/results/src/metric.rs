@@ -126,6 +126,20 @@ pub const METRICS: &[Metric] = &[
         of: |point| point.flows.fct_us.p999,
     },
     Metric {
+        name: "short_fct_mean_us",
+        title: "mean FCT of short flows",
+        unit: Unit::Us,
+        meaning: "mean flow completion time of flows of up to 128 KiB",
+        of: |point| mean_fct(point, 0, 1 << 17),
+    },
+    Metric {
+        name: "long_fct_mean_us",
+        title: "mean FCT of long flows",
+        unit: Unit::Us,
+        meaning: "mean flow completion time of flows of more than 1 MiB",
+        of: |point| mean_fct(point, 1 << 20, u64::MAX),
+    },
+    Metric {
         name: "single_packet_fct_p50_us",
         title: "single-packet median FCT",
         unit: Unit::Us,
@@ -210,6 +224,62 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Count,
         meaning: "packets that switches cut to their headers",
         of: |point| Some(point.run.trims as f64),
+    },
+    Metric {
+        name: "nacks_per_100kb",
+        title: "NACKs per 100 KB",
+        unit: Unit::Plain,
+        meaning: "negative acknowledgements sent per 100 KB accepted; with go-back-N, each makes a sender go back",
+        of: |point| per_100kb(point.run.nacks_sent, point),
+    },
+    Metric {
+        name: "netrt_requests",
+        title: "NetRT requests",
+        unit: Unit::Count,
+        meaning: "requests that destination ToRs sent, repetitions included",
+        of: |point| Some(point.run.netrt.requests as f64),
+    },
+    Metric {
+        name: "netrt_unfulfilled",
+        title: "NetRT requests unfulfilled",
+        unit: Unit::Count,
+        meaning: "requests for which source ToRs had no duplicate",
+        of: |point| Some(point.run.netrt.unfulfilled as f64),
+    },
+    Metric {
+        name: "netrt_retransmissions",
+        title: "NetRT retransmissions",
+        unit: Unit::Count,
+        meaning: "duplicates that source ToRs sent",
+        of: |point| Some(point.run.netrt.retransmissions as f64),
+    },
+    Metric {
+        name: "netrt_pool_mean_kb",
+        title: "NetRT duplicate pool, mean",
+        unit: Unit::Plain,
+        meaning: "KB in a port's duplicate pool on average, while there was something in it",
+        of: |point| point.run.netrt.pool_mean_bytes.map(|bytes| bytes / 1e3),
+    },
+    Metric {
+        name: "netrt_pool_peak_kb",
+        title: "NetRT duplicate pool, peak",
+        unit: Unit::Plain,
+        meaning: "KB in a port's duplicate pool at most",
+        of: |point| Some(point.run.netrt.pool_peak_bytes as f64 / 1e3),
+    },
+    Metric {
+        name: "netrt_buffer_mean_kb",
+        title: "NetRT reordering buffer, mean",
+        unit: Unit::Plain,
+        meaning: "KB held for a port on average, while there was something held",
+        of: |point| point.run.netrt.buffer_mean_bytes.map(|bytes| bytes / 1e3),
+    },
+    Metric {
+        name: "netrt_buffer_peak_kb",
+        title: "NetRT reordering buffer, peak",
+        unit: Unit::Plain,
+        meaning: "KB held for a port at most",
+        of: |point| Some(point.run.netrt.buffer_peak_bytes as f64 / 1e3),
     },
     Metric {
         name: "cnps",
@@ -299,6 +369,14 @@ pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
 /// The metric that decides between series whose jobs count.
 pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
+
+/// The mean completion time of flows of more than `above` bytes, and up to `up_to`.
+fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {
+    let classes = || point.flows.by_size.iter().filter(|class| class.above >= above && class.up_to <= up_to);
+    let count: u64 = classes().map(|class| class.slowdown.count).sum();
+    let sum: f64 = classes().map(|class| class.fct_mean_us * class.slowdown.count as f64).sum();
+    (count > 0).then(|| sum / count as f64)
+}
 
 /// How many of something for every 100 KB of payload that receivers accepted.
 fn per_100kb(count: u64, point: &PointSummary) -> Option<f64> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
 use serde::{Deserialize, Serialize};
 
+use crate::netrt::NetRtReport;
 use crate::{ResultsError, Table, Tier};
 
 /// The files of one point, inside a folder of parts.
@@ -118,8 +119,9 @@ pub struct RunTotals {
     pub pause_drops: DropCounts,
     pub cnp_drops: DropCounts,
     pub reordering: ReorderingTotals,
-    /// Data packets, acknowledgements, pause frames, congestion notifications.
-    pub in_flight: [u64; 4],
+    /// Data packets, acknowledgements, pause frames, congestion notifications, NetRT's messages.
+    pub in_flight: [u64; 5],
+    pub netrt: NetRtReport,
     pub paused_us: f64,
     /// Bytes that hosts sent over what their links could have carried until the end, 0 to 1;
     /// headers count, gaps do not.
@@ -159,6 +161,7 @@ impl RunTotals {
             cnp_drops: (&record.cnp_drops).into(),
             reordering: record.reordering.into(),
             in_flight: record.in_flight,
+            netrt: (&record.netrt).into(),
             paused_us: record.paused.as_us_f64(),
             utilisation,
             deadlock: record.deadlock.as_ref().map(|deadlock| DeadlockReport {
@@ -221,6 +224,7 @@ pub struct DropCounts {
     pub unknown_qp: u64,
     pub corrupt: u64,
     pub trimmed: u64,
+    pub surplus: u64,
 }
 
 impl DropCounts {
@@ -240,6 +244,7 @@ impl DropCounts {
             self.unknown_qp,
             self.corrupt,
             self.trimmed,
+            self.surplus,
         ];
         std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
     }
@@ -254,6 +259,7 @@ impl DropCounts {
         self.unknown_qp += other.unknown_qp;
         self.corrupt += other.corrupt;
         self.trimmed += other.trimmed;
+        self.surplus += other.surplus;
     }
 }
 
@@ -269,6 +275,7 @@ impl From<&Drops> for DropCounts {
             unknown_qp: of(DropReason::UnknownQp),
             corrupt: of(DropReason::Corrupt),
             trimmed: of(DropReason::Trimmed),
+            surplus: of(DropReason::Surplus),
         }
     }
 }

@@ -8,7 +8,7 @@ use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Scheme, Tuning};
+use selvedge_transport::{Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
@@ -34,6 +34,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_balancing(scenario)?;
+    check_netrt(scenario, &mut warnings)?;
     check_ecn(scenario, network, &mut warnings)?;
     check_transport(scenario, network, &mut warnings)?;
     check_times(scenario)?;
@@ -233,6 +234,17 @@ fn check_balancing(scenario: &Scenario) -> Result<(), Finding> {
         Finding::new(&error.key, error.message)
     };
     scenario.switch.balancing.check().map_err(wrong)
+}
+
+fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let netrt = &scenario.switch.netrt;
+    let wrong = |error: SettingError| Finding::new(&format!("switch.netrt.{}", error.key), error.message);
+    netrt.check().map_err(wrong)?;
+    if netrt.enabled && scenario.transport.tcp.is_some() {
+        let message = "NetRT knows RDMA's packets only: TCP's pass as if it were off";
+        warnings.push(Finding::new("switch.netrt.enabled", message));
+    }
+    Ok(())
 }
 
 /// Checks the priorities that data and answers have together; returns what a person should know.

@@ -15,8 +15,12 @@ use crate::document::unknown_name;
 const RECOVERIES: &[(&str, &str, &str)] = &[
     ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
     ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
+    (NETRT, "go-back-n", "go-back-N behind top-of-rack switches that repair losses (NetRT)"),
     ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
 ];
+
+/// Go-back-N, helped by switches.
+const NETRT: &str = "netrt";
 
 /// TCP: short name, and key in `[transport.tcp]`.
 const TCP: &str = "tcp";
@@ -130,6 +134,7 @@ pub(crate) struct Preset {
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
+    netrt: bool,
 }
 
 impl Preset {
@@ -147,7 +152,7 @@ impl Preset {
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, ..Self::default() };
+        let mut preset = Self { recovery, netrt: short == NETRT, ..Self::default() };
         let controls = preset.controls();
         for word in words {
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
@@ -260,6 +265,10 @@ impl Preset {
                 sets.push((path, of_kind(algorithm)));
             }
         }
+        let helped = base.get("switch").and_then(|switch| switch.get(NETRT)?.get("enabled")?.as_bool());
+        if self.netrt != helped.unwrap_or(false) {
+            sets.push(("switch.netrt.enabled", Value::Boolean(self.netrt)));
+        }
         let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
         if let Some(&(kind, value, _)) = self.balancing
             && balanced.is_none_or(|balancing| balancing.get(kind).is_none())
@@ -358,6 +367,17 @@ mod tests {
     }
 
     #[test]
+    fn netrt_is_go_back_n_and_a_setting_of_switches() {
+        let preset = |name| Preset::parse(name).expect("a preset");
+        assert_eq!(preset("netrt"), Preset { netrt: true, ..preset("roce") });
+        let base: Table = toml::from_str("[switch.netrt]\nenabled = true").expect("TOML");
+        let set = ("switch.netrt.enabled", Value::Boolean(true));
+        assert!(preset("netrt+dcqcn+drill").sets(&Table::new()).contains(&set));
+        assert!(!preset("netrt").sets(&base).contains(&set), "it is there already");
+        assert!(preset("irn").sets(&base).contains(&("switch.netrt.enabled", Value::Boolean(false))));
+    }
+
+    #[test]
     fn ndp_brings_switches_that_trim() {
         let sets = |base: &str| -> Vec<String> {
             let base: Table = toml::from_str(base).expect("TOML");
@@ -415,10 +435,14 @@ mod tests {
     fn what_is_unknown_is_answered_with_what_is_known() {
         let wrong = |name| Preset::parse(name).expect_err("not a preset");
         assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(wrong("quic").contains("known here: irn, roce, melo, tcp, eqds, ndp or mptcp"), "{}", wrong("quic"));
+        assert!(
+            wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"),
+            "{}",
+            wrong("quic")
+        );
         assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
         assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, melo, tcp, eqds, ndp or mptcp"));
+        assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"));
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
         acks: false,
     };
+    switch.netrt.resolve(&fabric);
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let mut needs = transport.resolve(&fabric, nic, trims);
     if let Some(Beside { tcp, .. }) = beside {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
 use selvedge_transport::ndp::NdpConfig;
+pub use selvedge_transport::netrt::NetRtConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
     CongestionConfig, Fabric, FeedbackConfig, Marking, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
@@ -33,6 +34,8 @@ pub struct SwitchConfig {
     pub ecn: EcnConfig,
     /// Which of several equally short ways packets take.
     pub balancing: BalancingConfig,
+    /// Loss recovery between top-of-rack switches (NetRT).
+    pub netrt: NetRtConfig,
 }
 
 /// Where packets wait, and how the buffer is shared.
@@ -276,7 +279,15 @@ impl SwitchConfig {
         };
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
         let guest = beside.and_then(|beside| beside.class);
-        own.into_iter().chain(headers).chain(guest).chain(asked).collect::<BTreeSet<u8>>().into_iter().collect()
+        let netrt = self.netrt.enabled.then_some(self.netrt.priority);
+        own.into_iter()
+            .chain(headers)
+            .chain(guest)
+            .chain(netrt)
+            .chain(asked)
+            .collect::<BTreeSet<u8>>()
+            .into_iter()
+            .collect()
     }
 }
 

@@ -12,7 +12,7 @@ mod row;
 mod trace;
 
 pub use row::{
-    Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RankRow,
-    Reordering, RunRecord,
+    Deadlock, DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, PausedHop, PortInfo, PortKind, PortRow,
+    PortTotals, RankRow, Reordering, RunRecord,
 };
 pub use trace::{Probe, Trace};

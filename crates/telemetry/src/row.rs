@@ -154,11 +154,13 @@ pub enum DropReason {
     Corrupt,
     /// A switch had cut its payload off, and its transport has no use for headers alone.
     Trimmed,
+    /// NetRT's switches had no use for it: a copy of what has arrived, or held behind a gap that stays.
+    Surplus,
 }
 
 impl DropReason {
     /// All reasons, in the order of [`Drops::by_reason`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::BufferFull,
         Self::HeadroomFull,
         Self::LinkLoss,
@@ -167,6 +169,7 @@ impl DropReason {
         Self::UnknownQp,
         Self::Corrupt,
         Self::Trimmed,
+        Self::Surplus,
     ];
 
     /// Its name in tables.
@@ -180,6 +183,7 @@ impl DropReason {
             Self::NoRoute => "no-route",
             Self::UnknownQp => "unknown-qp",
             Self::Trimmed => "trimmed",
+            Self::Surplus => "surplus",
         }
     }
 }
@@ -324,8 +328,10 @@ pub struct RunRecord {
     /// What receivers did with data out of order, where they keep it apart.
     pub reordering: Reordering,
     /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames,
-    /// congestion notifications.
-    pub in_flight: [u64; 4],
+    /// congestion notifications, NetRT's messages. What NetRT's switches hold counts as in the fabric.
+    pub in_flight: [u64; 5],
+    /// What NetRT's switches did.
+    pub netrt: NetRtTotals,
     /// Paused time, summed over ports.
     pub paused: Duration,
     /// Totals by port.
@@ -336,6 +342,57 @@ pub struct RunRecord {
     pub cpu_s: f64,
     /// See `cpu_s`.
     pub wall_s: f64,
+}
+
+/// What NetRT's top-of-rack switches did, summed over them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NetRtTotals {
+    /// Requests that destination ToRs sent, repetitions included.
+    pub requests: u64,
+    /// Requests that source ToRs answered with "unfulfilled".
+    pub unfulfilled: u64,
+    /// Duplicates that source ToRs sent.
+    pub retransmissions: u64,
+    /// Packets that destination ToRs held.
+    pub held: u64,
+    /// Times that a destination ToR left recovery to the NICs.
+    pub given_up: u64,
+    /// Times that a source ToR paused a sender.
+    pub pauses: u64,
+    /// Messages put on the wire, and delivered.
+    pub messages: u64,
+    /// See `messages`.
+    pub messages_delivered: u64,
+    /// Messages that were dropped.
+    pub message_drops: Drops,
+    /// Duplicate pools, of all ports.
+    pub pool: Fill,
+    /// Reordering buffers, of all ports.
+    pub buffer: Fill,
+}
+
+/// How full some buffers were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fill {
+    /// The most in any of them.
+    pub peak: Bytes,
+    /// Bytes times picoseconds, summed.
+    pub area: u128,
+    /// How long there was something in them, summed.
+    pub used: Duration,
+}
+
+impl Fill {
+    /// Adds another buffer.
+    pub fn add(&mut self, peak: Bytes, area: u128, used: Duration) {
+        self.peak = self.peak.max(peak);
+        self.area += area;
+        self.used += used;
+    }
+    /// Bytes in one of them on average, while there was something in it.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.used.is_zero()).then(|| self.area as f64 / self.used.as_ps() as f64)
+    }
 }
 
 /// Who is told while a run goes on. Rows arrive in a fixed order, whatever the threads.

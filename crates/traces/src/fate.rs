@@ -17,7 +17,8 @@ pub(crate) fn is_lost_on_link(reason: DropReason) -> bool {
         | DropReason::HeadroomFull
         | DropReason::NoRoute
         | DropReason::UnknownQp
-        | DropReason::Trimmed => false,
+        | DropReason::Trimmed
+        | DropReason::Surplus => false,
     }
 }
 

@@ -40,8 +40,10 @@ mod sender;
 pub mod congestion;
 pub mod eqds;
 pub mod ndp;
+pub mod netrt;
 pub mod recovery;
 pub mod replay;
+pub mod table;
 pub mod tcp;
 
 pub use bitmap::WIDEST_WINDOW;

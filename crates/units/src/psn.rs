@@ -54,6 +54,22 @@ impl Psn {
     pub const fn get(self) -> u32 {
         self.0
     }
+    /// The next one.
+    #[inline]
+    pub const fn next(self) -> Self {
+        self.plus(1)
+    }
+    /// The one that comes so many later.
+    #[inline]
+    pub const fn plus(self, packets: u32) -> Self {
+        Self::new(self.0.wrapping_add(packets))
+    }
+    /// How far it lies after `other` by serial numbers of 24 bits; negative if before.
+    #[inline]
+    pub const fn ahead_of(self, other: Self) -> i32 {
+        // Sign-extend the 24-bit difference.
+        (self.0.wrapping_sub(other.0) << 8) as i32 >> 8
+    }
     /// The sequence number with this PSN that lies nearest to `reference`: at most 2^23 - 1 packets
     /// after it or 2^23 before, for a queue pair that began at `first`.
     ///
@@ -118,6 +134,14 @@ mod tests {
                 assert_eq!(psn.near(reference, first), Some(Seq::new(expected)), "{index} {distance}");
             }
         }
+    }
+
+    #[test]
+    fn serial_numbers_wrap() {
+        let (first, last) = (Psn::new(0), Psn::new(Psn::MODULUS - 1));
+        assert_eq!((last.next(), first.ahead_of(last), last.ahead_of(first)), (first, 1, -1));
+        assert_eq!((last.plus(5), last.plus(5).ahead_of(last)), (Psn::new(4), 5));
+        assert_eq!(Psn::new(1 << 23).ahead_of(first), -(1 << 23));
     }
 
     #[test]

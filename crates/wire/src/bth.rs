@@ -70,6 +70,8 @@ impl Opcode {
     pub const ACKNOWLEDGE: u8 = 0x11;
     /// Congestion notification packet (RoCEv2 annex A17.9.4).
     pub const CONGESTION_NOTIFICATION: u8 = 0x81;
+    /// A message between NetRT's switches: the first of the numbers that are left to manufacturers.
+    pub const NETRT: u8 = 0xc0;
 }
 
 impl Bth {

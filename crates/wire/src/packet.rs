@@ -5,6 +5,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use crate::eqds;
 use crate::holes::Holes;
 
+use crate::netrt::NetRt;
 use crate::tcp::Tcp;
 
 /// One packet in flight: a plain value that is copied from queue to queue.
@@ -67,7 +68,8 @@ impl Packet {
             | Repr::Pull(_)
             | Repr::Pause(_)
             | Repr::EqdsData(_)
-            | Repr::EqdsControl(_) => return false,
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => return false,
         }
         self.frame = Header::MINIMUM_FRAME.get() as u16;
         true
@@ -79,9 +81,13 @@ impl Packet {
             Repr::Data(data) => data.trimmed,
             Repr::Tcp(tcp) => tcp.is_trimmed(),
             Repr::EqdsData(data) => data.trimmed,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsControl(_) => {
-                false
-            }
+            Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => false,
         }
     }
 }
@@ -103,6 +109,8 @@ pub enum Repr {
     Pause(Pause),
     /// A TCP segment, either way.
     Tcp(Tcp),
+    /// A message between top-of-rack switches (NetRT); never reaches a host.
+    NetRt(NetRt),
     /// What an EQDS tunnel carries.
     EqdsData(eqds::Data),
     /// What its receiver answers.

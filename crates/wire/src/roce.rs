@@ -14,6 +14,7 @@ use crate::extension::Extension;
 use crate::holes::{Hole, Holes};
 use crate::icrc::Icrc;
 use crate::ipv4::{Envelope, Ipv4};
+use crate::netrt::Message;
 use crate::reth::Reth;
 use crate::udp::Udp;
 
@@ -45,6 +46,8 @@ pub enum Extended {
     Holes(Aeth, Extension, Holes),
     /// Nothing: congestion notification.
     Cnp,
+    /// What one switch tells another (NetRT).
+    NetRt(Message),
 }
 
 impl Roce {
@@ -134,6 +137,7 @@ impl Extended {
                 },
             },
             Opcode::CONGESTION_NOTIFICATION => cnp::parse(bytes).map(|rest| (Self::Cnp, rest)),
+            Opcode::NETRT => Message::parse(bytes).map(|(message, rest)| (Self::NetRt(message), rest)),
             opcode => Err(ParseError::Opcode(opcode)),
         }
     }
@@ -146,6 +150,7 @@ impl Extended {
             Self::Selective(..) => Aeth::LENGTH + Extension::LENGTH,
             Self::Holes(..) => Aeth::LENGTH + Extension::LENGTH + Hole::THREE,
             Self::Cnp => cnp::LENGTH,
+            Self::NetRt(message) => message.length(),
         }
     }
 
@@ -165,6 +170,7 @@ impl Extended {
                 place.copy_from_slice(&Hole::emit_three(holes));
             }
             Self::Cnp => place.copy_from_slice(&cnp::emit()),
+            Self::NetRt(message) => message.emit(place),
         }
     }
 }

@@ -17,12 +17,12 @@ use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::Pacer;
-use selvedge_units::{Instant, QpNumber};
+use selvedge_transport::table::Table;
+use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::qp::Completion;
-use crate::table::Table;
 use crate::tcp::TCP;
 
 use receiving::{Arriving, Inbound};
@@ -38,9 +38,9 @@ const TUNNEL: QpNumber = QpNumber(0);
 #[derive(Debug)]
 pub(crate) struct Tunnels {
     outbound: Vec<Outbound>,
-    by_destination: Table,
+    by_destination: Table<(HostId, QpNumber)>,
     inbound: Vec<Inbound>,
-    by_source: Table,
+    by_source: Table<(HostId, QpNumber)>,
     /// Messages being sent, and being received.
     messages: Vec<Option<Message>>,
     free_messages: Vec<u32>,
@@ -93,7 +93,7 @@ impl Nic {
     /// See [`Nic::whereabouts`].
     pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::EqdsData(_) => self.tunnels.by_source.whereabouts(packet.src, TUNNEL),
+            Repr::EqdsData(_) => self.tunnels.by_source.whereabouts((packet.src, TUNNEL)),
             _ => {
                 let tunnel = packet.slot.wrapping_sub(EQDS) as usize;
                 (self.tunnels.outbound.as_ptr().wrapping_add(tunnel).cast(), size_of::<Outbound>())

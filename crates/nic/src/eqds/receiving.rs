@@ -37,13 +37,13 @@ impl Nic {
         let packets = size.pieces(Bytes::new(u64::from(params.mtu)));
         let state = Arriving { context, pieces: Pieces::new(packets), duplicates: 0 };
         let slot = put(&mut self.tunnels.arriving, &mut self.tunnels.free_arriving, state);
-        self.by_peer.insert(src, qp, EQDS + slot);
+        self.by_peer.insert((src, qp), EQDS + slot);
     }
 
     /// Forgets a message, complete or not; returns what the caller named it, and its duplicates.
     #[cold]
     pub(crate) fn close_message(&mut self, src: HostId, slot: u32) -> Option<(u32, u32)> {
-        if let Some(tunnel) = self.tunnels.by_source.get(src, TUNNEL) {
+        if let Some(tunnel) = self.tunnels.by_source.get((src, TUNNEL)) {
             let state = &mut self.tunnels.inbound[tunnel as usize];
             state.message = state.message.filter(|message| *message != slot);
         }
@@ -98,13 +98,13 @@ impl Nic {
     /// The tunnel by which a packet has come.
     #[inline]
     fn tunnel_from(&mut self, eqds: &EqdsParams, packet: &Packet) -> u32 {
-        if let Some(tunnel) = self.tunnels.by_source.get(packet.src, TUNNEL) {
+        if let Some(tunnel) = self.tunnels.by_source.get((packet.src, TUNNEL)) {
             return tunnel;
         }
         debug_assert!(!eqds.ordered, "native messages need no order");
         let tunnel = self.tunnels.inbound.len() as u32;
         self.tunnels.inbound.push(Inbound { receiver: Receiver::new(), last: *packet, message: None, listed: false });
-        self.tunnels.by_source.insert(packet.src, TUNNEL, tunnel);
+        self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
     }
 
@@ -115,7 +115,7 @@ impl Nic {
         let inbound = &mut self.tunnels.inbound[tunnel as usize];
         let slot = match inbound.message {
             Some(slot) => Some(slot),
-            None => self.by_peer.get(packet.src, packet.qp),
+            None => self.by_peer.get((packet.src, packet.qp)),
         };
         inbound.message = slot;
         let place = slot.map(|slot| (slot - EQDS) as usize);

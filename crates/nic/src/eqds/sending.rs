@@ -95,7 +95,7 @@ impl Nic {
 
     /// The tunnel to a host.
     fn tunnel_to(&mut self, dst: HostId, key: u32) -> u32 {
-        if let Some(tunnel) = self.tunnels.by_destination.get(dst, TUNNEL) {
+        if let Some(tunnel) = self.tunnels.by_destination.get((dst, TUNNEL)) {
             return tunnel;
         }
         let tunnel = self.tunnels.outbound.len() as u32;
@@ -108,7 +108,7 @@ impl Nic {
             queued: false,
             armed: Instant::NEVER,
         });
-        self.tunnels.by_destination.insert(dst, TUNNEL, tunnel);
+        self.tunnels.by_destination.insert((dst, TUNNEL), tunnel);
         tunnel
     }
 

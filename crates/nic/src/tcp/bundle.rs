@@ -128,7 +128,7 @@ impl Nic {
         let at = put(&mut self.tcp.bundles.places, &mut self.tcp.bundles.free, Box::new(bundle));
         for number in 0..u32::from(config.subflows) {
             let slot = self.add_subflow(at);
-            self.by_peer.insert(src, QpNumber(qp.0.wrapping_add(number)), slot);
+            self.by_peer.insert((src, QpNumber(qp.0.wrapping_add(number))), slot);
         }
     }
 
@@ -290,7 +290,7 @@ impl Nic {
     pub(super) fn close_bundle_receiver(&mut self, src: HostId, at: u32) -> Option<(u32, u32)> {
         let ended = self.close_bundle(at)?;
         for number in 0..ended.subflows {
-            self.by_peer.remove(src, QpNumber(ended.qp.0.wrapping_add(number)));
+            self.by_peer.remove((src, QpNumber(ended.qp.0.wrapping_add(number))));
         }
         Some((ended.context, ended.duplicates))
     }

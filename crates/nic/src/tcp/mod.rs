@@ -255,7 +255,7 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn on_tcp(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp) -> Handled {
         let qp = packet.qp;
-        let slot = if tcp.is_backward() { Some(packet.slot) } else { self.by_peer.get(packet.src, qp) };
+        let slot = if tcp.is_backward() { Some(packet.slot) } else { self.by_peer.get((packet.src, qp)) };
         let Some((slot, flow)) = slot.and_then(|slot| self.tcp.get_mut(slot, qp).map(|flow| (slot, flow))) else {
             return Handled::Unknown;
         };

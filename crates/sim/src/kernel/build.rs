@@ -13,7 +13,7 @@ use super::log::Log;
 use super::order::Order;
 use super::partition::{Attachment, Fabric, Outbox, Partition, Tally};
 use super::table::Table;
-use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOST_CLASSES, SimConfig};
+use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOST_CLASSES, NetRtConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::balancing::Balancer;
@@ -23,12 +23,13 @@ use crate::net::forward::Forwarding;
 use crate::net::host::Host;
 use crate::net::int::Records;
 use crate::net::marking::Red;
+use crate::net::netrt::Tor;
 use crate::net::pool::Pool;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
 use crate::net::trimming::{self, Trimmer};
-use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Ports, Routes};
+use crate::topology::{Framing, Graph, InnerNics, Link, Node, Paths, Port, Ports, Routes};
 use crate::workload::{BuildEnv, Summary};
 
 /// A fabric ready to run.
@@ -218,6 +219,7 @@ pub(crate) fn build<const RECORDED: bool>(
             queues: Table::new(),
             switches: Table::new(),
             balancers: Table::new(),
+            tors: Table::new(),
             hosts: Table::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
@@ -279,6 +281,7 @@ fn fabric(
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
+    let netrt_class = classes.index(config.switch.netrt.priority);
     let mut next_local = vec![0; cut.count];
     let home = cut.hosts.iter().map(|&partition| {
         let local = next_local[partition as usize];
@@ -332,6 +335,7 @@ fn fabric(
         lookahead,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
+        netrt_class,
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         seed: config.seed,
@@ -514,9 +518,28 @@ fn populate<const RECORDED: bool>(
             shared_total,
         }));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
+        if config.switch.netrt.enabled {
+            add_tor(partition, graph, &config.switch.netrt, ports, first_port);
+        }
         partition.balancers.extend(Balancer::new(&config.switch.balancing, routes.leaves().len(), rng));
     }
     places
+}
+
+/// Makes a ToR of NetRT of the switch that was just added, if hosts hang on it.
+fn add_tor<const RECORDED: bool>(
+    partition: &mut Partition<RECORDED>,
+    graph: &Graph,
+    config: &NetRtConfig,
+    ports: &[Port],
+    first_port: u32,
+) {
+    let is_tor = ports.iter().any(|port| port.peer.host().is_some());
+    let rates = ports.iter().map(|port| graph.links[port.link as usize].rate).collect();
+    partition.tors.push(is_tor.then(|| Box::new(Tor::new(config.into(), rates))));
+    if is_tor {
+        (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
+    }
 }
 
 /// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.

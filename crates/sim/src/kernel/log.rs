@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use selvedge_telemetry::{DropReason, FlowRow, Probe, Trace};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_wire::netrt::Message;
 use selvedge_wire::{Packet, Repr};
 
 use super::partition::Partition;
@@ -73,6 +74,10 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
             Some((packet.dst, packet.qp))
         }
         Repr::Pause(_) => None,
+        Repr::NetRt(message) => match message.message() {
+            Message::Request(_) => Some((packet.dst, packet.qp)),
+            Message::Unfulfilled(_) => Some((packet.src, packet.qp)),
+        },
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
     }
 }

@@ -34,6 +34,7 @@ use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
 use crate::net::int::Records;
+use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
@@ -65,6 +66,8 @@ pub(crate) struct Fabric {
     pub(crate) lookahead: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
+    /// Class of what NetRT's switches send.
+    pub(crate) netrt_class: u8,
     /// NICs have more to tell after a packet than what it finished: round-trip times that travel outside the fabric,
     /// several messages that one packet completed.
     pub(crate) has_more_to_tell: bool,
@@ -123,11 +126,11 @@ pub(crate) struct Outbox {
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
-/// Packets by kind, as `[data, acknowledgement, pause, congestion notification]`.
+/// Packets by kind, as `[data, acknowledgement, pause, congestion notification, message between switches]`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
-    pub(crate) drops: [Drops; 4],
-    pub(crate) delivered: [u64; 4],
+    pub(crate) drops: [Drops; 5],
+    pub(crate) delivered: [u64; 5],
     pub(crate) ecn_marks: u64,
 }
 
@@ -139,6 +142,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,
         Repr::Pause(_) => 2,
         Repr::Cnp => 3,
+        Repr::NetRt(_) => 4,
         Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
         Repr::EqdsData(data) => usize::from(data.payload == 0),
         Repr::EqdsControl(_) => 1,
@@ -179,6 +183,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) switches: Table<Switch>,
     /// By switch; none where hashes choose the ways.
     pub(crate) balancers: Table<Balancer>,
+    /// By switch: what makes a ToR of NetRT of it; none where nothing does.
+    pub(crate) tors: Table<Option<Box<Tor>>>,
     pub(crate) hosts: Table<Host>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
@@ -330,7 +336,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.drop_packet(at, packet.slot, DropReason::Trimmed);
             return false;
         }
-        true
+        self.tors.is_empty() || self.pass_tor(at, packet)
     }
 
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
@@ -339,7 +345,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = self.pool.get(slot);
         let kind = match packet.repr {
             Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) => PacketKind::Ack,
+            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::NetRt(_) => PacketKind::Ack,
             Repr::Pause(_) => PacketKind::Pause,
             Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
             Repr::Tcp(_) | Repr::EqdsControl(_) => PacketKind::Ack,
@@ -480,9 +486,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_link(at, !down);
         }
+        let is_at_tor = self.is_at_tor(at);
         let extra = &mut self.extras[at];
         let has_loss = extra.loss.is_some();
-        self.ingress[at].rare_arrivals = down || has_loss;
+        self.ingress[at].rare_arrivals = down || has_loss || is_at_tor;
         let port = &mut self.egress[at];
         if down {
             extra.end_pause(self.now);
@@ -558,10 +565,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
         record.path_switches += self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
-        let drops = [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops];
+        let messages = &mut record.netrt.message_drops;
+        let drops =
+            [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops, messages];
         for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
             total.add(mine);
         }
+        self.tors.iter().flatten().for_each(|tor| tor.add_to(&mut record.netrt));
+        record.netrt.messages_delivered += self.tally.delivered[4];
         for packet in self.pool.live() {
             record.in_flight[kind_of(packet)] += 1;
         }

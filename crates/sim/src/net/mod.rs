@@ -8,6 +8,7 @@ pub(crate) mod forward;
 pub(crate) mod host;
 pub(crate) mod int;
 pub(crate) mod marking;
+pub(crate) mod netrt;
 pub(crate) mod pfc;
 pub(crate) mod pool;
 pub(crate) mod port;

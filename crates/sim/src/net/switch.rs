@@ -9,6 +9,7 @@ use selvedge_units::{Instant, SwitchId};
 use selvedge_wire::Ecn;
 
 use super::descriptor::Descriptor;
+use super::netrt::TIMER;
 use super::port::Egress;
 use super::queue::Store;
 use crate::kernel::partition::Partition;
@@ -39,9 +40,9 @@ pub(crate) struct Switch {
     pub(crate) store: Store,
     /// When its ports are free, where something waits for that.
     pub(crate) pending: Pending,
-    /// When its first pause timer fires.
+    /// When its first timer fires.
     timer_at: u64,
-    /// Pause timers: when, and of which port.
+    /// Timers: when, and of which port's pause; or NetRT's.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -106,13 +107,13 @@ impl Switch {
         self.pending.first().min(self.timer_at)
     }
 
-    /// Sets a pause timer of port `at`.
+    /// Sets a timer: of the pause of port `at`, or NetRT's ([`TIMER`]).
     pub(crate) fn arm(&mut self, at: u32, time: u64) {
         self.timers.push(Reverse((time, at)));
         self.timer_at = self.timer_at.min(time);
     }
 
-    /// The port whose pause timer fires at `now`.
+    /// Whose timer fires now.
     fn fired(&mut self) -> Option<u32> {
         let Reverse((_, at)) = self.timers.pop()?;
         self.timer_at = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
@@ -173,13 +174,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.leave(node, next, limit);
     }
 
-    /// The first pause timer of `switch` fires.
+    /// The first timer of `switch` fires.
     #[cold]
     fn fire(&mut self, switch: u32) {
         let state = &mut self.switches[switch];
         self.now = Instant::from_ps(state.timer_at);
-        if let Some(at) = state.fired() {
-            self.on_pause_timer(at);
+        match state.fired() {
+            Some(TIMER) => self.wake_tor(switch),
+            Some(at) => self.on_pause_timer(at),
+            None => {}
         }
     }
 
@@ -187,9 +190,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn on_arrival(&mut self, switch: u32, packet: &Descriptor) {
         let at = self.switches[switch].first_port + u32::from(packet.port);
-        if !self.enter(at, packet) {
-            return;
+        if self.enter(at, packet) {
+            self.forward(switch, at, packet);
         }
+    }
+
+    /// A packet that entered through port `at` goes on.
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, switch: u32, at: u32, packet: &Descriptor) {
         let Some(out) = self.route(switch, packet).or_else(|| self.balance(switch, packet)) else {
             return self.drop_packet(at, packet.slot, DropReason::NoRoute);
         };

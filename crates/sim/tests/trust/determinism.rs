@@ -249,6 +249,11 @@ fn beside_tcp(config: &mut SimConfig) {
     config.beside = Some(Beside { workloads: vec!["incast".into()], class: Some(1), tcp });
 }
 
+fn netrt(config: &mut SimConfig) {
+    config.switch.netrt.enabled = true;
+    (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(4_000), Bytes::new(20_000));
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -284,6 +289,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-dctcp-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared, tcp_marked]),
         ("irn-spray-failures", fat_tree(4), Series::Irn, &[poisson, failures, spray]),
         ("roce-drill", leaf_spine(), Series::Roce, &[permutation, incast, drill]),
+        ("netrt-incast-loss", fat_tree(4), Series::Roce, &[poisson, incast, loss, netrt]),
+        ("netrt-drill-shared", leaf_spine(), Series::Roce, &[permutation, incast, shared, drill, samples, netrt]),
+        ("netrt-failures", fat_tree(4), Series::Roce, &[poisson, failures, hpcc, spray, netrt]),
         ("irn-flowlet", fat_tree(4), Series::Irn, &[closed_loop, poisson, incast, flowlet]),
         ("irn-beside-tcp", fat_tree(4), Series::Irn, &[poisson, incast, beside_tcp]),
         ("roce-pfc-beside-tcp", fat_tree(4), Series::RocePfc, &[poisson, incast, beside_tcp, loss]),

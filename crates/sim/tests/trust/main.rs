@@ -13,6 +13,7 @@ mod fair;
 mod loss;
 mod memory;
 mod ndp;
+mod netrt;
 mod pfc;
 mod queueing;
 mod recording;

@@ -47,9 +47,13 @@ fn events_add_up_to_the_record() {
             Repr::Data(_) => true,
             Repr::Tcp(segment) => segment.payload() > 0,
             Repr::EqdsData(data) => data.payload > 0,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsControl(_) => {
-                false
-            }
+            Repr::Ack(_)
+            | Repr::HoleNack(_)
+            | Repr::Cnp
+            | Repr::Pull(_)
+            | Repr::Pause(_)
+            | Repr::EqdsControl(_)
+            | Repr::NetRt(_) => false,
         };
         let at_host = |event: &&Event| matches!(event.node, Node::Host(_));
         let hosts: Vec<Event> = events.iter().filter(at_host).copied().collect();

@@ -169,6 +169,8 @@ impl Scene {
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
+        config.switch.netrt.resolve(&fabric);
+        config.switch.netrt.check().expect("settings that can work");
         let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
         let needs = config.transport.resolve(&fabric, &config.nic, trims);
         if let Some(ndp) = &config.transport.ndp {
@@ -275,7 +277,10 @@ impl Outcome {
         let record = &self.record;
         // Every packet that was sent was delivered, dropped with a reason, or is under way.
         let gone = |drops: &Drops, kind: usize| drops.total() + record.in_flight[kind];
-        assert_eq!(record.data_sent, record.data_delivered + gone(&record.data_drops, 0), "data is conserved");
+        let data = record.data_sent + record.netrt.retransmissions;
+        assert_eq!(data, record.data_delivered + gone(&record.data_drops, 0), "data is conserved");
+        let netrt = &record.netrt;
+        assert_eq!(netrt.messages, netrt.messages_delivered + gone(&netrt.message_drops, 4), "messages are conserved");
         assert_eq!(record.acks_sent, record.acks_delivered + gone(&record.ack_drops, 1), "ACKs are conserved");
         assert_eq!(
             record.pause_frames,
@@ -289,7 +294,7 @@ impl Outcome {
         if config.switch.pfc.enabled {
             assert_eq!(drops(&record.data_drops, DropReason::BufferFull), 0, "all classes are lossless");
         } else {
-            assert_eq!((record.pause_frames, record.paused), (0, Duration::ZERO));
+            assert!(record.netrt.pauses > 0 || (record.pause_frames, record.paused) == (0, Duration::ZERO));
             assert_eq!(drops(&record.data_drops, DropReason::HeadroomFull), 0);
         }
     }
@@ -321,7 +326,9 @@ impl Outcome {
         assert_eq!(record.ports.len(), infos.len());
         assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);
-        let dropped = [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops].map(Drops::total);
+        let netrt = &record.netrt.message_drops;
+        let dropped =
+            [&record.data_drops, &record.ack_drops, &record.pause_drops, &record.cnp_drops, netrt].map(Drops::total);
         assert_eq!(record.ports.iter().map(|port| port.drops).sum::<u64>(), dropped.iter().sum::<u64>());
         assert_eq!(record.ports.iter().map(|port| port.trims).sum::<u64>(), record.trims);
         let gap = config.nic.gap.get();

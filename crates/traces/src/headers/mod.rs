@@ -23,8 +23,8 @@ use selvedge_transport::{RecoveryConfig, Scheme};
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, Opcode,
-    Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds,
+    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, NetRt,
+    Opcode, Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds,
 };
 
 use tcp::Connections;
@@ -74,6 +74,7 @@ impl Headers {
             Repr::Ack(ack) => self.ack(packet, &ack),
             Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
+            Repr::NetRt(message) => (self.netrt(packet, message), 0),
             Repr::Pull(pull) => (self.pull(packet, &pull), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::EqdsData(data) => self.tunnel_data(packet, &data),
@@ -199,6 +200,10 @@ impl Headers {
         let (bth, aeth) = nack.without_holes().headers();
         let extension = Extension { sent_at: packet.sent_at, holes: true, sack: nack.sack(), ..Extension::default() };
         self.roce(packet, bth, Extended::Holes(aeth, extension, nack.holes))
+    }
+
+    fn netrt(&self, packet: &Packet, message: NetRt) -> Content {
+        self.roce(packet, Bth { opcode: Opcode::NETRT, ..Bth::default() }, Extended::NetRt(message.message()))
     }
 
     fn cnp(&self, packet: &Packet) -> Content {

@@ -120,7 +120,13 @@ fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
         Repr::Data(data) => data.retransmission,
         Repr::Tcp(tcp) => tcp.is_again(),
         Repr::EqdsData(data) => data.retransmission,
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsControl(_) => false,
+        Repr::Ack(_)
+        | Repr::HoleNack(_)
+        | Repr::Cnp
+        | Repr::Pull(_)
+        | Repr::Pause(_)
+        | Repr::EqdsControl(_)
+        | Repr::NetRt(_) => false,
     };
     let again = again.then(|| "retransmission".to_owned());
     let trimmed = packet.is_trimmed().then(|| "trimmed".to_owned());

@@ -259,6 +259,7 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
             Some((packet.dst, packet.qp))
         }
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
-        Repr::Pause(_) => None,
+        // Between switches.
+        Repr::Pause(_) | Repr::NetRt(_) => None,
     }
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use selvedge_sim::record::{Event, Focus, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_units::{Instant, PortId, Psn, mix64};
+use selvedge_wire::netrt::Message;
 use selvedge_wire::tcp::Tcp;
 use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr, eqds};
 
@@ -159,6 +160,10 @@ fn title(packet: &Packet) -> String {
         },
         Repr::HoleNack(nack) => format!("NACK {}{}", nack.expected.get(), holes(nack)),
         Repr::Cnp => "CNP".to_owned(),
+        Repr::NetRt(message) => match message.message() {
+            Message::Request(request) => format!("NetRT request {}", request.expected().get()),
+            Message::Unfulfilled(psn) => format!("NetRT unfulfilled {}", psn.get()),
+        },
         Repr::Pull(pull) => format!("pull {}", pull.number),
         Repr::EqdsData(data) => tunnel_title(&data),
         Repr::EqdsControl(control) => answer_title(&control),
@@ -221,6 +226,10 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
         // It bears the time of the data packet that it answers.
         Repr::Cnp => (5, 0),
+        Repr::NetRt(message) => match message.message() {
+            Message::Request(request) => (5, 1 + request.expected().get()),
+            Message::Unfulfilled(psn) => (5, 1 + psn.get()),
+        },
         Repr::Pull(pull) => (20, pull.number),
         // A host sends one at a time.
         Repr::EqdsData(data) => (6, data.seq),

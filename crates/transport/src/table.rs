@@ -1,4 +1,4 @@
-//! From (host, queue pair number) to a slot: a hash table for packets that carry no slot.
+//! From what names a flow to a slot: a hash table for packets that carry no slot.
 //!
 //! Linear probing over a power of two, at most half full, deletion by shifting back. Written here
 //! because the standard map's iteration order and hashing are not ours to fix, and because this
@@ -9,47 +9,68 @@ use alloc::vec;
 
 use selvedge_units::{HostId, QpNumber};
 
-/// Maps `(host, qp)` to a `u32`.
+/// What names a flow.
+pub trait Key: Copy + Eq {
+    /// What stands in free entries.
+    const BLANK: Self;
+    /// A hash of it, of which the upper half counts.
+    fn mixed(self) -> u64;
+}
+
+/// A queue pair, by the host that sends on it.
+impl Key for (HostId, QpNumber) {
+    const BLANK: Self = (HostId(0), QpNumber(0));
+    #[inline]
+    fn mixed(self) -> u64 {
+        // Fibonacci hashing; the high bits are the good ones.
+        (u64::from(self.0.0) << 32 | u64::from(self.1.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+/// Maps keys to numbers below `u32::MAX`.
 #[derive(Debug)]
-pub(crate) struct Table {
-    entries: Box<[Entry]>,
+pub struct Table<K> {
+    entries: Box<[Entry<K>]>,
     len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    key: u64,
+struct Entry<K> {
+    key: K,
     /// `EMPTY` marks a free entry.
     slot: u32,
 }
 
 const EMPTY: u32 = u32::MAX;
-const FREE: Entry = Entry { key: 0, slot: EMPTY };
 
-fn key(host: HostId, qp: QpNumber) -> u64 {
-    u64::from(host.0) << 32 | u64::from(qp.0)
+impl<K: Key> Default for Table<K> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
-impl Table {
-    pub(crate) fn new() -> Self {
-        Self { entries: vec![FREE; 8].into_boxed_slice(), len: 0 }
+impl<K: Key> Table<K> {
+    const FREE: Entry<K> = Entry { key: K::BLANK, slot: EMPTY };
+
+    /// An empty table.
+    pub fn new() -> Self {
+        Self { entries: vec![Self::FREE; 8].into_boxed_slice(), len: 0 }
     }
 
     #[inline]
-    fn home(&self, key: u64) -> usize {
-        // Fibonacci hashing; the high bits are the good ones.
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.entries.len() - 1)
+    fn home(&self, key: K) -> usize {
+        (key.mixed() >> 32) as usize & (self.entries.len() - 1)
     }
 
     /// Where the search for a key begins.
     #[inline]
-    pub(crate) fn whereabouts(&self, host: HostId, qp: QpNumber) -> (*const u8, usize) {
-        (core::ptr::from_ref(&self.entries[self.home(key(host, qp))]).cast(), size_of::<Entry>())
+    pub fn whereabouts(&self, key: K) -> (*const u8, usize) {
+        (core::ptr::from_ref(&self.entries[self.home(key)]).cast(), size_of::<Entry<K>>())
     }
 
+    /// What a key is mapped to.
     #[inline]
-    pub(crate) fn get(&self, host: HostId, qp: QpNumber) -> Option<u32> {
-        let key = key(host, qp);
+    pub fn get(&self, key: K) -> Option<u32> {
         let mut at = self.home(key);
         loop {
             let entry = self.entries[at];
@@ -64,20 +85,20 @@ impl Table {
     }
 
     /// Adds an entry; the key must be new.
-    pub(crate) fn insert(&mut self, host: HostId, qp: QpNumber, slot: u32) {
-        debug_assert!(self.get(host, qp).is_none(), "{host:?} {qp:?} is open already");
+    pub fn insert(&mut self, key: K, slot: u32) {
+        debug_assert!(self.get(key).is_none(), "it is in the table already");
         if (self.len + 1) * 2 > self.entries.len() {
-            let larger = vec![FREE; self.entries.len() * 2].into_boxed_slice();
+            let larger = vec![Self::FREE; self.entries.len() * 2].into_boxed_slice();
             let old = core::mem::replace(&mut self.entries, larger);
             for entry in old.iter().filter(|entry| entry.slot != EMPTY) {
                 self.place(*entry);
             }
         }
-        self.place(Entry { key: key(host, qp), slot });
+        self.place(Entry { key, slot });
         self.len += 1;
     }
 
-    fn place(&mut self, entry: Entry) {
+    fn place(&mut self, entry: Entry<K>) {
         let mut at = self.home(entry.key);
         while self.entries[at].slot != EMPTY {
             at = (at + 1) & (self.entries.len() - 1);
@@ -85,9 +106,8 @@ impl Table {
         self.entries[at] = entry;
     }
 
-    /// Removes an entry and returns its slot.
-    pub(crate) fn remove(&mut self, host: HostId, qp: QpNumber) -> Option<u32> {
-        let key = key(host, qp);
+    /// Removes an entry and returns what its key was mapped to.
+    pub fn remove(&mut self, key: K) -> Option<u32> {
         let mask = self.entries.len() - 1;
         let mut hole = self.home(key);
         loop {
@@ -112,7 +132,7 @@ impl Table {
                 hole = at;
             }
         }
-        self.entries[hole] = FREE;
+        self.entries[hole] = Self::FREE;
         self.len -= 1;
         Some(slot)
     }
@@ -130,18 +150,18 @@ mod tests {
         let mut table = Table::new();
         let mut model = BTreeMap::new();
         for step in 0..20_000 {
-            let (host, qp) = (HostId(rng.below(4) as u32), QpNumber(rng.below(40) as u32));
+            let key = (HostId(rng.below(4) as u32), QpNumber(rng.below(40) as u32));
             if rng.below(2) == 0 {
-                if let alloc::collections::btree_map::Entry::Vacant(vacant) = model.entry((host, qp)) {
+                if let alloc::collections::btree_map::Entry::Vacant(vacant) = model.entry(key) {
                     vacant.insert(step);
-                    table.insert(host, qp, step);
+                    table.insert(key, step);
                 }
             } else {
-                assert_eq!(table.remove(host, qp), model.remove(&(host, qp)));
+                assert_eq!(table.remove(key), model.remove(&key));
             }
             assert_eq!(table.len, model.len());
-            let (host, qp) = (HostId(rng.below(4) as u32), QpNumber(rng.below(40) as u32));
-            assert_eq!(table.get(host, qp), model.get(&(host, qp)).copied());
+            let key = (HostId(rng.below(4) as u32), QpNumber(rng.below(40) as u32));
+            assert_eq!(table.get(key), model.get(&key).copied());
         }
     }
 }

@@ -1,0 +1,272 @@
+//! NetRT in top-of-rack switches: what the engines see, and how what they want is done.
+//!
+//! Off, it costs nothing: arrivals at a ToR that does it count as rare
+//! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way
+//! anyway. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
+//! buffered: both get what regular traffic leaves, and yield to it.
+
+use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
+use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};
+use selvedge_units::{Bytes, Instant, Rate, mix64};
+use selvedge_wire::netrt::Message;
+use selvedge_wire::{Data, Ecn, Header, Packet, PathRecord, Repr};
+
+use super::descriptor::Descriptor;
+use crate::config::BufferConfig;
+use crate::kernel::partition::Partition;
+use crate::kernel::pending::NEVER;
+
+/// Both engines of one ToR.
+pub(crate) struct Tor {
+    pub(crate) src: SrcTor<Packet>,
+    pub(crate) dst: DstTor<Descriptor>,
+    /// When its timer fires.
+    timer_at: u64,
+    /// Messages sent.
+    pub(crate) messages: u64,
+}
+
+/// Stands for a port among a switch's timers.
+pub(crate) const TIMER: u32 = u32::MAX;
+
+impl Tor {
+    /// A ToR whose links have these rates.
+    pub(crate) fn new(settings: Settings, rates: Vec<Rate>) -> Self {
+        let dst = DstTor::new(settings, rates.len());
+        Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
+    }
+}
+
+impl Tor {
+    /// Adds what it has done to that of others.
+    pub(crate) fn add_to(&self, totals: &mut NetRtTotals) {
+        let (src, dst) = (self.src.stats(), self.dst.stats());
+        totals.requests += dst.requests;
+        totals.unfulfilled += src.unfulfilled;
+        totals.retransmissions += src.retransmissions;
+        totals.held += dst.held;
+        totals.given_up += dst.given_up;
+        totals.pauses += src.pauses;
+        totals.messages += self.messages;
+        let add = |fill: &mut Fill, occupancy: &Occupancy| {
+            let (area, used) = occupancy.area();
+            fill.add(Bytes::new(occupancy.peak()), area, used);
+        };
+        self.src.occupancy().for_each(|occupancy| add(&mut totals.pool, occupancy));
+        self.dst.occupancy().iter().for_each(|occupancy| add(&mut totals.buffer, occupancy));
+    }
+}
+
+/// What a packet is to the ToR that it passes.
+enum Role {
+    /// Data from one of its hosts into the fabric.
+    Leaving(Data),
+    /// Data for one of its hosts from the fabric.
+    Coming(Data),
+    /// A message for it.
+    Message(Message),
+    /// Nothing.
+    Other,
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// A packet enters a switch through port `at`; returns whether it goes on as any other.
+    pub(crate) fn pass_tor(&mut self, at: u32, descriptor: &Descriptor) -> bool {
+        let switch = self.egress[at].owner;
+        if self.egress[at].is_host || self.tors[switch].is_none() {
+            return true;
+        }
+        match self.role(switch, descriptor) {
+            Role::Leaving(data) => {
+                self.duplicate(switch, at, descriptor, &data);
+                true
+            }
+            Role::Coming(data) => self.check_order(switch, at, descriptor, &data),
+            Role::Message(message) => {
+                self.take_message(switch, descriptor, &message);
+                false
+            }
+            Role::Other => true,
+        }
+    }
+
+    fn role(&self, switch: u32, descriptor: &Descriptor) -> Role {
+        let packet = self.pool.get(descriptor.slot);
+        let here = self.switches[switch].leaf;
+        let from = self.fabric.attachment[packet.src.index()].leaf;
+        match packet.repr {
+            Repr::Data(data) if data.trimmed || from == descriptor.leaf => Role::Other,
+            Repr::Data(data) if from == here => Role::Leaving(data),
+            Repr::Data(data) if descriptor.leaf == here => Role::Coming(data),
+            Repr::NetRt(message) if descriptor.leaf == here && from != here => Role::Message(message.message()),
+            _ => Role::Other,
+        }
+    }
+
+    /// Keeps a duplicate of a packet that entered through a host's port.
+    fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) {
+        let room = self.room(switch, at);
+        let packet = *self.pool.get(descriptor.slot);
+        let passing = Passing { handle: packet, bytes: u32::from(packet.frame), port: descriptor.port, room };
+        if let Some(tor) = &mut self.tors[switch] {
+            tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
+        }
+    }
+
+    /// Lets the destination ToR look at a packet; returns whether it goes on.
+    fn check_order(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) -> bool {
+        let room = self.room(switch, at);
+        let flow = flow_of(self.pool.get(descriptor.slot));
+        let Some(tor) = &mut self.tors[switch] else { return true };
+        let bytes = u32::from(descriptor.frame);
+        let passing = Passing { handle: *descriptor, bytes, port: descriptor.exit, room };
+        let is_copy = descriptor.class == self.fabric.netrt_class;
+        match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
+            Verdict::Forward => self.forward(switch, at, descriptor),
+            Verdict::Held => {}
+            Verdict::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
+        }
+        self.serve_tor(switch);
+        false
+    }
+
+    /// A message from the ToR at the other end.
+    fn take_message(&mut self, switch: u32, descriptor: &Descriptor, message: &Message) {
+        let packet = self.pool.take(descriptor.slot);
+        self.tally.delivered[4] += 1;
+        let Some(tor) = &mut self.tors[switch] else { return };
+        match message {
+            Message::Request(request) => {
+                // It comes from the flow's receiver.
+                let flow = Flow { src: packet.dst, dst: packet.src, qp: packet.qp };
+                if let Some(psn) = tor.src.on_request(self.now, flow, descriptor.exit, request) {
+                    self.send_message(switch, flow, Message::Unfulfilled(psn));
+                }
+            }
+            Message::Unfulfilled(psn) => tor.dst.on_unfulfilled(self.now, flow_of(&packet), *psn),
+        }
+        self.serve_tor(switch);
+    }
+
+    /// The timer of a ToR fires.
+    pub(crate) fn wake_tor(&mut self, switch: u32) {
+        self.events += 1;
+        let now = self.now;
+        let Some(tor) = &mut self.tors[switch] else { return };
+        if tor.timer_at == now.as_ps() {
+            tor.timer_at = NEVER;
+            tor.dst.handle_timeout(now);
+            self.serve_tor(switch);
+        }
+    }
+
+    /// Does what the engines of a ToR want done, and sets its timer.
+    fn serve_tor(&mut self, switch: u32) {
+        let first = self.switches[switch].first_port;
+        while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
+            match output {
+                Tracked::Release(held) => self.forward(switch, first + u32::from(held.port), &held),
+                Tracked::Discard(held) => {
+                    self.drop_packet(first + u32::from(held.port), held.slot, DropReason::Surplus);
+                }
+                Tracked::Request(flow, request) => self.send_message(switch, flow, Message::Request(request)),
+            }
+        }
+        let now = self.now;
+        // Before anything is sent, so that a burst counts as a whole.
+        self.pause_senders(switch);
+        while let Some((port, packet)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_transmit(now)) {
+            self.send_copy(switch, port, packet);
+        }
+        self.pause_senders(switch);
+        let Some(tor) = &mut self.tors[switch] else { return };
+        let due = [tor.src.poll_timeout(), tor.dst.poll_timeout()].into_iter().flatten().min();
+        let due = due.unwrap_or(Instant::NEVER).as_ps();
+        if due < tor.timer_at {
+            tor.timer_at = due.max(now.as_ps() + 1);
+            let at = tor.timer_at;
+            self.switches[switch].arm(TIMER, at);
+        }
+    }
+
+    fn pause_senders(&mut self, switch: u32) {
+        while let Some((port, shall)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_pause()) {
+            let at = self.switches[switch].first_port + u32::from(port);
+            let classes = self.fabric.nic.data_classes;
+            let pausing = &mut self.ingress[at].pausing;
+            *pausing = if shall { *pausing | classes } else { *pausing & !classes };
+            self.note_pause_due(at);
+            self.kick(at);
+        }
+    }
+
+    /// Sends a duplicate of what entered through `port` once more.
+    fn send_copy(&mut self, switch: u32, port: u16, mut packet: Packet) {
+        packet.class = self.fabric.netrt_class;
+        if let Repr::Data(data) = &mut packet.repr {
+            data.retransmission = true;
+        }
+        self.inject(switch, port, packet);
+    }
+
+    /// Sends a message about `flow` to the ToR at its other end, with the flow's addresses.
+    fn send_message(&mut self, switch: u32, flow: Flow, message: Message) {
+        let (src, dst) = match message {
+            Message::Request(_) => (flow.dst, flow.src),
+            Message::Unfulfilled(_) => (flow.src, flow.dst),
+        };
+        let frame = Header::ROCE + Bytes::new(message.length() as u64);
+        let packet = Packet {
+            sent_at: self.now,
+            src,
+            dst,
+            qp: flow.qp,
+            slot: 0,
+            entropy: mix64(u64::from(src.0) << 32 | u64::from(flow.qp.0)) as u32,
+            frame: frame.get() as u16,
+            class: self.fabric.netrt_class,
+            ecn: Ecn::NotCapable,
+            repr: Repr::NetRt(message.into()),
+        };
+        if let Some(tor) = &mut self.tors[switch] {
+            tor.messages += 1;
+        }
+        self.inject(switch, self.fabric.attachment[src.index()].port, packet);
+    }
+
+    /// Puts a packet into a switch as if it had entered through `port`.
+    fn inject(&mut self, switch: u32, port: u16, packet: Packet) {
+        let slot = self.pool.put(packet);
+        if !self.records.is_empty() {
+            self.records.put(slot, PathRecord::EMPTY);
+        }
+        let to = self.fabric.attachment[packet.dst.index()];
+        let descriptor = Descriptor { port, ..Descriptor::of(&packet, slot, to) };
+        self.forward(switch, self.switches[switch].first_port + u32::from(port), &descriptor);
+    }
+
+    /// Bytes that regular traffic leaves of the buffer behind port `at`.
+    fn room(&self, switch: u32, at: u32) -> u64 {
+        let port = &self.ingress[at];
+        match self.fabric.buffer {
+            BufferConfig::SharedBuffer(_) => self.switches[switch].shared_free(),
+            BufferConfig::InputQueued(_) if !self.accounting.is_plain => {
+                let accounts = &self.accounts[at * self.classes];
+                accounts.limits.most.saturating_sub(port.buffered)
+            }
+            BufferConfig::InputQueued(_) => port.limits.most.saturating_sub(port.buffered),
+            // Their queues belong to outputs: inputs hold nothing back.
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => u64::MAX,
+        }
+    }
+
+    /// Whether port `at` belongs to a ToR that does NetRT.
+    pub(crate) fn is_at_tor(&self, at: u32) -> bool {
+        let port = &self.egress[at];
+        !port.is_host && self.tors.get(port.owner as usize).is_some_and(Option::is_some)
+    }
+}
+
+fn flow_of(packet: &Packet) -> Flow {
+    Flow { src: packet.src, dst: packet.dst, qp: packet.qp }
+}

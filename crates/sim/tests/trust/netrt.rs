@@ -1,0 +1,82 @@
+//! NetRT in a whole fabric: what NICs no longer notice, and what it leaves to them.
+
+use selvedge_sim::SimConfig;
+use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::{Chain, Graph};
+use selvedge_units::{Bytes, Chance, Duration, Setting};
+
+use crate::support::{Scene, Series, link, star};
+
+/// Host, ToR, core, ToR, host, as in the paper's testbed (section IV-A), at 10 Gb/s.
+fn chain() -> Graph {
+    let (host_link, switch_link) = (link(10, 5_000), link(10, 5_000));
+    Chain { switches: 3, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap()
+}
+
+fn netrt(config: &mut SimConfig) {
+    config.switch.netrt.enabled = true;
+}
+
+/// Random loss of data where it leaves the core.
+fn lose(percent: u64) -> impl FnOnce(&mut SimConfig) {
+    move |config| {
+        config.loss.push(LossConfig {
+            link: "s1 - s2".parse().unwrap(),
+            direction: Direction::Both,
+            packets: Affected::Data,
+            model: LossModel::Random(RandomLoss { rate: Chance::ratio(percent, 100) }),
+        });
+    }
+}
+
+fn transfer(size: u64) -> Scene {
+    Scene::new(chain(), Series::Roce).flow(0, 1, size, Duration::ZERO)
+}
+
+#[test]
+fn without_loss_it_changes_no_completion_time() {
+    let (with, without) = (transfer(1_000_000).with(netrt).finish(), transfer(1_000_000).finish());
+    assert_eq!(with.finish(0), without.finish(0));
+    assert_eq!((with.record.netrt.requests, with.record.netrt.messages), (0, 0));
+    assert!(with.record.netrt.pool.peak > Bytes::ZERO);
+}
+
+#[test]
+fn losses_in_the_fabric_are_repaired_before_the_nic_notices() {
+    let plain = transfer(1_000_000).with(lose(1)).finish();
+    let helped = transfer(1_000_000).with(lose(1)).with(netrt).finish();
+    assert!(plain.record.nacks_sent > 0);
+    let record = &helped.record;
+    assert_eq!((record.nacks_sent, record.timeouts, record.retransmissions), (0, 0, 0));
+    assert!(record.netrt.retransmissions > 0 && record.netrt.given_up == 0);
+    assert!(helped.finish(0) < plain.finish(0));
+    assert_eq!(record.in_flight[0], 0, "nothing is held for ever");
+}
+
+#[test]
+fn without_duplicates_the_nics_repair_as_ever() {
+    let off = |config: &mut SimConfig| config.switch.netrt.pool = Setting::Off;
+    let outcome = transfer(1_000_000).with(lose(1)).with(netrt).with(off).finish();
+    assert_eq!(outcome.record.netrt.retransmissions, 0);
+    assert!(outcome.record.netrt.unfulfilled > 0 && outcome.record.netrt.given_up > 0);
+    assert!(outcome.record.nacks_sent > 0);
+}
+
+#[test]
+fn a_bursty_loss_pauses_its_sender_alone() {
+    let harsh = |config: &mut SimConfig| {
+        (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(2_000), Bytes::new(10_000));
+    };
+    let outcome = transfer(3_000_000).with(lose(10)).with(netrt).with(harsh).finish();
+    assert!(outcome.record.netrt.pauses > 0);
+    let paused: Vec<_> = outcome.record.ports.iter().filter(|port| !port.paused.is_zero()).collect();
+    assert_eq!(paused.len(), 1, "PFC between the host and its ToR, nowhere else");
+    assert_eq!(paused[0].id.0, 0);
+}
+
+#[test]
+fn traffic_within_a_rack_is_none_of_its_business() {
+    let scene = Scene::new(star(&[link(10, 1_000); 3]), Series::Roce).flow(0, 2, 200_000, Duration::ZERO);
+    let outcome = scene.flow(1, 2, 200_000, Duration::ZERO).with(netrt).finish();
+    assert_eq!(outcome.record.netrt.pool.peak, Bytes::ZERO);
+}

@@ -1,0 +1,166 @@
+//! Settings of NetRT.
+
+use alloc::format;
+
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+use crate::fabric::{Fabric, SettingError, resolve, resolved};
+
+/// NetRT in top-of-rack switches: selective retransmission between them, behind the NICs' backs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct NetRtConfig {
+    /// Whether top-of-rack switches do it.
+    pub enabled: bool,
+    /// Duplicates that a source ToR keeps of what entered through each host's port. "auto": one
+    /// bandwidth-delay product (section III-C1); "off": none, every request remains unfulfilled.
+    pub pool: Setting<Bytes>,
+    /// Early packets that a destination ToR holds for each host's port. "auto": one bandwidth-delay product
+    /// (section III-D1); "off": none, nothing is recovered.
+    pub buffer: Setting<Bytes>,
+    /// A request is repeated after this long while nothing helps. "auto": the base round-trip time of the longest
+    /// path; the paper says "at time intervals".
+    pub interval: Setting<Duration>,
+    /// A gap is asked for when it has lasted this long. Default: at once, as in the paper.
+    pub patience: Duration,
+    /// Below this many requested bytes of a host, duplicates are sent at its line rate (section IV: 20 KB).
+    pub k_low: Bytes,
+    /// From this many on, at the lowest rate (section IV: 100 KB). More than `k-low`.
+    pub k_high: Bytes,
+    /// Share of the line rate just above `k-low`, above 0 and at most 1 (section IV: 0.5).
+    pub max_rate: f64,
+    /// Share of the line rate from `k-high` on, above 0 and at most `max-rate` (section IV: 0.01).
+    pub min_rate: f64,
+    /// Whether a sender is paused (PFC, on its own link only) while its duplicates are sent at less than line
+    /// rate. Default: true.
+    pub pause: bool,
+    /// 802.1p priority of requests, answers and duplicates, 0 to 7. Default: 6.
+    pub priority: u8,
+    /// Flows that a ToR keeps state of, in each direction, at least 1 (section III-D1: 10,000). What is more
+    /// passes untouched.
+    pub flows: u32,
+    /// State of a flow that was silent for this long may be given to another.
+    pub idle: Duration,
+}
+
+impl Default for NetRtConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            pool: Setting::Auto,
+            buffer: Setting::Auto,
+            interval: Setting::Auto,
+            patience: Duration::ZERO,
+            k_low: Bytes::from_kb(20),
+            k_high: Bytes::from_kb(100),
+            max_rate: 0.5,
+            min_rate: 0.01,
+            pause: true,
+            priority: 6,
+            flows: 10_000,
+            idle: Duration::from_ms(10),
+        }
+    }
+}
+
+impl NetRtConfig {
+    /// Replaces every "auto" by what `fabric` makes of it.
+    pub fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.pool, || Some(fabric.bdp));
+        resolve(&mut self.buffer, || Some(fabric.bdp));
+        resolve(&mut self.interval, || Some(fabric.base_rtt));
+    }
+
+    /// Whether the values can work.
+    ///
+    /// # Errors
+    /// Names the key and says what would be right.
+    pub fn check(&self) -> Result<(), SettingError> {
+        if matches!(self.interval, Setting::Off | Setting::Value(Duration::ZERO)) {
+            return Err(SettingError::new(
+                "interval",
+                "a lost request would never be repeated; give a time above zero",
+            ));
+        }
+        if self.k_high <= self.k_low {
+            return Err(SettingError::new(
+                "k-high",
+                format!("{} must be more than k-low, {}", self.k_high, self.k_low),
+            ));
+        }
+        if !(self.max_rate > 0.0 && self.max_rate <= 1.0) {
+            return Err(SettingError::new(
+                "max-rate",
+                format!("{} is out of range: above 0, at most 1", self.max_rate),
+            ));
+        }
+        if !(self.min_rate > 0.0 && self.min_rate <= self.max_rate) {
+            let message = format!("{} is out of range: above 0, at most max-rate, {}", self.min_rate, self.max_rate);
+            return Err(SettingError::new("min-rate", message));
+        }
+        if self.priority > 7 {
+            return Err(SettingError::new("priority", format!("{} is not a priority: they are 0 to 7", self.priority)));
+        }
+        if self.flows == 0 {
+            return Err(SettingError::new("flows", "a ToR without state recovers nothing; give at least 1"));
+        }
+        if self.idle.is_zero() {
+            return Err(SettingError::new("idle", "flows would be forgotten at once; give a time above zero"));
+        }
+        Ok(())
+    }
+}
+
+/// The same, with nothing left open.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    pub(super) pool: u64,
+    pub(super) buffer: u64,
+    pub(super) interval: Duration,
+    /// How long a duplicate is of use: four requests.
+    pub(super) lifetime: Duration,
+    pub(super) patience: Duration,
+    pub(super) pause: bool,
+    pub(super) flows: usize,
+    pub(super) idle: Duration,
+    k_low: u64,
+    k_high: u64,
+    max_rate: f64,
+    min_rate: f64,
+}
+
+impl From<&NetRtConfig> for Settings {
+    /// # Panics
+    /// When something still says "auto".
+    fn from(config: &NetRtConfig) -> Self {
+        let bytes = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get();
+        Self {
+            pool: bytes(config.pool, "pool"),
+            buffer: bytes(config.buffer, "buffer"),
+            interval: resolved(config.interval, "interval").unwrap_or(config.idle),
+            lifetime: resolved(config.interval, "interval").unwrap_or(config.idle) * 4,
+            patience: config.patience,
+            pause: config.pause,
+            flows: config.flows as usize,
+            idle: config.idle,
+            k_low: config.k_low.get(),
+            k_high: config.k_high.get(),
+            max_rate: config.max_rate,
+            min_rate: config.min_rate,
+        }
+    }
+}
+
+impl Settings {
+    /// The rate of duplicates when `requested` bytes of them wait and the host's line rate is `line`; and
+    /// whether that is congestion (section III-C3, figure 5). Discontinuous at `k_low`, as written.
+    pub(super) fn rate(&self, requested: u64, line: Rate) -> (Rate, bool) {
+        if requested < self.k_low {
+            return (line, false);
+        }
+        let beyond = (requested - self.k_low) as f64 / (self.k_high - self.k_low) as f64;
+        let share = (self.max_rate - beyond * (self.max_rate - self.min_rate)).max(self.min_rate);
+        (Rate::from_bps(((line.as_bps() as f64 * share) as u64).max(1)), true)
+    }
+}

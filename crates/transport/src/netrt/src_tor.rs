@@ -1,0 +1,212 @@
+//! The source ToR: copies of what passed, sent again on request (sections III-C1 and III-C3).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_units::{Bytes, Instant, Psn, Rate};
+use selvedge_wire::Request;
+
+use super::duplicates::{Duplicates, Ticket};
+use super::flows::{Flows, Lasting};
+use super::{Flow, Occupancy, Passing, Settings, WINDOW};
+
+/// What a source ToR has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SrcTorStats {
+    /// Requests that came.
+    pub requests: u64,
+    /// Of these, how many were answered "unfulfilled".
+    pub unfulfilled: u64,
+    /// Duplicates sent.
+    pub retransmissions: u64,
+    /// Times that a sender was paused.
+    pub pauses: u64,
+}
+
+/// One source ToR.
+#[derive(Debug)]
+pub struct SrcTor<H> {
+    settings: Settings,
+    flows: Flows<Requested>,
+    ports: Vec<Port<H>>,
+    stats: SrcTorStats,
+}
+
+/// How often a flow was asked for (section III-C1: 32 bits).
+#[derive(Debug)]
+struct Requested(u32);
+
+impl Lasting for Requested {
+    fn is_needed(&self) -> bool {
+        false
+    }
+}
+
+/// What belongs to one host.
+#[derive(Debug)]
+struct Port<H> {
+    duplicates: Duplicates<H>,
+    /// To be sent, in the order in which they were asked for.
+    queue: VecDeque<Ticket>,
+    /// Bytes of these: N of the rate law (C13).
+    requested: u64,
+    /// When the next of them may go.
+    next_at: Instant,
+    line_rate: Rate,
+    is_paused: bool,
+}
+
+impl<H: Copy> SrcTor<H> {
+    /// A ToR whose ports have these line rates.
+    pub fn new(settings: Settings, rates: impl IntoIterator<Item = Rate>) -> Self {
+        let port = |line_rate| Port {
+            duplicates: Duplicates::new(),
+            queue: VecDeque::new(),
+            requested: 0,
+            next_at: Instant::ZERO,
+            line_rate,
+            is_paused: false,
+        };
+        Self {
+            settings,
+            flows: Flows::new(settings.flows, settings.idle),
+            ports: rates.into_iter().map(port).collect(),
+            stats: SrcTorStats::default(),
+        }
+    }
+
+    /// A data packet has come from a host and goes into the fabric: keeps a duplicate of it. `packet.handle`
+    /// stands for the duplicate.
+    #[inline]
+    pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>) {
+        let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return };
+        let requests = self.flows[at].0;
+        let port = &mut self.ports[usize::from(packet.port)];
+        let most = self.settings.pool.min(packet.room);
+        let oldest = Instant::from_ps(now.as_ps().saturating_sub(self.settings.lifetime.as_ps()));
+        port.requested -= port.duplicates.expire(now, oldest);
+        port.requested -= port.duplicates.add(now, (flow, requests), psn, packet, most);
+    }
+
+    /// A destination ToR lacks something of a flow whose host is at `port`. Returns the answer "unfulfilled", if
+    /// there is no duplicate of the packet that is missing first.
+    pub fn on_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
+        self.stats.requests += 1;
+        let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
+        let requests = self.flows[at].0.saturating_add(1);
+        self.flows[at].0 = requests;
+        let Port { duplicates, queue, requested, .. } = &mut self.ports[usize::from(port)];
+        duplicates.promote(flow, requests);
+        let (mut asked, mut has_first) = (Holes::of(request), false);
+        let is_asked = |psn| {
+            has_first |= psn == request.expected();
+            asked.take(psn)
+        };
+        duplicates.want((flow, requests), is_asked, |ticket, bytes| {
+            queue.push_back(ticket);
+            *requested += u64::from(bytes);
+        });
+        if has_first { None } else { self.refuse(request) }
+    }
+
+    fn refuse(&mut self, request: &Request) -> Option<Psn> {
+        self.stats.unfulfilled += 1;
+        Some(request.expected())
+    }
+
+    /// The next duplicate that may be sent now, and the port of its host.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(u16, H)> {
+        let (settings, stats) = (&self.settings, &mut self.stats);
+        (0u16..).zip(&mut self.ports).find_map(|(number, port)| {
+            let handle = port.poll_transmit(now, settings)?;
+            stats.retransmissions += 1;
+            Some((number, handle))
+        })
+    }
+
+    /// When to call [`SrcTor::poll_transmit`] again.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.ports.iter().filter(|port| !port.queue.is_empty()).map(|port| port.next_at).min()
+    }
+
+    /// A port whose host shall be paused, or may go on (`false`); to be asked after every other call.
+    pub fn poll_pause(&mut self) -> Option<(u16, bool)> {
+        let (settings, stats) = (&self.settings, &mut self.stats);
+        (0u16..).zip(&mut self.ports).find_map(|(number, port)| {
+            let shall = port.shall_pause(settings);
+            (shall != port.is_paused).then(|| {
+                port.is_paused = shall;
+                stats.pauses += u64::from(shall);
+                (number, shall)
+            })
+        })
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &SrcTorStats {
+        &self.stats
+    }
+    /// Duplicates, by port.
+    pub fn occupancy(&self) -> impl Iterator<Item = &Occupancy> {
+        self.ports.iter().map(|port| &port.duplicates.occupancy)
+    }
+    /// Flows that it keeps state of.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+}
+
+impl<H: Copy> Port<H> {
+    fn poll_transmit(&mut self, now: Instant, settings: &Settings) -> Option<H> {
+        while self.next_at <= now {
+            let ticket = self.queue.pop_front()?;
+            // The rate that what waits asks for, this one included.
+            let (rate, _) = settings.rate(self.requested, self.line_rate);
+            // Evicted meanwhile: the next request will tell.
+            let Some((_, handle, bytes)) = self.duplicates.redeem(ticket) else { continue };
+            self.requested -= u64::from(bytes);
+            self.next_at = now + rate.time_for(Bytes::new(u64::from(bytes)));
+            return Some(handle);
+        }
+        None
+    }
+
+    /// From congestion on until the burst has ended (C16).
+    fn shall_pause(&self, settings: &Settings) -> bool {
+        let congested = settings.rate(self.requested, self.line_rate).1;
+        settings.pause && (congested || self.is_paused && !self.queue.is_empty())
+    }
+}
+
+/// The packets that a request names as missing: the expected one, and every gap before the last that has
+/// arrived.
+struct Holes {
+    expected: Psn,
+    /// Bit `i`: `expected + 1 + i`.
+    missing: u128,
+    first: bool,
+}
+
+impl Holes {
+    fn of(request: &Request) -> Self {
+        let below_last = match request.arrived().leading_zeros() {
+            u128::BITS => 0,
+            zeros => u128::MAX >> zeros,
+        };
+        Self { expected: request.expected(), missing: !request.arrived() & below_last, first: true }
+    }
+
+    /// Whether a packet is one of them; each once.
+    fn take(&mut self, psn: Psn) -> bool {
+        match psn.ahead_of(self.expected) {
+            0 => core::mem::take(&mut self.first),
+            ahead @ 1.. if ahead as u32 <= WINDOW => {
+                let bit = 1 << (ahead - 1);
+                let is_missing = self.missing & bit != 0;
+                self.missing &= !bit;
+                is_missing
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,393 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Psn, QpNumber, Rate, Rng, Setting};
+use selvedge_wire::Request;
+
+use super::duplicates::Duplicates;
+use super::*;
+
+const FRAME: u32 = 1_000;
+const FLOW: Flow = flow(1);
+
+const fn flow(qp: u32) -> Flow {
+    Flow { src: HostId(1), dst: HostId(2), qp: QpNumber(qp) }
+}
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(n)
+}
+
+fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
+    let mut config = NetRtConfig {
+        enabled: true,
+        pool: Setting::Value(Bytes::new(10_000)),
+        buffer: Setting::Value(Bytes::new(200_000)),
+        interval: Setting::Value(Duration::from_us(5)),
+        ..NetRtConfig::default()
+    };
+    change(&mut config);
+    config.check().expect("settings that can work");
+    Settings::from(&config)
+}
+
+fn passing(handle: u32) -> Passing<u32> {
+    Passing { handle, bytes: FRAME, port: 0, room: u64::MAX }
+}
+
+/// A destination ToR, what it has forwarded and asked for.
+pub(super) struct Tor {
+    pub(super) tor: DstTor<u32>,
+    pub(super) now: Instant,
+    /// PSNs.
+    pub(super) forwarded: Vec<u32>,
+    pub(super) discarded: Vec<u32>,
+    /// What is expected, and what has arrived behind it.
+    pub(super) requests: Vec<(u32, u128)>,
+    room: u64,
+}
+
+impl Tor {
+    pub(super) fn new() -> Self {
+        Self::with(settings(|_| {}))
+    }
+    fn with(settings: Settings) -> Self {
+        let tor = DstTor::new(settings, 1);
+        let (forwarded, discarded, requests) = (vec![], vec![], vec![]);
+        Self { tor, now: us(0), forwarded, discarded, requests, room: u64::MAX }
+    }
+    pub(super) fn data(&mut self, psn: u32) -> Verdict {
+        self.arrive(psn, false)
+    }
+    fn all(&mut self, psns: impl IntoIterator<Item = u32>) {
+        for psn in psns {
+            self.data(psn);
+        }
+    }
+    fn arrive(&mut self, psn: u32, is_copy: bool) -> Verdict {
+        let packet = Passing { room: self.room, ..passing(psn) };
+        let verdict = self.tor.on_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
+        if verdict == Verdict::Forward {
+            self.forwarded.push(psn);
+        }
+        self.drain();
+        verdict
+    }
+    pub(super) fn unfulfilled(&mut self, psn: u32) {
+        self.tor.on_unfulfilled(self.now, FLOW, Psn::new(psn));
+        self.drain();
+    }
+    fn wait_until(&mut self, now: Instant) {
+        self.now = now;
+        self.tor.handle_timeout(now);
+        self.drain();
+    }
+    fn drain(&mut self) {
+        while let Some(output) = self.tor.poll_output() {
+            match output {
+                Tracked::Release(psn) => self.forwarded.push(psn),
+                Tracked::Discard(psn) => self.discarded.push(psn),
+                Tracked::Request(flow, request) => {
+                    assert_eq!(flow, FLOW);
+                    self.requests.push((request.expected().get(), request.arrived()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_in_order_passes() {
+    let mut tor = Tor::new();
+    (0..1_000).for_each(|psn| assert_eq!(tor.data(psn), Verdict::Forward));
+    assert!(tor.requests.is_empty() && tor.tor.poll_timeout().is_none());
+}
+
+#[test]
+fn a_gap_is_asked_for_filled_and_released_in_order() {
+    let mut tor = Tor::new();
+    tor.all(0..10);
+    // 10 and 12 are lost.
+    assert_eq!([11, 13, 14].map(|psn| tor.data(psn)), [Verdict::Held; 3]);
+    assert_eq!(tor.requests, [(10, 0b1), (10, 0b101)], "at once, and again when 12 turns out to be missing, too");
+    assert_eq!(tor.tor.occupancy()[0].bytes(), 3_000);
+    assert_eq!(tor.tor.poll_timeout(), Some(us(5)));
+    tor.wait_until(us(5));
+    assert_eq!(tor.requests[2..], [(10, 0b1101)]);
+    assert_eq!(tor.arrive(10, true), Verdict::Forward);
+    assert_eq!(tor.forwarded[10..], [10, 11]);
+    tor.wait_until(us(10));
+    assert_eq!(tor.requests[3..], [(12, 0b11)]);
+    tor.arrive(12, true);
+    assert_eq!(tor.forwarded[10..], [10, 11, 12, 13, 14]);
+    tor.wait_until(us(20));
+    assert_eq!((tor.requests.len(), tor.tor.poll_timeout()), (4, None), "nothing is missing any more");
+    assert_eq!((tor.tor.occupancy()[0].bytes(), tor.tor.occupancy()[0].peak()), (0, 3_000));
+}
+
+#[test]
+fn whatever_order_packets_come_in_they_leave_in_order() {
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 0);
+        let mut tor = Tor::new();
+        let mut packets: Vec<(u64, u32)> = (0..1_000).map(|psn| (u64::from(psn) + rng.below(120), psn)).collect();
+        packets.sort();
+        tor.all(packets.iter().map(|&(_, psn)| psn));
+        assert_eq!(tor.forwarded, (0..1_000).collect::<Vec<_>>(), "seed {seed}");
+        assert_eq!(tor.tor.occupancy()[0].bytes(), 0);
+    }
+}
+
+#[test]
+fn numbers_wrap_at_24_bits() {
+    let mut tor = Tor::new();
+    let first = Psn::MODULUS - 2;
+    tor.data(first);
+    tor.all([1, 3, 2].map(|ahead| (first + ahead) % Psn::MODULUS));
+    assert_eq!(tor.forwarded, [first, first + 1, 0, 1]);
+}
+
+#[test]
+fn what_is_not_to_be_had_is_left_to_the_nics() {
+    let mut tor = Tor::new();
+    tor.all([0, 2, 3, 4]);
+    tor.unfulfilled(1);
+    assert_eq!(
+        (&tor.forwarded[..], &tor.discarded[..]),
+        (&[0, 2][..], &[3, 4][..]),
+        "2 makes the receiver send a NACK"
+    );
+    tor.all([5, 6]);
+    assert_eq!(tor.forwarded[2..], [5, 6], "nothing is held meanwhile");
+    // The sender goes back.
+    tor.all(1..8);
+    assert_eq!(tor.forwarded[4..], [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(tor.data(9), Verdict::Held, "and the next gap is NetRT's again");
+    assert_eq!(tor.tor.stats().given_up, 1);
+}
+
+#[test]
+fn stale_answers_and_answers_to_others_mean_nothing() {
+    let mut tor = Tor::new();
+    tor.data(0);
+    tor.unfulfilled(1);
+    tor.data(2);
+    tor.unfulfilled(0);
+    assert_eq!(tor.tor.stats().given_up, 0);
+    tor.tor.on_unfulfilled(us(0), flow(77), Psn::new(1));
+    assert_eq!(tor.data(1), Verdict::Forward);
+    assert_eq!(tor.forwarded, [0, 1, 2]);
+}
+
+#[test]
+fn beyond_the_bitmap_it_gives_up() {
+    let mut tor = Tor::new();
+    tor.data(0);
+    assert_eq!(tor.data(1 + WINDOW), Verdict::Held);
+    assert_eq!(tor.data(2 + WINDOW), Verdict::Forward);
+    assert_eq!(tor.forwarded, [0, 2 + WINDOW, 1 + WINDOW]);
+    assert_eq!(tor.tor.stats().given_up, 1);
+}
+
+#[test]
+fn held_packets_yield_to_regular_traffic() {
+    let mut tor = Tor::new();
+    tor.room = 2_500;
+    tor.data(0);
+    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [Verdict::Held, Verdict::Held, Verdict::Forward]);
+    assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 4, 2][..], &[3][..]));
+}
+
+#[test]
+fn copies_that_nobody_needs_do_not_reach_the_nic() {
+    let mut tor = Tor::new();
+    tor.all([0, 1]);
+    assert_eq!((tor.arrive(1, true), tor.arrive(1, false)), (Verdict::Drop, Verdict::Forward));
+}
+
+#[test]
+fn patience_asks_only_for_what_stays_missing() {
+    let mut tor = Tor::with(settings(|config| config.patience = Duration::from_us(2)));
+    tor.all([0, 2, 1, 4]);
+    tor.wait_until(us(2));
+    assert_eq!(tor.requests, [(3, 0b1)]);
+}
+
+#[test]
+fn a_flow_that_has_gone_is_not_asked_for_for_ever() {
+    let mut tor = Tor::with(settings(|config| config.idle = Duration::from_us(12)));
+    tor.data(1);
+    while let Some(at) = tor.tor.poll_timeout() {
+        tor.wait_until(at);
+    }
+    assert_eq!((tor.requests.len(), tor.tor.stats().given_up), (3, 1));
+}
+
+#[test]
+fn state_is_bounded_and_given_to_others_when_silent() {
+    let settings = settings(|config| (config.flows, config.idle) = (2, Duration::from_us(10)));
+    let mut tor = DstTor::new(settings, 1);
+    let mut data = |now, qp, psn| tor.on_data(us(now), flow(qp), Psn::new(psn), passing(psn), false);
+    assert_eq!([data(0, 1, 0), data(0, 2, 0), data(1, 3, 9)], [Verdict::Forward; 3]);
+    assert_eq!(data(2, 1, 2), Verdict::Held);
+    // Both are silent, but something of flow 1 is held.
+    assert_eq!((data(20, 3, 1), data(20, 4, 1)), (Verdict::Held, Verdict::Forward));
+    assert_eq!((tor.stats().untracked, tor.flows()), (2, 2));
+}
+
+/// A source ToR of one port at 8 Gb/s: a nanosecond per byte.
+fn src(change: impl FnOnce(&mut NetRtConfig)) -> SrcTor<u32> {
+    SrcTor::new(settings(change), [Rate::from_gbps(8)])
+}
+
+fn pass(tor: &mut SrcTor<u32>, flow: Flow, psns: core::ops::Range<u32>) {
+    psns.for_each(|psn| tor.on_data(us(0), flow, Psn::new(psn), &passing(psn)));
+}
+
+fn request(expected: u32, arrived: u128) -> Request {
+    Request::new(Psn::new(expected), arrived)
+}
+
+/// What is sent, and when in nanoseconds, until nothing is left.
+fn sent(tor: &mut SrcTor<u32>) -> Vec<(u64, u32)> {
+    let mut sent = vec![];
+    while let Some(at) = tor.poll_timeout() {
+        while let Some((_, psn)) = tor.poll_transmit(at) {
+            sent.push((at.as_ps() / 1_000, psn));
+        }
+    }
+    sent
+}
+
+#[test]
+fn holes_are_sent_again_at_line_rate() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 0..10);
+    // 3 is expected; 5, 8 and 9 have arrived.
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 0b11_0010)), None);
+    assert_eq!(sent(&mut tor), [(0, 3), (1_000, 4), (2_000, 6), (3_000, 7)]);
+    assert_eq!(tor.poll_pause(), None);
+    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(3, 0)), None, "duplicates stay: they may be lost, too");
+    assert_eq!(sent(&mut tor).len(), 1);
+}
+
+#[test]
+fn what_waits_already_is_not_sent_twice() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 0..3);
+    (0..3).for_each(|_| assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 0b10)), None));
+    assert_eq!(sent(&mut tor).len(), 2);
+}
+
+#[test]
+fn without_a_duplicate_the_answer_is_unfulfilled() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 5..10);
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(4, 0b10)), Some(Psn::new(4)));
+    assert_eq!(tor.on_request(us(0), flow(9), 0, &request(7, 0)), Some(Psn::new(7)));
+    assert_eq!((tor.stats().requests, tor.stats().unfulfilled), (2, 2));
+}
+
+#[test]
+fn the_pool_keeps_what_is_asked_for_most() {
+    let mut pool = Duplicates::new();
+    let add = |pool: &mut Duplicates<u32>, of, requests, psn| {
+        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), 4_000);
+    };
+    let (a, b) = (flow(1), flow(2));
+    [(a, 0), (b, 0), (a, 1), (b, 1)].into_iter().for_each(|(of, psn)| add(&mut pool, of, 0, psn));
+    add(&mut pool, a, 0, 2);
+    assert_eq!(pool.contents(), [(b, 0), (a, 1), (b, 1), (a, 2)], "of equals the oldest goes");
+    pool.promote(a, 1);
+    assert_eq!(pool.contents(), [(b, 0), (b, 1), (a, 1), (a, 2)]);
+    add(&mut pool, a, 1, 3);
+    add(&mut pool, b, 0, 2);
+    assert_eq!(pool.contents(), [(b, 2), (a, 1), (a, 2), (a, 3)], "b's oldest go first");
+    pool.promote(b, 1);
+    assert_eq!(pool.contents(), [(a, 1), (a, 2), (a, 3), (b, 2)], "and by age again when both are asked for alike");
+}
+
+#[test]
+fn the_pool_behaves_like_a_list_of_duplicates() {
+    for seed in 0..100 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 0);
+        let (mut pool, mut model) = (Duplicates::new(), Vec::<(Flow, u32)>::new());
+        let mut requests = [0; 4];
+        for psn in 0..300 {
+            let of = rng.below(4) as u32;
+            if rng.below(5) == 0 {
+                requests[of as usize] += 1;
+                pool.promote(flow(of), requests[of as usize]);
+            } else {
+                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), 20_000);
+                if model.len() == 20 {
+                    // The oldest of the flow with the fewest requests.
+                    let of = |n: &usize| (requests[model[*n].0.qp.0 as usize], *n);
+                    let next = (0..20).min_by_key(of).expect("twenty");
+                    model.remove(next);
+                }
+                model.push((flow(of), psn));
+            }
+            let mut expected = model.clone();
+            expected.sort_by_key(|(flow, psn)| (requests[flow.qp.0 as usize], *psn));
+            assert_eq!(pool.contents(), expected, "seed {seed}");
+        }
+        assert_eq!(pool.occupancy.peak(), 20_000);
+    }
+}
+
+#[test]
+fn duplicates_yield_to_regular_traffic() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 0..10);
+    tor.on_data(us(0), FLOW, Psn::new(10), &Passing { room: 3_000, ..passing(10) });
+    assert_eq!(tor.occupancy().next().expect("a port").bytes(), 3_000);
+    tor.on_data(us(0), FLOW, Psn::new(11), &Passing { room: 500, ..passing(11) });
+    assert_eq!(tor.occupancy().next().expect("a port").bytes(), 0);
+}
+
+#[test]
+fn a_burst_of_losses_is_sent_slowly_and_its_sender_paused() {
+    let mut tor = src(|config| {
+        config.pool = Setting::Value(Bytes::new(200_000));
+        (config.k_low, config.k_high) = (Bytes::new(20_000), Bytes::new(100_000));
+    });
+    pass(&mut tor, FLOW, 0..100);
+    tor.on_request(us(0), FLOW, 0, &request(0, 1 << 60));
+    assert_eq!((tor.poll_pause(), tor.poll_pause()), (Some((0, true)), None));
+    let sent = sent(&mut tor);
+    assert_eq!(sent.len(), 61);
+    // N = 61 KB: 50 % - 41/80 * 49 % of line rate.
+    let first = 1_000.0 / (0.5 - 41.0 / 80.0 * 0.49);
+    assert!((sent[1].0 as f64 - first).abs() < 2.0, "{}", sent[1].0);
+    // N = 20 KB: half of it. Below: all of it.
+    assert_eq!(sent[42].0 - sent[41].0, 2_000);
+    assert_eq!(sent[43].0 - sent[42].0, 1_000);
+    assert_eq!(tor.poll_pause(), Some((0, false)), "the burst has ended");
+    assert_eq!(tor.stats().pauses, 1);
+}
+
+#[test]
+fn the_rate_law_is_that_of_figure_5() {
+    let settings = settings(|_| {});
+    let line = Rate::from_gbps(100);
+    let share = |kb: u64| settings.rate(kb * 1_000, line).0.as_gbps_f64();
+    assert_eq!([0, 19].map(share), [100.0; 2]);
+    assert_eq!([20, 60, 100, 500].map(share), [50.0, 25.5, 1.0, 1.0]);
+}
+
+#[test]
+fn values_that_cannot_work_are_named() {
+    let wrong = |change: fn(&mut NetRtConfig)| {
+        let mut config = NetRtConfig::default();
+        change(&mut config);
+        config.check().expect_err("it cannot work").key
+    };
+    assert_eq!(wrong(|config| config.interval = Setting::Off), "interval");
+    assert_eq!(wrong(|config| config.k_high = config.k_low), "k-high");
+    assert_eq!(wrong(|config| config.max_rate = 1.5), "max-rate");
+    assert_eq!(wrong(|config| config.min_rate = 0.6), "min-rate");
+    assert_eq!(wrong(|config| config.priority = 8), "priority");
+    assert_eq!(wrong(|config| config.flows = 0), "flows");
+    assert_eq!(wrong(|config| config.idle = Duration::ZERO), "idle");
+}
