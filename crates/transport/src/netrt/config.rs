@@ -118,6 +118,8 @@ pub struct Settings {
     pub(super) pool: u64,
     pub(super) buffer: u64,
     pub(super) interval: Duration,
+    /// How long a duplicate is of use: four requests.
+    pub(super) lifetime: Duration,
     pub(super) patience: Duration,
     pub(super) pause: bool,
     pub(super) flows: usize,
@@ -137,6 +139,7 @@ impl From<&NetRtConfig> for Settings {
             pool: bytes(config.pool, "pool"),
             buffer: bytes(config.buffer, "buffer"),
             interval: resolved(config.interval, "interval").unwrap_or(config.idle),
+            lifetime: resolved(config.interval, "interval").unwrap_or(config.idle) * 4,
             patience: config.patience,
             pause: config.pause,
             flows: config.flows as usize,

@@ -206,12 +206,14 @@ impl<H: Copy> DstTor<H> {
         if track.window == NONE {
             track.window = self.windows.open();
         }
+        // Something is missing that nobody has asked for: behind all that has arrived, or the first of all (C12).
+        let is_new_hole = track.state == State::Ordered || bit > u128::BITS - track.arrived.leading_zeros();
         track.arrived |= 1 << bit; // C1
         self.windows.put(track.window, track.expected.plus(ahead), (handle, bytes));
+        track.state = State::ReTx;
         self.held[usize::from(port)].add(now, bytes);
         self.stats.held += 1;
-        if track.state == State::Ordered {
-            track.state = State::ReTx;
+        if is_new_hole {
             self.open_gap(now, at);
         }
         Verdict::Held

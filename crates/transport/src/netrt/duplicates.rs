@@ -28,6 +28,7 @@ struct Entry<H> {
     psn: Psn,
     handle: H,
     bytes: u32,
+    at: Instant,
     /// How many were added before it; `NOBODY` where nothing is.
     number: u64,
     /// Whether it waits to be sent again.
@@ -74,11 +75,30 @@ impl<H: Copy> Duplicates<H> {
         let lost = self.shrink(now, most);
         self.added += 1;
         let (handle, bytes) = (packet.handle, packet.bytes);
-        let entry = Entry { flow, psn, handle, bytes, number: self.added, wanted: false, previous: NONE, next: NONE };
+        let entry =
+            Entry { flow, psn, handle, bytes, at: now, number: self.added, wanted: false, previous: NONE, next: NONE };
         let place = self.place(entry);
         let list = self.list(requests);
         self.append(list, place);
         self.occupancy.add(now, bytes);
+        lost
+    }
+
+    /// Evicts what has been there since before `oldest`. A duplicate is of use for about a round trip (section
+    /// III-C1); without this, those of flows that were asked for once and have ended would fill the pool.
+    #[inline]
+    pub(super) fn expire(&mut self, now: Instant, oldest: Instant) -> u64 {
+        let mut lost = 0;
+        let mut list = 0;
+        while let Some(&List { first, .. }) = self.lists.get(list) {
+            if first != NONE && self.entries[first as usize].at < oldest {
+                let lists = self.lists.len();
+                lost += self.drop_first(now, list);
+                list -= usize::from(self.lists.len() < lists && list > 0);
+            } else {
+                list += 1;
+            }
+        }
         lost
     }
 
@@ -152,7 +172,14 @@ impl<H: Copy> Duplicates<H> {
 
     #[inline]
     fn evict(&mut self, now: Instant) -> u64 {
-        let Some(list) = self.lists.iter().position(|list| list.first != NONE) else { return 0 };
+        match self.lists.iter().position(|list| list.first != NONE) {
+            Some(list) => self.drop_first(now, list),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn drop_first(&mut self, now: Instant, list: usize) -> u64 {
         let place = self.lists[list].first;
         self.unlink(list, place);
         self.tidy(list);

@@ -83,6 +83,8 @@ impl<H: Copy> SrcTor<H> {
         let requests = self.flows[at].0;
         let port = &mut self.ports[usize::from(packet.port)];
         let most = self.settings.pool.min(packet.room);
+        let oldest = Instant::from_ps(now.as_ps().saturating_sub(self.settings.lifetime.as_ps()));
+        port.requested -= port.duplicates.expire(now, oldest);
         port.requested -= port.duplicates.add(now, (flow, requests), psn, packet, most);
     }
 
