@@ -250,7 +250,7 @@ pub struct EqdsParams {
     pub bursts: bool,
     /// Receivers put packets in order.
     pub ordered: bool,
-    /// See [`EqdsConfig::rto`].
+    /// See `rto`.
     pub rto: Duration,
     /// See [`EqdsConfig::reorder_timeout`]; `None`: never.
     pub reorder_timeout: Option<Duration>,
