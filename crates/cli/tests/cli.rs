@@ -131,7 +131,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["footprint", "--cache", "4"], "\"4\" is not a size: no unit"),
         (&["footprint", "--qps", "99999999999"], "99999999999 is not in 0..="),
         (&["footprint", "--series", "irn,bogus"], "unknown scheme \"bogus\""),
-        (&["footprint", "--series", "irn,tcp"], "series \"tcp\" is TCP, whose state is not counted; choose schemes"),
+        (&["footprint", "--series", "irn,tcp"], "series \"tcp\" has no queue pairs, and its state is not counted"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, message) in cases {
