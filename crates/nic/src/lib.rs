@@ -23,6 +23,7 @@ mod ndp;
 mod nic;
 mod qp;
 mod tcp;
+pub mod verbs;
 #[cfg(test)]
 mod tests;
 
