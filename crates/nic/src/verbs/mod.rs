@@ -35,6 +35,9 @@ mod srq;
 mod transition;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
 pub use error::VerbsError;
 pub use memory::{Fault, Memory};

@@ -1,6 +1,5 @@
 //! A queue pair: its state, and who does what in it.
 
-
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;

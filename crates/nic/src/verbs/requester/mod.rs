@@ -401,10 +401,9 @@ impl Requester {
     fn complete_done(&mut self, terms: &Terms, shared: &mut Shared) {
         while self.begun > 0 {
             let wqe = &self.queue[0];
-            let is_done = match wqe.is_read() {
-                true => self.unanswered.front() != Some(&self.completed) && wqe.is_answered(terms),
-                false => wqe.first + wqe.packets <= self.sender.acked(),
-            };
+            // An answer can overtake the acknowledgement of what asked for it, which may then have to be sent again.
+            let is_acked = wqe.first + wqe.packets <= self.sender.acked();
+            let is_done = is_acked && (!wqe.is_read() || wqe.is_answered(terms));
             if !is_done {
                 break;
             }

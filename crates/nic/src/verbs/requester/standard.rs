@@ -92,11 +92,13 @@ impl Standard {
 }
 
 /// What asks for the answer from its packet `index` on, and how many packets that are: at most half a window, so
-/// that answers do not come faster than they can be taken.
+/// that answers do not come faster than they can be taken. What is asked for again ends where it ended the first time:
+/// behind that the responder expects something new.
 fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, Option<AtomicEth>, u64) {
     match wqe.request.operation {
         Operation::Read(remote) => {
-            let packets = (wqe.packets - index).min(u64::from(terms.init.window / 2).max(1));
+            let most = u64::from(terms.init.window / 2).max(1);
+            let packets = (wqe.packets - index).min(most - index % most);
             let offset = index * u64::from(terms.mtu);
             let length = (wqe.length - offset).min(packets * u64::from(terms.mtu));
             let address = remote.address.wrapping_add(offset);

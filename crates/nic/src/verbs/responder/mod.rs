@@ -75,8 +75,13 @@ impl Responder {
         let known = scheme(&terms.init.recovery);
         match headers.ours {
             Ours::Offers(offered) if known == Some(offered) => self.offer = known,
-            Ours::Uses(used) if known == Some(used) && self.offer == known => {
+            Ours::Uses(used) if known == Some(used) => {
                 if let Mode::Standard(standard) = &self.mode {
+                    // The other side goes over between messages.
+                    if !standard.is_idle_at(terms, headers.bth.psn) {
+                        return Ok(());
+                    }
+                    self.offer = known;
                     self.mode =
                         Mode::Selective(Box::new(Selective::new(terms, standard.expected_psn(terms), standard.msn())));
                 }

@@ -64,6 +64,11 @@ impl Standard {
     pub(super) fn expected_psn(&self, terms: &Terms) -> Psn {
         self.receiver.expected().to_psn(terms.receive_psn)
     }
+    /// Whether no message is under way, and a packet with this PSN is not from before.
+    pub(super) fn is_idle_at(&self, terms: &Terms, psn: Psn) -> bool {
+        let expected = self.receiver.expected();
+        self.inbound.is_none() && psn.near(expected, terms.receive_psn).is_some_and(|seq| seq >= expected)
+    }
     pub(super) fn msn(&self) -> u32 {
         self.msn
     }

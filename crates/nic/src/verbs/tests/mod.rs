@@ -1,0 +1,2 @@
+mod transfers;
+mod world;
