@@ -86,7 +86,6 @@ pub(super) struct Requester {
     progress: Instant,
 }
 
-#[expect(clippy::large_enum_variant, reason = "a connection between two of our own is what this is for")]
 enum Mode {
     Standard(Standard),
     Selective(Selective),
@@ -340,6 +339,7 @@ impl Requester {
                 self.not_ready_tries = self.not_ready_tries.saturating_add(1);
                 if terms.not_ready_retries.is_none_or(|retries| self.not_ready_tries <= retries) {
                     self.not_ready_until = Some(cx.now + not_ready_wait(timer));
+                    self.progress = cx.now;
                     return Ok(());
                 }
                 Status::NotReadyRetriesExceeded

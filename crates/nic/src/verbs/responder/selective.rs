@@ -210,6 +210,8 @@ impl Selective {
                 if headers.immediate.is_some() {
                     self.slot(terms, shared, receives, placement)?;
                 }
+                // The rest of the message, so that nothing of one is written that does not fit.
+                inbound::reach(terms, shared, Intent::RemoteWrite, reth.key, reth.address, u64::from(reth.length))?;
                 inbound::write(terms, shared, memory, reth.key, reth.address, payload)
             }
             Asked::Read | Asked::Atomic if payload > 0 => Err(MALFORMED),

@@ -27,7 +27,7 @@ fn mixture(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> World {
     let mut world = World::connected(recovery, wire, seed);
     let sizes = [0, 1, 255, 256, 257, 1_000, 5_000, 20_000];
     let mut expected: [Vec<u64>; 2] = Default::default();
-    for at in 0..2 {
+    for (at, expected) in expected.iter_mut().enumerate() {
         for (n, &size) in sizes.iter().enumerate() {
             let n = n as u64;
             // Quarters of memory: what is sent from, received in, written to, read into.
@@ -54,7 +54,7 @@ fn mixture(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> World {
                 ),
             ];
             for request in requests {
-                expected[at].push(request.id);
+                expected.push(request.id);
                 world.post(at, request);
             }
         }
