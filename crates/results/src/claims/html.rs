@@ -16,7 +16,7 @@ pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
     let _ = write!(page, "<style>\n{STYLE}\n{OWN_STYLE}</style>\n</head>\n<body>\n<main>\n<header>");
     let minutes = digits(input.wall_s / 60.0, 2);
     let _ = write!(page, "<h1>Claims</h1><p class=\"scenario\">{minutes} minutes on {} threads</p>", input.threads);
-    let _ = write!(page, "<p class=\"lead\">{}</p></header>\n", escape(RULE));
+    let _ = writeln!(page, "<p class=\"lead\">{}</p></header>", escape(RULE));
     for paper in papers(input.figures) {
         page += &section(&paper);
     }
