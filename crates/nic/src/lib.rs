@@ -23,9 +23,9 @@ mod ndp;
 mod nic;
 mod qp;
 mod tcp;
-pub mod verbs;
 #[cfg(test)]
 mod tests;
+pub mod verbs;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

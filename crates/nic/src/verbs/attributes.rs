@@ -1,7 +1,10 @@
 //! What a queue pair is made with, and what can be changed of it.
 
+use core::net::Ipv6Addr;
+
 use selvedge_transport::RecoveryConfig;
 use selvedge_units::{Duration, Psn, QpNumber};
+use selvedge_wire::Bth;
 
 use super::queue::CqId;
 use super::region::{Access, PdId};
@@ -49,8 +52,11 @@ pub struct QpInit {
     pub capacities: Capacities,
     /// Each send request completes visibly.
     pub all_signaled: bool,
-    /// The loss recovery between two of our own; towards others it is go-back-N.
+    /// The loss recovery between two of our own, resolved; towards others it is go-back-N.
     pub recovery: RecoveryConfig,
+    /// Packets that it may have in flight towards others: what their socket buffers or queues are sure to hold. 1 to
+    /// 2^22.
+    pub window: u32,
 }
 
 /// States of a queue pair (InfiniBand architecture, volume 1, section 10.3).
@@ -113,6 +119,59 @@ pub struct QpChange {
     /// Its port.
     pub port: Option<u8>,
 }
+
+/// What a queue pair and its other side have agreed upon, once it can receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) number: QpNumber,
+    pub(super) init: QpInit,
+    pub(super) access: Access,
+    pub(super) qkey: u32,
+    pub(super) route: Route,
+    pub(super) destination: QpNumber,
+    pub(super) mtu: u32,
+    pub(super) send_psn: Psn,
+    pub(super) receive_psn: Psn,
+    pub(super) reads_asked: u8,
+    pub(super) reads_answered: u8,
+    pub(super) timeout: Option<Duration>,
+    pub(super) retries: u8,
+    pub(super) not_ready_retries: Option<u8>,
+    pub(super) not_ready_timer: u8,
+}
+
+impl Terms {
+    /// From what was set so far; what was not is zero, which the checks of the state transitions make sure does not
+    /// matter.
+    pub(super) fn of(number: QpNumber, init: QpInit, set: &QpChange) -> Self {
+        let nowhere = Ipv6Addr::UNSPECIFIED;
+        let no_route = Route { local: nowhere, remote: nowhere, traffic_class: 0, hop_limit: 0, flow_label: 0 };
+        Self {
+            number,
+            init,
+            access: set.access.unwrap_or_default(),
+            qkey: set.qkey.unwrap_or_default(),
+            route: set.route.unwrap_or(no_route),
+            destination: set.destination.unwrap_or_default(),
+            mtu: u32::from(set.mtu.unwrap_or(1_024)),
+            send_psn: set.send_psn.unwrap_or_default(),
+            receive_psn: set.receive_psn.unwrap_or_default(),
+            reads_asked: set.reads_asked.unwrap_or_default(),
+            reads_answered: set.reads_answered.unwrap_or_default(),
+            timeout: set.timeout.filter(|&code| code > 0).map(|code| Duration::from_ns(4_096) * (1 << (code & 31))),
+            retries: set.retries.unwrap_or_default(),
+            not_ready_retries: set.not_ready_retries.filter(|&retries| retries < 7),
+            not_ready_timer: set.not_ready_timer.unwrap_or_default(),
+        }
+    }
+    /// The BTH of a packet to the other side.
+    pub(super) fn bth(&self, operation: u8, psn: Psn) -> Bth {
+        Bth { opcode: operation, partition: PARTITION, destination: self.destination, psn, ..Bth::default() }
+    }
+}
+
+/// The default partition, of which all are full members.
+pub(super) const PARTITION: u16 = 0xffff;
 
 /// How long a sender is to wait by the code in an RNR NAK (InfiniBand architecture, volume 1, table 45).
 pub(super) const fn not_ready_wait(code: u8) -> Duration {

@@ -18,15 +18,25 @@
 //! recovery that they were made with, with all of IRN's section 5.
 
 mod attributes;
+mod datagram;
 mod error;
 mod memory;
+mod message;
 mod qp;
 mod queue;
+mod receives;
 mod region;
+mod requester;
+mod responder;
 mod rnic;
+mod selective;
 mod shared;
 mod srq;
+mod transition;
 mod work;
+
+#[cfg(test)]
+mod tests;
 
 pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
 pub use error::VerbsError;
@@ -37,6 +47,6 @@ pub use rnic::{Limits, Rnic, Transmit};
 pub use shared::Event;
 pub use srq::{SrqAttributes, SrqId};
 pub use work::{
-    Attached, Completion, CompletionKind, Data, Destination, Operation, ReceiveRequest, Remote, Route, SendRequest, Sge,
-    Source, Span, Status,
+    Attached, Completion, CompletionKind, Data, Destination, Operation, Payload, ReceiveRequest, Remote, Route,
+    SendRequest, Sge, Source, Span, Status,
 };

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -16,7 +15,7 @@ use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
 use super::shared::{Event, Shared};
 use super::srq::{SharedQueue, SrqAttributes, SrqId};
-use super::work::{Completion, ReceiveRequest, Route, SendRequest, Span};
+use super::work::{Completion, Payload, ReceiveRequest, Route, SendRequest};
 
 /// What a NIC can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -374,7 +373,7 @@ impl Rnic {
         }
     }
     /// The next packet to send; `payload` is overwritten with where its payload stands.
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Vec<Span>) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload) -> Option<Transmit> {
         while let Some(&qp) = self.ready.front() {
             payload.clear();
             let pair = self.qps.get_mut(&qp);

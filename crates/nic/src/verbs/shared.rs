@@ -3,6 +3,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
+use selvedge_transport::OnChip;
 use selvedge_units::QpNumber;
 
 use super::queue::{Added, CompletionQueue, CqId};
@@ -40,6 +41,7 @@ pub(super) struct Shared {
     pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
+    pub(super) chip: OnChip,
 }
 
 impl Shared {

@@ -14,6 +14,23 @@ pub struct Span {
     pub length: u32,
 }
 
+/// Where the payload of a packet stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Payload {
+    /// In these pieces of memory, one after the other.
+    pub spans: Vec<Span>,
+    /// Or here.
+    pub inline: Vec<u8>,
+}
+
+impl Payload {
+    /// Nothing.
+    pub fn clear(&mut self) {
+        self.spans.clear();
+        self.inline.clear();
+    }
+}
+
 /// A piece of registered memory, as work requests name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sge {

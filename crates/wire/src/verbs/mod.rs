@@ -110,10 +110,10 @@ impl Headers {
         headers.reth = reader.read(layout.reth || (is_ours && layout.write), Reth::parse)?;
         headers.atomic = reader.read(layout.atomic, AtomicEth::parse)?;
         headers.aeth = reader.read(layout.aeth, Aeth::parse)?;
-        headers.original = reader.read(layout.original, |bytes| {
-            take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest))
-        })?;
-        headers.immediate = reader.read(layout.immediate, |bytes| take::<4>(bytes).map(|(value, rest)| (*value, rest)))?;
+        headers.original = reader
+            .read(layout.original, |bytes| take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest)))?;
+        headers.immediate =
+            reader.read(layout.immediate, |bytes| take::<4>(bytes).map(|(value, rest)| (*value, rest)))?;
         headers.invalidate = reader.read(layout.invalidate, |bytes| {
             take::<4>(bytes).map(|(value, rest)| (u32::from_be_bytes(*value), rest))
         })?;

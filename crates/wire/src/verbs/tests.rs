@@ -10,7 +10,14 @@ fn full(opcode: u8, ours: Ours) -> Option<Headers> {
     let extension = Extension { sent_at: Instant::from_ps(77), retransmission: true, holes: uses, sack: Psn::new(9) };
     let reth = Reth { address: 0x1234_5678_9abc, key: 7, length: 4_096 };
     Some(Headers {
-        bth: Bth { opcode, partition: 0xffff, destination: QpNumber(0x12_3456), psn: Psn::new(0xff_ffff), pad: 3, ..Bth::default() },
+        bth: Bth {
+            opcode,
+            partition: 0xffff,
+            destination: QpNumber(0x12_3456),
+            psn: Psn::new(0xff_ffff),
+            pad: 3,
+            ..Bth::default()
+        },
         ours,
         deth: layout.deth.then_some(Deth { qkey: 0x1111_1111, source: QpNumber(5) }),
         reth: (layout.reth || (uses && layout.write)).then_some(reth),
