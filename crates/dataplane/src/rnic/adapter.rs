@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use selvedge_nic::verbs::{
-    Completion, CqId, PdId, QpInit, Region, Rnic, Span, SrqAttributes, SrqId, Transmit, VerbsError,
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, SrqAttributes, SrqId, Transmit, VerbsError,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -48,7 +48,7 @@ pub(super) struct State {
     owners: Owners,
     /// A packet that was taken from the engine and did not fit into the socket, with its payload.
     stuck: Option<Transmit>,
-    spans: Vec<Span>,
+    payload: Payload,
     /// When the thread will look again by itself.
     pub(super) asleep_until: Instant,
     /// The thread stays away as long as applications poll.
@@ -108,7 +108,7 @@ impl Adapter {
             network,
             owners: Owners::default(),
             stuck: None,
-            spans: Vec::new(),
+            payload: Payload::default(),
             asleep_until: Instant::ZERO,
             is_parked: false,
         };
@@ -322,10 +322,10 @@ impl State {
 
     /// Sends what there is to send, as far as the socket goes.
     fn transmit(&mut self, cx: &mut Cx<'_>) {
-        let Self { rnic, network, stuck, spans, .. } = self;
-        while let Some(transmit) = stuck.take().or_else(|| rnic.poll_transmit(cx, spans)) {
+        let Self { rnic, network, stuck, payload, .. } = self;
+        while let Some(transmit) = stuck.take().or_else(|| rnic.poll_transmit(cx, payload)) {
             // What is gone is lost: the other side never hears of it, and retries run out.
-            if network.send(&transmit, spans) == Sent::Blocked {
+            if network.send(&transmit, payload) == Sent::Blocked {
                 *stuck = Some(transmit);
                 return;
             }

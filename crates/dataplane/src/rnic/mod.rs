@@ -29,6 +29,7 @@ mod memory;
 mod network;
 mod port;
 mod progress;
+pub mod settings;
 
 pub use adapter::{Adapter, Refusal};
 pub use channel::Channel;

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg, sendmsg,
 };
-use selvedge_nic::verbs::{Fault, Route, Span, Transmit};
+use selvedge_nic::verbs::{Fault, Payload, Route, Transmit};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::Icrc;
 
@@ -86,7 +86,7 @@ impl Network {
     }
 
     /// Sends a packet, or puts it into the batch that leaves with [`Self::flush`].
-    pub(super) fn send(&mut self, transmit: &Transmit, payload: &[Span]) -> Sent {
+    pub(super) fn send(&mut self, transmit: &Transmit, payload: &Payload) -> Sent {
         let flow = self.flow(transmit);
         let mut headers = [0; Headers::LONGEST];
         let headers = {
@@ -184,8 +184,12 @@ impl Network {
     }
 }
 
-fn gather(spans: &[Span], mut into: &mut [u8]) -> Result<(), Fault> {
-    for span in spans {
+fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
+    if !payload.inline.is_empty() {
+        into[..payload.inline.len()].copy_from_slice(&payload.inline);
+        return Ok(());
+    }
+    for span in &payload.spans {
         let (now, rest) = into.split_at_mut(span.length as usize);
         memory::read(span.address, now)?;
         into = rest;
