@@ -1,5 +1,6 @@
 //! Linux's soft RoCE, captured: a wire that others have made.
 
+use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Bth, EtherType, Ethernet, Icrc, Ipv4, Udp};
 
 mod support;
@@ -36,6 +37,11 @@ fn check_frame(frame: &[u8]) -> bool {
     let mut crc = Icrc::begin(sent.0, sent.1, sent.2);
     crc.update(&covered[Bth::LENGTH..]);
     assert_eq!(crc.finish(), *icrc, "opcode {:#04x}", bth.opcode);
+    let (headers, payload) = Headers::parse(&message[..message.len() - Icrc::LENGTH]).expect("all of it is in use");
+    assert_eq!(headers.ours, Ours::No);
+    let mut emitted = [0; Headers::LONGEST];
+    let length = headers.emit(payload.len(), &mut emitted);
+    assert_eq!(emitted[..length], message[..length], "opcode {:#04x}", bth.opcode);
     true
 }
 
