@@ -1,0 +1,70 @@
+//! The thread that does the NIC's work when no application thread does.
+//!
+//! While applications poll, they receive and send themselves; a thread that waited for the same packets would be woken
+//! by each and find nothing, or take the lock when they want it. So as long as polls were made since it looked
+//! last, it sleeps a little instead.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::time::TimeSpec;
+use selvedge_units::Instant;
+
+use super::adapter::Adapter;
+
+/// How long it stays away at a time.
+const AWAY: Duration = Duration::from_micros(100);
+/// How long it waits for room in a socket, which it is not told of.
+const ROOM: Duration = Duration::from_micros(200);
+
+/// Starts it. It ends with the process.
+pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
+    // Signals are for the application's threads. Faults are not asynchronous: blocked, they would kill.
+    let mut signals = SigSet::all();
+    for fault in [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL] {
+        signals.remove(fault);
+    }
+    let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let started = std::thread::Builder::new().name("selvedge-rnic".to_owned()).spawn(|| run(adapter));
+    before.thread_set_mask()?;
+    started.map(drop)
+}
+
+fn run(adapter: &Adapter) {
+    // Else the kernel adds 50 us to short waits.
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let mut seen = 0;
+    loop {
+        let polls = adapter.polls.load(Ordering::Relaxed);
+        let is_polled = polls != seen;
+        seen = polls;
+        let Ok(mut state) = adapter.lock() else { return };
+        state.is_parked = is_polled;
+        let wait = if is_polled {
+            Some(AWAY)
+        } else {
+            state.turn(adapter.now());
+            state.asleep_until = state.deadline();
+            let deadline = Some(state.asleep_until).filter(|at| *at < Instant::NEVER).map(|at| adapter.until(at));
+            if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
+        };
+        drop(state);
+        wait_for(adapter, !is_polled, wait);
+    }
+}
+
+/// Waits to be woken, and for packets.
+fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) {
+    let wake = adapter.wake.as_fd();
+    let sockets = if packets { &adapter.sockets[..] } else { &[] };
+    let mut descriptors: Vec<PollFd<'_>> =
+        std::iter::once(wake).chain(sockets.iter().map(AsFd::as_fd)).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let ready = ppoll(&mut descriptors, most.map(TimeSpec::from), None);
+    if ready.is_ok_and(|ready| ready > 0) && descriptors[0].any() == Some(true) {
+        let _ = adapter.wake.read();
+    }
+}
