@@ -10,6 +10,7 @@ mod fingerprints;
 mod kernel_tcp;
 mod product;
 mod schema;
+mod soft_roce;
 mod test;
 mod tidy;
 mod tools;
@@ -45,6 +46,8 @@ enum Task {
     Dist(dist::Options),
     /// Compare our TCP with the kernel's, between two network namespaces (root)
     KernelTcp(kernel_tcp::Options),
+    /// Run RDMA programs between our software RNIC and Linux's own, in a virtual machine (root, qemu)
+    SoftRoce(soft_roce::Options),
     /// One end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Figures(options) => figures::figures(&options),
         Task::Dist(options) => dist::dist(&options),
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
+        Task::SoftRoce(options) => soft_roce::soft_roce(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
     };
     match outcome {
