@@ -117,13 +117,21 @@ fn as_text(devices: &[Device], environment: &Environment, library: Option<&Path>
     }
     for device in devices {
         let state = if device.is_up { "up" } else { "down" };
-        let _ = writeln!(text, "device   {} ({}, {state}, MTU {}: {} bytes of payload)", device.name, device.interface, device.mtu, device.payload());
+        let _ = writeln!(
+            text,
+            "device   {} ({}, {state}, MTU {}: {} bytes of payload)",
+            device.name,
+            device.interface,
+            device.mtu,
+            device.payload()
+        );
         for (index, gid) in device.gids.iter().enumerate() {
             let _ = writeln!(text, "  GID {index}  {}", written(gid));
         }
     }
     if let Some(port) = environment.port {
-        let _ = writeln!(text, "the next process uses UDP port {port}, {} KB of socket buffer", environment.buffer / 1_000);
+        let _ =
+            writeln!(text, "the next process uses UDP port {port}, {} KB of socket buffer", environment.buffer / 1_000);
     }
     for lack in lacks {
         let _ = writeln!(text, "lacks    {lack}");

@@ -111,11 +111,7 @@ fn ends(header: &[u8]) -> (Ipv6Addr, Ipv6Addr, u8) {
     let v4 = |at: usize| {
         std::net::Ipv4Addr::from(<[u8; 4]>::try_from(&header[at..at + 4]).unwrap_or_default()).to_ipv6_mapped()
     };
-    if header[0] >> 4 == 6 {
-        (v6(8), v6(24), header[0] << 4 | header[1] >> 4)
-    } else {
-        (v4(32), v4(36), header[21])
-    }
+    if header[0] >> 4 == 6 { (v6(8), v6(24), header[0] << 4 | header[1] >> 4) } else { (v4(32), v4(36), header[21]) }
 }
 
 #[unsafe(no_mangle)]

@@ -54,14 +54,7 @@ pub extern "C" fn ibv_node_type_str(kind: c_int) -> *const c_char {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_port_state_str(state: c_int) -> *const c_char {
-    const NAMES: &[&CStr] = &[
-        c"no state change (NOP)",
-        c"down",
-        c"init",
-        c"armed",
-        c"active",
-        c"active defer",
-    ];
+    const NAMES: &[&CStr] = &[c"no state change (NOP)", c"down", c"init", c"armed", c"active", c"active defer"];
     name(NAMES, state, c"unknown")
 }
 

@@ -81,9 +81,7 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
         opcode::SEND_IMMEDIATE => Operation::Send(Attached::Immediate(immediate)),
         opcode::SEND_INVALIDATE => Operation::Send(Attached::Invalidate(wr.imm_data)),
         opcode::READ => Operation::Read(remote),
-        opcode::COMPARE_SWAP => {
-            Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap }
-        }
+        opcode::COMPARE_SWAP => Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap },
         opcode::FETCH_ADD => Operation::FetchAdd { remote: word, add: atomic.compare_add },
         opcode::LOCAL_INVALIDATE => Operation::LocalInvalidate(wr.imm_data),
         _ => return Err(libc::EINVAL),

@@ -177,12 +177,7 @@ fn lanes(speed: Option<u32>) -> (u8, u8) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_gid(
-    context: *mut ibv_context,
-    port: u8,
-    index: c_int,
-    gid: *mut ibv_gid,
-) -> c_int {
+pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, index: c_int, gid: *mut ibv_gid) -> c_int {
     let found = unsafe { gid_at(context, port.into(), index) };
     let Some(found) = found else {
         error::set(libc::EINVAL);

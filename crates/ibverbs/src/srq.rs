@@ -56,10 +56,7 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, wanted: *mut ibv_srq_in
 }
 
 /// The plain kind alone: no extended connections, no matching of tags.
-pub(crate) unsafe extern "C" fn create_srq_ex(
-    _: *mut ibv_context,
-    wanted: *mut ibv_srq_init_attr_ex,
-) -> *mut ibv_srq {
+pub(crate) unsafe extern "C" fn create_srq_ex(_: *mut ibv_context, wanted: *mut ibv_srq_init_attr_ex) -> *mut ibv_srq {
     const KIND: u32 = 1;
     const DOMAIN: u32 = 1 << 1;
     const BASIC: c_int = 0;

@@ -17,7 +17,8 @@ fn structures_are_those_of_the_header() {
         eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
         return;
     }
-    let mut source = "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\nint main(void) {\n".to_owned();
+    let mut source =
+        "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\nint main(void) {\n".to_owned();
     let mut ours = String::new();
     for layout in LAYOUTS.iter().copied().flatten() {
         let name = layout.name;

@@ -92,8 +92,9 @@ const PERFTEST: &[(&str, &[&str])] = &[
 
 fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     for (program, words) in PERFTEST {
-        // Datagrams that are lost are lost: the program waits for them.
-        if is_lossy && words.contains(&"UD") {
+        // Datagrams that are lost are lost: the program waits for them. And one program takes an event of either queue
+        // for that of the other, which goes well as long as acknowledgements come before answers.
+        if is_lossy && (words.contains(&"UD") || (*program, *words) == ("ib_send_lat", &["-e"])) {
             continue;
         }
         // -F: processors whose frequency changes are no reason to fail.

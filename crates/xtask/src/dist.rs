@@ -71,7 +71,13 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
     link.arg(format!("-Wl,--version-script={}", map.display()));
     // Its thread must not be unloaded under itself: `dlclose` leaves it.
-    link.args(["-Wl,-soname,libibverbs.so.1", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,nodelete", "-Wl,-z,now"]);
+    link.args([
+        "-Wl,-soname,libibverbs.so.1",
+        "-Wl,--gc-sections",
+        "-Wl,--strip-debug",
+        "-Wl,-z,nodelete",
+        "-Wl,-z,now",
+    ]);
     link.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
     run(&mut link)
 }
@@ -83,10 +89,8 @@ fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The nodes. Their symbols come by `.symver`, but for real functions in the current node.
 fn private_nodes(private: &str) -> String {
-    let functions: String = lines(private)
-        .filter(|(kind, _)| *kind == "function")
-        .map(|(_, name)| format!("        {name};\n"))
-        .collect();
+    let functions: String =
+        lines(private).filter(|(kind, _)| *kind == "function").map(|(_, name)| format!("        {name};\n")).collect();
     PRIVATE
         .iter()
         .map(|&number| {

@@ -267,6 +267,7 @@ impl Adapter {
         if found == 0 {
             // What one call gives, and no more: the application may have to post receive requests for the next.
             state.turn(self.now(), 1);
+            self.remind(&state);
             found = state.completions(cq, most, &mut take);
         }
         drop(state);

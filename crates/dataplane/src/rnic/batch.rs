@@ -120,6 +120,10 @@ mod tests {
         assert!(batch.add(&flow(1), 100, |_| true));
         assert!(!batch.takes(&flow(1), 104) && !batch.takes(&flow(2), 100) && batch.takes(&flow(1), 100));
         assert!(!batch.add(&flow(1), 100, |_| false));
-        assert_eq!(batch.contents().map(|(_, _, bytes)| bytes.len()), Some(100), "what could not be written is not sent");
+        assert_eq!(
+            batch.contents().map(|(_, _, bytes)| bytes.len()),
+            Some(100),
+            "what could not be written is not sent"
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::port::{ROCE, Sockets};
 use super::device::Device;
+use super::port::{ROCE, Sockets};
 
 /// What this host gives.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,7 +8,10 @@
 //! kills it, as a stray access of its own would.
 //!
 //! The last byte of what is written is written last, with release ordering: programs spin on it.
-#![allow(unsafe_code, reason = "reads and writes the application's memory at addresses that come over the wire, checked")]
+#![allow(
+    unsafe_code,
+    reason = "reads and writes the application's memory at addresses that come over the wire, checked"
+)]
 
 use selvedge_nic::verbs::Fault;
 

@@ -10,8 +10,8 @@ use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg, sendmsg,
 };
 use selvedge_nic::verbs::{Fault, Payload, Route, Transmit};
-use selvedge_wire::verbs::Headers;
 use selvedge_wire::Icrc;
+use selvedge_wire::verbs::Headers;
 
 use super::batch::{Batch, Flow};
 use super::device::Device;
@@ -149,8 +149,7 @@ impl Network {
                 ipi_spec_dst: nix::libc::in_addr { s_addr: u32::from_ne_bytes(from.octets()) },
                 ipi_addr: nix::libc::in_addr { s_addr: 0 },
             };
-            let control =
-                [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&flow.traffic_class), cut];
+            let control = [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&flow.traffic_class), cut];
             let to = SockaddrIn::from(SocketAddrV4::new(to, to_port));
             let socket = self.sockets.v4.as_raw_fd();
             sendmsg(socket, &data, &control[..2 + optional], MsgFlags::MSG_DONTWAIT, Some(&to))?;
@@ -234,12 +233,7 @@ fn take(socket: &OwnedFd, slot: u8, buffer: &mut [u8], control: &mut Vec<u8>) ->
 }
 
 impl Datagrams {
-    fn unpack(
-        &self,
-        bytes: &[u8],
-        counters: &mut Counters,
-        handle: &mut impl FnMut(&Route, &Headers, &[u8], usize),
-    ) {
+    fn unpack(&self, bytes: &[u8], counters: &mut Counters, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) {
         let route = Route {
             local: self.ends.to,
             remote: self.ends.from,

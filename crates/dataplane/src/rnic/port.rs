@@ -9,12 +9,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, setsockopt, socket, sockopt,
-};
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, setsockopt, socket, sockopt};
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use selvedge_nic::verbs::Rnic;
 use selvedge_units::QpNumber;
 
@@ -76,8 +72,10 @@ fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     // Some systems cannot; then packets come one by one.
     let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
     // The first is for root, the second as far as net.core.rmem_max goes.
-    let _ = setsockopt(&socket, sockopt::RcvBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &WAITING));
-    let _ = setsockopt(&socket, sockopt::SndBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::SndBuf, &WAITING));
+    let _ =
+        setsockopt(&socket, sockopt::RcvBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &WAITING));
+    let _ =
+        setsockopt(&socket, sockopt::SndBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::SndBuf, &WAITING));
     Ok(socket)
 }
 

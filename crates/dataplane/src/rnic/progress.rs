@@ -69,8 +69,10 @@ fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
 fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) {
     let wake = adapter.wake.as_fd();
     let sockets = if packets { &adapter.sockets[..] } else { &[] };
-    let mut descriptors: Vec<PollFd<'_>> =
-        std::iter::once(wake).chain(sockets.iter().map(AsFd::as_fd)).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let mut descriptors: Vec<PollFd<'_>> = std::iter::once(wake)
+        .chain(sockets.iter().map(AsFd::as_fd))
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+        .collect();
     let ready = ppoll(&mut descriptors, most.map(TimeSpec::from), None);
     if ready.is_ok_and(|ready| ready > 0) && descriptors[0].any() == Some(true) {
         let _ = adapter.wake.read();
