@@ -240,10 +240,14 @@ fn change(context: &Context, wanted: &ibv_qp_attr, mask: c_int) -> Result<QpChan
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, wanted: *mut ibv_qp_attr, mask: c_int) -> c_int {
     let (inner, context) = unsafe { (Qp::of(qp), Context::of((*qp).context)) };
-    let change = match change(context, unsafe { &*wanted }, mask) {
+    let mut change = match change(context, unsafe { &*wanted }, mask) {
         Ok(change) => change,
         Err(errno) => return errno,
     };
+    if unsafe { (*qp).qp_type } == kind::DATAGRAM && change.state == Some(QpState::Initialised) {
+        // Datagrams are as long as the port allows: nobody says so for each queue pair.
+        change.mtu = Some(context.device().payload());
+    }
     let outcome = inner.adapter.command(|rnic, cx| {
         rnic.modify_qp(cx, inner.number, &change)?;
         Ok(rnic.qp_state(inner.number))

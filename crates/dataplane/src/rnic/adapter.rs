@@ -20,7 +20,7 @@ use super::{fork, memory, progress};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
-const TURNS: usize = 16;
+pub(super) const TURNS: usize = 16;
 /// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
 const PATIENCE: u64 = 16;
 
@@ -265,7 +265,9 @@ impl Adapter {
         let mut state = self.lock()?;
         let mut found = state.completions(cq, most, &mut take);
         if found == 0 {
-            state.turn(self.now());
+            // What one call gives, and no more: the application may have to post receive requests for the next.
+            state.turn(self.now(), 1);
+            self.remind(&state);
             found = state.completions(cq, most, &mut take);
         }
         drop(state);
@@ -299,10 +301,10 @@ impl Adapter {
 }
 
 impl State {
-    /// Takes what has arrived, handles what is due, sends what there is to send.
-    pub(super) fn turn(&mut self, now: Instant) {
+    /// Takes what has arrived, by so many calls of the system at most, handles what is due, sends what there is to send.
+    pub(super) fn turn(&mut self, now: Instant, calls: usize) {
         let mut cx = Cx::at(now);
-        for _ in 0..TURNS {
+        for _ in 0..calls {
             let Self { rnic, network, .. } = self;
             let took = network.receive(|route, headers, payload, length| {
                 let mut arrival = Arrival { payload, route, length };

@@ -2,7 +2,8 @@
 //!
 //! While applications poll, they receive and send themselves; a thread that waited for the same packets would be woken
 //! by each and find nothing, or take the lock when they want it. So as long as polls were made since it looked
-//! last, it sleeps a little instead.
+//! last, it sleeps a little instead. Some applications poll for the end of what they sent and then look at their memory
+//! until it changes: whoever stops polling is not trusted again for a while.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,10 +15,12 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
 use selvedge_units::Instant;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, State, TURNS};
 
 /// How long it stays away at a time.
 const AWAY: Duration = Duration::from_micros(100);
+/// How long it does not stay away after applications have stopped polling meanwhile.
+const DISTRUST: selvedge_units::Duration = selvedge_units::Duration::from_us(20_000);
 /// How long it waits for room in a socket, which it is not told of.
 const ROOM: Duration = Duration::from_micros(200);
 
@@ -37,24 +40,29 @@ pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
 fn run(adapter: &Adapter) {
     // Else the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
-    let mut seen = 0;
+    let (mut seen, mut was_away, mut distrusts_until) = (0, false, Instant::ZERO);
     loop {
         let polls = adapter.polls.load(Ordering::Relaxed);
-        let is_polled = polls != seen;
+        let (is_polled, now) = (polls != seen, adapter.now());
         seen = polls;
+        if was_away && !is_polled {
+            distrusts_until = now + DISTRUST;
+        }
+        was_away = is_polled && now >= distrusts_until;
         let Ok(mut state) = adapter.lock() else { return };
-        state.is_parked = is_polled;
-        let wait = if is_polled {
-            Some(AWAY)
-        } else {
-            state.turn(adapter.now());
-            state.asleep_until = state.deadline();
-            let deadline = Some(state.asleep_until).filter(|at| *at < Instant::NEVER).map(|at| adapter.until(at));
-            if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
-        };
+        state.is_parked = was_away;
+        let wait = if was_away { Some(AWAY) } else { work(adapter, &mut state) };
         drop(state);
-        wait_for(adapter, !is_polled, wait);
+        wait_for(adapter, !was_away, wait);
     }
+}
+
+/// Does what there is to do; returns how long there will be nothing.
+fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
+    state.turn(adapter.now(), TURNS);
+    state.asleep_until = state.deadline();
+    let deadline = Some(state.asleep_until).filter(|at| *at < Instant::NEVER).map(|at| adapter.until(at));
+    if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
 }
 
 /// Waits to be woken, and for packets.

@@ -37,6 +37,7 @@ structures! {
         pd: *mut ibv_pd,
         rkey: u32,
         handle: u32,
+        type_: c_int,
     }
 }
 
