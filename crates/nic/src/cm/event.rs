@@ -39,7 +39,6 @@ pub struct Offer {
 
 /// What has happened.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "they are few, and short-lived")]
 pub enum CmEvent {
     /// Somebody asks for a connection: accept or reject.
     Requested {

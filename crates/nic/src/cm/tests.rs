@@ -89,7 +89,6 @@ impl World {
         let active = self.connect();
         let (mut passive, mut stands) = (None, [false; 2]);
         while stands != [true; 2] {
-            let mut cx = self.cx();
             match self.next(60_000).expect("it goes on") {
                 (1, CmEvent::Requested { id, request, .. }) => {
                     assert_eq!(
@@ -97,14 +96,14 @@ impl World {
                         (QpNumber(17), Psn::new(170), &[17, 17, 17, 17, 17, 0][..])
                     );
                     assert_eq!((request.ip.source, request.ip.port), (address(0), 4_000));
-                    cx = self.cx();
+                    let mut cx = self.cx();
                     self.managers[1].accept(&mut cx, id, &offer(99)).expect("it was asked for");
                     assert_eq!(self.managers[1].accept(&mut cx, id, &offer(99)), Err(CmError::NotThus));
                     passive = Some(id);
                 }
                 (0, CmEvent::Replied { id, reply }) => {
                     assert_eq!((id, reply.qp, reply.psn), (active, QpNumber(99), Psn::new(990)));
-                    cx = self.cx();
+                    let mut cx = self.cx();
                     self.managers[0].ready(&mut cx, id).expect("it was granted");
                     stands[0] = true;
                 }

@@ -45,7 +45,6 @@ pub struct Mad {
 
 /// What a MAD says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "all of them become 256 bytes")]
 pub enum Message {
     /// A connection is asked for (REQ).
     Request(Request),
