@@ -35,7 +35,7 @@ const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
 /// B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
 const DCQCN: &str = "dcqcn";
 const NEAR_DCQCN: &[(&str, &str)] =
-    &[("transport.congestion.dcqcn.defaults", "'connectx'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")];
+    &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")];
 /// Transports that are not a recovery and a congestion control.
 const WHOLE: &[(&str, &str)] = &[
     (TCP, "TCP, as in iWARP NICs"),
