@@ -144,13 +144,19 @@ pub(crate) struct CheckArgs {
     /// Figures run one after the other then; otherwise what several of them need is run once.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the table of claims, as a page for a browser [default, for several figures:
+    /// Write the tables of claims, as a page for a browser [default, for several figures:
     /// results/claims.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the table of claims, as Markdown
+    /// Write the tables of claims, as Markdown
+    ///
+    /// There is a section per paper (the folder that holds the figures). Those of papers that are not run stay as
+    /// they are in FILE.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
+    /// What this program was built from, for the tables of claims: a commit
+    #[arg(long, value_name = "REV")]
+    pub(crate) revision: Option<String>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }

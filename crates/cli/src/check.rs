@@ -43,7 +43,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         figures: &checked,
         wall_s: began.seconds(),
         threads: threads(&args.manner),
-        version: VERSION,
+        version: &args.revision.as_ref().map_or(VERSION.into(), |revision| format!("{VERSION}, {revision}")),
         command: &command_line(),
     };
     write_tables(&input, args)?;
@@ -64,7 +64,7 @@ struct Prepared {
 
 fn prepare(figure: &Path, args: &CheckArgs) -> Result<Prepared, Failure> {
     let path = figure.join(EXPECT);
-    let text = fs::read_to_string(&path).map_err(|error| Failure::unreadable(&path, &error))?;
+    let text = read(&path)?;
     let expectations =
         Expectations::parse(&text, &path.display().to_string()).map_err(|error| Failure::input(error.to_string()))?;
     let changes = Changes { smoke: args.smoke, ..Changes::default() };
@@ -168,20 +168,17 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     )
 }
 
-/// Writes the table of claims to where it was asked for.
+/// Writes the tables of claims to where they were asked for.
 fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure> {
     // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
     let several = input.figures.len() > 1 && !args.smoke && !args.manner.json;
     let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
-    let files =
-        [(&html, render_claims_html as fn(&ClaimsInput<'_>) -> String), (&args.markdown, render_claims_markdown)];
-    for (path, render) in files {
-        let Some(path) = path else { continue };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder
-            .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::write(path, render(input)))
-            .map_err(|error| Failure::outcome(format!("{}: cannot be written: {error}", path.display())))?;
+    if let Some(path) = &html {
+        write_file(path, &render_claims_html(input))?;
+    }
+    if let Some(path) = &args.markdown {
+        let before = if path.exists() { read(path)? } else { String::new() };
+        write_file(path, &render_claims_markdown(input, &before))?;
     }
     if !args.manner.quiet {
         let minutes = input.wall_s / 60.0;
@@ -189,6 +186,19 @@ fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure
         html.iter().chain(&args.markdown).for_each(|path| say(&format!("claims: {}", path.display())));
     }
     Ok(())
+}
+
+/// Writes a file, and the folder for it.
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| Failure::outcome(format!("{}: cannot be written: {error}", path.display())))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))
 }
 
 /// The figures in `path`, at any depth, by name.
@@ -210,7 +220,7 @@ fn name_of(figure: &Path) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("-")
 }
 
-/// Where the table of claims goes.
+/// Where the tables of claims go.
 const HTML: &str = "results/claims.html";
 const EXPECT: &str = "expect.toml";
 const SCENARIO: &str = "scenario.toml";

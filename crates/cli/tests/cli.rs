@@ -393,7 +393,8 @@ fn figures_are_judged() {
     let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
     assert!(out.contains("of them other figures' too"), "{out}");
     let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");
-    assert!(table.contains("# Claims\n\n2 claims: 1 reproduced, 0 in direction only, 1 not."), "{table}");
+    assert!(table.contains("| [paper](#paper) | 2 | 1 | 0 | 1 |"), "{table}");
+    assert!(table.contains("## paper\n\n2 claims: 1 reproduced, 0 in direction only, 1 not."), "{table}");
     assert!(table.contains("| it works |") && table.contains("**not reproduced**"), "{table}");
     let page = fs::read_to_string(scratch.join("results/claims.html")).expect("the page is there");
     assert!(page.contains("it works") && !page.contains("http"), "{page}");

@@ -26,6 +26,7 @@ mod qp;
 mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod verbs;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

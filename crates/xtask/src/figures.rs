@@ -1,20 +1,24 @@
 //! `cargo xtask figures`.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::Args;
 
-use crate::command::run;
+use crate::command::{output, run};
 use crate::product::{Profile, selvedge};
+use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only try whether they run: short runs, as the table "smoke" of each scenario says
     #[arg(long)]
     smoke: bool,
-    /// Write the table of claims to docs/claims.md, and as a page to results/claims.html
+    /// Write the tables of claims to docs/claims.md, and as a page to results/claims.html; of papers that are
+    /// not run, those in docs/claims.md stay
     #[arg(long, conflicts_with = "smoke")]
     docs: bool,
-    /// Figures, or folders of figures
+    /// Figures, folders of figures, or papers: "netrt" is figures/netrt
     #[arg(value_name = "PATH", default_value = "figures")]
     paths: Vec<String>,
 }
@@ -26,7 +30,19 @@ pub(crate) fn figures(options: &Options) -> Result<()> {
         check.arg("--smoke");
     }
     if options.docs {
-        check.args(["--markdown", "docs/claims.md", "--html", "results/claims.html"]);
+        check.args(["--markdown", "docs/claims.md", "--html", "results/claims.html", "--revision", &revision()?]);
     }
-    run(check.args(&options.paths))
+    run(check.args(options.paths.iter().map(|path| folder(path))))
+}
+
+/// A paper's folder by its name.
+fn folder(path: &str) -> String {
+    let paper = format!("figures/{path}");
+    if root().join(path).exists() || !root().join(&paper).exists() { path.to_owned() } else { paper }
+}
+
+/// The commit, with a mark if something has been changed since.
+fn revision() -> Result<String> {
+    let described = output(Command::new("git").current_dir(root()).args(["describe", "--always", "--dirty"]))?;
+    Ok(described.trim().to_owned())
 }

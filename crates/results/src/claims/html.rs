@@ -2,21 +2,23 @@
 
 use std::fmt::Write;
 
-use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, paper, sentence, why};
+use super::paper::{Paper, papers};
+use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, range, sentence, why};
+use crate::number::digits;
 use crate::report::{STYLE, escape};
 use crate::{ClaimVerdict, Outcome};
 
-/// The table of claims as one HTML document without references to anything outside it.
+/// The tables of claims as one HTML document without references to anything outside it.
 pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     page += "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Claims</title>\n";
     let _ = write!(page, "<style>\n{STYLE}\n{OWN_STYLE}</style>\n</head>\n<body>\n<main>\n<header>");
-    let _ =
-        write!(page, "<h1>{}</h1><p class=\"scenario\">{}</p>", escape(&input.in_one_line()), escape(&input.effort()));
-    let _ = write!(page, "<p class=\"lead\">{}</p></header>\n{}", escape(RULE), overview(input));
-    for figure in input.figures {
-        page += &section(figure, input.figures);
+    let minutes = digits(input.wall_s / 60.0, 2);
+    let _ = write!(page, "<h1>Claims</h1><p class=\"scenario\">{minutes} minutes on {} threads</p>", input.threads);
+    let _ = writeln!(page, "<p class=\"lead\">{}</p></header>", escape(RULE));
+    for paper in papers(input.figures) {
+        page += &section(&paper);
     }
     let (command, version) = (escape(input.command), escape(input.version));
     let _ =
@@ -24,37 +26,52 @@ pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
     page
 }
 
-fn overview(input: &ClaimsInput<'_>) -> String {
+fn section(paper: &Paper<'_>) -> String {
+    let mut out = format!(
+        "<section id=\"{name}\"><h2>{name}</h2><p class=\"lead\">{} {}</p>{}",
+        escape(&paper.in_one_line()),
+        escape(&paper.effort()),
+        overview(paper),
+        name = escape(&paper.name),
+    );
+    paper.figures.iter().for_each(|figure| out += &one(figure, paper));
+    out + "</section>\n"
+}
+
+fn overview(paper: &Paper<'_>) -> String {
     let mut table = String::from(
         "<div class=\"scroll\"><table><thead><tr><th>figure</th><th></th><th class=\"n\">reproduced</th>\
          <th class=\"n\">direction only</th><th class=\"n\">not</th><th class=\"n\">runs</th><th class=\"n\">CPU s</th>\
          </tr></thead><tbody>",
     );
-    for figure in input.figures {
+    for &figure in &paper.figures {
         let of = |outcome| figure.count(outcome);
         let _ = write!(
             table,
-            "<tr><td><a href=\"#{name}\">{name}</a></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+            "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.0}</td></tr>",
+            escape(&paper.anchor(figure)),
+            escape(figure.name()),
             escape(&figure.title),
             of(Outcome::Reproduced),
             of(Outcome::DirectionOnly),
             of(Outcome::NotReproduced),
             figure.runs,
             figure.cpu_s,
-            name = escape(figure.name()),
         );
     }
     table + "</tbody></table></div>\n"
 }
 
-fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
+fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
     let mut out = format!(
-        "<section id=\"{name}\"><h2>{name}</h2><p class=\"lead\">{}. {} runs with {} seeds.</p>",
+        "<article id=\"{}\"><h3>{} {}</h3><p class=\"lead\">{}. {} runs with {} seeds.</p>",
+        escape(&paper.anchor(figure)),
+        escape(&paper.name),
+        escape(figure.name()),
         escape(&figure.title),
         figure.runs,
         figure.seeds,
-        name = escape(figure.name()),
     );
     if !figure.claims.is_empty() {
         out += "<div class=\"scroll\"><table><thead><tr><th>claim</th><th>paper</th><th>ours</th><th></th><th>verdict</th>\
@@ -62,7 +79,7 @@ fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
         figure.claims.iter().for_each(|claim| out += &row(claim));
         out += "</tbody></table></div>";
     }
-    let explanations = why::explanations(figure, all);
+    let explanations = why::explanations(figure, paper);
     if !explanations.is_empty() {
         out += "<aside class=\"warnings\"><h2>Why not</h2><ul>";
         for (claims, reasons) in explanations {
@@ -72,7 +89,7 @@ fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
         out += "</ul></aside>";
     }
     for grid in grid::grids(&figure.measured) {
-        let _ = write!(out, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr><th></th>", escape(grid.say));
+        let _ = write!(out, "<h4>{}</h4><div class=\"scroll\"><table><thead><tr><th></th>", escape(grid.say));
         grid.columns.iter().for_each(|column| {
             let _ = write!(out, "<th class=\"n\">{}</th>", escape(column));
         });
@@ -83,7 +100,7 @@ fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
         }
         out += "</tbody></table></div>";
     }
-    out + "</section>\n"
+    out + "</article>\n"
 }
 
 fn row(claim: &ClaimVerdict) -> String {
@@ -97,7 +114,7 @@ fn row(claim: &ClaimVerdict) -> String {
     format!(
         "<tr><td>{}{source}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",
         escape(&sentence(claim)),
-        escape(&paper(claim)),
+        escape(&range(claim)),
         escape(&ours(claim.mean, claim.ci95)),
         picture(claim),
         claim.outcome,

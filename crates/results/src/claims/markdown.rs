@@ -1,39 +1,43 @@
-//! `docs/claims.md`.
+//! One paper's section of `docs/claims.md`.
 
 use std::fmt::Write;
 
-use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, paper, sentence, why};
+use super::paper::Paper;
+use super::{CheckedFigure, ClaimsInput, grid, ours, range, sentence, why};
 use crate::Outcome;
 
-/// The table of claims as Markdown.
-pub fn render_claims_markdown(input: &ClaimsInput<'_>) -> String {
-    let mut out = format!("# Claims\n\n{} {}\n\n{RULE}\n\n", input.in_one_line(), input.effort());
+/// What was run and how, a table of the figures, each figure; without the heading.
+pub(super) fn section(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
+    let mut out = format!("{} {}\n\n", paper.in_one_line(), paper.effort());
     let _ = write!(out, "Written by `{}` (version {}); not by hand.\n\n", input.command, input.version);
     out += "| figure | claims | reproduced | direction only | not | seeds | runs | CPU s |\n|---|---|---|---|---|---|---|---|\n";
-    for figure in input.figures {
+    for &figure in &paper.figures {
         let (name, claims, seeds, runs) = (figure.name(), figure.claims.len(), figure.seeds, figure.runs);
         let of = |outcome| figure.count(outcome);
         let (yes, part, no) = (of(Outcome::Reproduced), of(Outcome::DirectionOnly), of(Outcome::NotReproduced));
         let _ = writeln!(
             out,
-            "| [{name}](#{name}) | {claims} | {yes} | {part} | {no} | {seeds} | {runs} | {:.0} |",
+            "| [{name}](#{}) | {claims} | {yes} | {part} | {no} | {seeds} | {runs} | {:.0} |",
+            paper.anchor(figure),
             figure.cpu_s
         );
     }
-    for figure in input.figures {
-        out += &section(figure, input.figures);
+    for figure in &paper.figures {
+        out += &one(figure, paper);
     }
     out
 }
 
-fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
-    let mut out = format!("\n## {}\n\n[{}](../{}/scenario.toml)\n", figure.name(), figure.title, figure.figure);
+fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
+    // A heading's anchor is its text in small letters, with "-" for blanks.
+    let heading = format!("{} {}", paper.name, figure.name());
+    let mut out = format!("\n### {heading}\n\n[{}](../{}/scenario.toml)\n", figure.title, figure.figure);
     if !figure.claims.is_empty() {
         out += "\n| claim | where | paper | ours | verdict |\n|---|---|---|---|---|\n";
     }
     for claim in &figure.claims {
         let source = claim.source.clone().unwrap_or_default();
-        let cells = [&sentence(claim), &source, &paper(claim), &ours(claim.mean, claim.ci95)];
+        let cells = [&sentence(claim), &source, &range(claim), &ours(claim.mean, claim.ci95)];
         let cells: Vec<String> = cells.into_iter().map(|text| cell(text)).collect();
         let verdict = match claim.outcome {
             Outcome::Reproduced => "reproduced".to_owned(),
@@ -41,7 +45,7 @@ fn section(figure: &CheckedFigure, all: &[CheckedFigure]) -> String {
         };
         let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
     }
-    let explanations = why::explanations(figure, all);
+    let explanations = why::explanations(figure, paper);
     if !explanations.is_empty() {
         out += "\nWhy:\n\n";
     }

@@ -1,16 +1,18 @@
-//! The table of claims: every claim of a paper with what came out beside it, as a page for a browser
-//! and as Markdown.
+//! The tables of claims: every claim of a paper with what came out beside it, as a page for a browser
+//! and as Markdown, with a section per paper.
 //!
 //! A claim that is not fully reproduced is followed by why: the reason that its `known` gives, and how
 //! far the measurements of other figures move the very same quantity (`why.rs`).
 
+mod document;
 mod grid;
 mod html;
 mod markdown;
+mod paper;
 mod why;
 
+pub use document::render_claims_markdown;
 pub use html::render_claims_html;
-pub use markdown::render_claims_markdown;
 
 use serde::Serialize;
 
@@ -64,38 +66,6 @@ pub struct ClaimsInput<'a> {
     pub command: &'a str,
 }
 
-impl ClaimsInput<'_> {
-    fn count(&self, outcome: Outcome) -> usize {
-        self.figures.iter().map(|figure| figure.count(outcome)).sum()
-    }
-    /// "57 claims: 40 reproduced, 12 in direction only, 5 not."
-    fn in_one_line(&self) -> String {
-        let of = |outcome| self.count(outcome);
-        let all: usize = self.figures.iter().map(|figure| figure.claims.len()).sum();
-        let unjudged = match of(Outcome::NotJudged) {
-            0 => String::new(),
-            n => format!(", {n} not judged after a smoke run"),
-        };
-        format!(
-            "{all} claims: {} reproduced, {} in direction only, {} not{unjudged}.",
-            of(Outcome::Reproduced),
-            of(Outcome::DirectionOnly),
-            of(Outcome::NotReproduced)
-        )
-    }
-    /// "1,200 runs, 52 CPU minutes, 27 minutes on 2 threads."
-    fn effort(&self) -> String {
-        let shared: usize = self.figures.iter().map(|figure| figure.shared).sum();
-        let all: usize = self.figures.iter().map(|figure| figure.runs).sum();
-        let minutes = digits(self.wall_s / 60.0, 2);
-        format!(
-            "{} runs ({shared} more are the same as these), {minutes} minutes on {} threads.",
-            all - shared,
-            self.threads
-        )
-    }
-}
-
 /// "1.45 (1.36–1.54)"; "-" without a value.
 fn ours(mean: Option<f64>, ci95: Option<[f64; 2]>) -> String {
     let interval = ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
@@ -103,7 +73,7 @@ fn ours(mean: Option<f64>, ci95: Option<[f64; 2]>) -> String {
 }
 
 /// The paper's range as printed there, or else the range that was accepted.
-fn paper(claim: &ClaimVerdict) -> String {
+fn range(claim: &ClaimVerdict) -> String {
     claim.paper.clone().unwrap_or_else(|| match claim.accepted {
         [Some(low), Some(high)] => format!("{}–{}", digits(low, 3), digits(high, 3)),
         [Some(low), None] => format!("≥ {}", digits(low, 3)),

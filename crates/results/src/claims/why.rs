@@ -1,19 +1,20 @@
 //! Why a claim is not fully reproduced.
 
 use super::CheckedFigure;
+use super::paper::Paper;
 use crate::number::digits;
 use crate::{ClaimVerdict, Measured, Outcome};
 
 /// The claims of a figure that need an explanation, each with its reasons; claims with the same
 /// reasons together.
-pub(super) fn explanations(figure: &CheckedFigure, all: &[CheckedFigure]) -> Vec<(Vec<String>, Vec<String>)> {
+pub(super) fn explanations(figure: &CheckedFigure, paper: &Paper<'_>) -> Vec<(Vec<String>, Vec<String>)> {
     let mut found: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for claim in &figure.claims {
         if !matches!(claim.outcome, Outcome::DirectionOnly | Outcome::NotReproduced) {
             continue;
         }
         let mut reasons: Vec<String> = claim.known.iter().chain(&claim.note).cloned().collect();
-        reasons.extend(moved_by(claim, figure, all));
+        reasons.extend(moved_by(claim, figure, paper));
         let name = super::sentence(claim);
         match found.iter_mut().find(|(_, known)| *known == reasons) {
             Some((claims, _)) => claims.push(name),
@@ -23,14 +24,14 @@ pub(super) fn explanations(figure: &CheckedFigure, all: &[CheckedFigure]) -> Vec
     found
 }
 
-/// How far measurements of other figures move the quantity of `claim`.
-fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, all: &[CheckedFigure]) -> Vec<String> {
+/// How far measurements of the paper's other figures move the quantity of `claim`.
+fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, paper: &Paper<'_>) -> Vec<String> {
     let is_same = |measured: &&Measured| {
         let (a, b) = (&measured.quantity, &claim.quantity);
         (&a.metric, &a.of, &a.than) == (&b.metric, &b.of, &b.than) && a.than_case.is_none() && b.than_case.is_none()
     };
     let mut lines = Vec::new();
-    for figure in all.iter().filter(|figure| figure.figure != own.figure) {
+    for figure in paper.figures.iter().filter(|figure| figure.figure != own.figure) {
         let mut values: Vec<(f64, &str)> = figure
             .measured
             .iter()

@@ -1,0 +1,123 @@
+//! `docs/claims.md`: a line per paper, then a section per paper. One paper's part is written anew
+//! without touching the others': all of them together take hours of processor time.
+
+use std::collections::BTreeMap;
+
+use super::paper::{Paper, papers};
+use super::{ClaimsInput, RULE, markdown};
+use crate::Outcome;
+
+/// The claims of all papers as Markdown. What `before` (such a document, or nothing) says of papers
+/// that were not run stays as it is.
+pub fn render_claims_markdown(input: &ClaimsInput<'_>, before: &str) -> String {
+    let mut parts = parts(before);
+    for paper in papers(input.figures) {
+        let part = Part { line: line(&paper, input), section: markdown::section(&paper, input) };
+        parts.insert(paper.name.clone(), part);
+    }
+    let mut out = format!("{TITLE}\n\n{RULE}\n\n{COLUMNS}");
+    parts.values().for_each(|part| out += &format!("{}\n", part.line));
+    for (name, part) in &parts {
+        out += &format!("\n{HEADING}{name}\n\n{}\n", part.section.trim());
+    }
+    out
+}
+
+/// What the document says of one paper.
+#[derive(Default)]
+struct Part {
+    /// In the table of papers.
+    line: String,
+    /// Below its heading.
+    section: String,
+}
+
+fn line(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
+    let of = |outcome| paper.count(outcome);
+    format!(
+        "{LINK}{name}](#{name}) | {} | {} | {} | {} | {} |",
+        paper.claims(),
+        of(Outcome::Reproduced),
+        of(Outcome::DirectionOnly),
+        of(Outcome::NotReproduced),
+        input.version,
+        name = paper.name,
+    )
+}
+
+/// The parts of a document, by paper; none of a file that is something else.
+fn parts(document: &str) -> BTreeMap<String, Part> {
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    if !document.starts_with(TITLE) {
+        return parts;
+    }
+    let mut sections = document.split(NEXT);
+    let head = sections.next().unwrap_or_default();
+    for section in sections {
+        let (name, text) = section.split_once('\n').unwrap_or((section, ""));
+        parts.insert(name.trim().to_owned(), Part { line: String::new(), section: text.to_owned() });
+    }
+    for line in head.lines() {
+        let name = line.strip_prefix(LINK).and_then(|rest| rest.split_once(']'));
+        if let Some(part) = name.and_then(|(name, _)| parts.get_mut(name)) {
+            line.clone_into(&mut part.line);
+        }
+    }
+    parts
+}
+
+const TITLE: &str = "# Claims";
+const HEADING: &str = "## ";
+const NEXT: &str = "\n## ";
+const LINK: &str = "| [";
+const COLUMNS: &str = "| paper | claims | reproduced | direction only | not | version |\n|---|---|---|---|---|---|\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CheckedFigure;
+
+    fn figure(folder: &str, title: &str) -> CheckedFigure {
+        CheckedFigure {
+            figure: folder.into(),
+            title: title.into(),
+            smoke: false,
+            seeds: 1,
+            runs: 2,
+            shared: 0,
+            cpu_s: 3.0,
+            claims: Vec::new(),
+            measured: Vec::new(),
+        }
+    }
+
+    fn written(figures: &[CheckedFigure], version: &str, before: &str) -> String {
+        let input = ClaimsInput { figures, wall_s: 1.0, threads: 2, version, command: "selvedge check" };
+        render_claims_markdown(&input, before)
+    }
+
+    #[test]
+    fn figures_of_the_same_name_stand_in_their_papers_sections() {
+        let both = written(&[figure("figures/netrt/fig6", "NetRT's"), figure("figures/irn/fig6", "IRN's")], "1", "");
+        let at = |text: &str| both.find(text).unwrap_or_else(|| panic!("{text} in {both}"));
+        assert!(at("## irn") < at("[fig6](#irn-fig6)") && at("[fig6](#irn-fig6)") < at("### irn fig6"));
+        assert!(at("### irn fig6") < at("## netrt") && at("## netrt") < at("### netrt fig6"));
+        assert!(both.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 1 |\n| [netrt](#netrt) |"), "{both}");
+    }
+
+    #[test]
+    fn one_paper_is_written_anew_and_the_others_stay() {
+        let first = written(&[figure("figures/irn/fig6", "old"), figure("figures/netrt/fig6", "kept")], "1", "");
+        let second = written(&[figure("figures/irn/fig6", "new")], "2", &first);
+        assert!(second.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 2 |\n| [netrt](#netrt) | 0 | 0 | 0 | 0 | 1 |"));
+        assert!(second.contains("[new]") && !second.contains("[old]") && second.contains("[kept]"), "{second}");
+        // Nothing is added or lost however often that is done.
+        assert_eq!(written(&[figure("figures/irn/fig6", "new")], "2", &second), second);
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_is_replaced() {
+        let text = written(&[figure("figures/irn/fig6", "x")], "1", "# Notes\n\n## irn\n\nmine\n\n## spare\n");
+        assert!(!text.contains("mine") && !text.contains("spare"), "{text}");
+    }
+}
