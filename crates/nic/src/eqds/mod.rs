@@ -28,8 +28,8 @@ use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::qp::Completion;
 use crate::tcp::TCP;
 
+pub(crate) use receiving::{Arrival, End, control_packet, name};
 use receiving::{Arriving, Inbound};
-pub(crate) use receiving::{End, control_packet, name};
 use sending::{Message, Outbound};
 
 /// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last before

@@ -20,6 +20,13 @@ pub(crate) struct End<H> {
     listed: bool,
 }
 
+/// A packet that has come through a tunnel, and what it carries.
+pub(crate) struct Arrival<'a, H> {
+    pub(crate) packet: &'a Packet,
+    pub(crate) data: &'a Data,
+    pub(crate) cargo: H,
+}
+
 /// One that carries native messages.
 #[derive(Debug)]
 pub(super) struct Inbound {
@@ -42,9 +49,7 @@ impl<H: Copy> End<H> {
         eqds: &EqdsParams,
         pacer: &mut Pacer,
         name: u32,
-        packet: &Packet,
-        data: &Data,
-        cargo: H,
+        Arrival { packet, data, cargo }: Arrival<'_, H>,
         deliver: impl FnMut(H),
     ) -> (Fate, Option<Control>) {
         let before = self.receiver.owed(eqds);
@@ -133,7 +138,8 @@ impl Nic {
             state.message = None;
         }
         let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
-        let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), packet, data, (), |()| {});
+        let arrival = Arrival { packet, data, cargo: () };
+        let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
         self.arm_pacer();
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, packet, control));

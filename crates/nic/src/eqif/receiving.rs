@@ -8,7 +8,7 @@ use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{CARRIED, Eqifs, NATIVE, UNARMED, key};
-use crate::eqds::{End, control_packet, name};
+use crate::eqds::{Arrival, End, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
 
 /// The receiving end of a tunnel that carries packets of a stack.
@@ -84,9 +84,9 @@ impl Nic {
         let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
         let eqds = &eqif.tunnel;
         let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
-        let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), packet, data, cargo, |packet| {
-            arrived.push_back(packet);
-        });
+        let arrival = Arrival { packet, data, cargo };
+        let deliver = |packet| arrived.push_back(packet);
+        let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
         self.arm_pacer();
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
