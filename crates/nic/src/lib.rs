@@ -20,6 +20,7 @@ extern crate alloc;
 pub mod cm;
 mod echo;
 mod eqds;
+mod eqif;
 mod ndp;
 mod nic;
 mod qp;
