@@ -20,6 +20,8 @@ pub(super) const OURS: &str = "10.77.0.1";
 pub(super) const DEVICE: &str = "svtap";
 /// Longer than it takes to boot even on a busy machine.
 const PATIENCE_S: u64 = 180;
+/// How often to try to talk to it: it listens again a moment after it has listened.
+const ATTEMPTS: u32 = 50;
 
 /// Gone when this is.
 pub(super) struct Guest {
@@ -79,13 +81,20 @@ impl Guest {
 
     /// Lets the guest's shell run `script`; returns what it prints.
     pub(super) fn shell(&self, script: &str) -> Result<String> {
-        let mut netcat = self.within("timeout");
-        netcat.args(["60", "busybox", "nc", ADDRESS, "9999"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut netcat = netcat.spawn().context("cannot talk to the guest")?;
-        writeln!(netcat.stdin.take().context("it is a pipe")?, "{script}\nexit")?;
-        let said = netcat.wait_with_output()?;
-        ensure!(said.status.success(), "the guest does not answer");
-        Ok(String::from_utf8_lossy(&said.stdout).into_owned())
+        for _ in 0..ATTEMPTS {
+            let mut netcat = self.within("timeout");
+            netcat.args(["60", "busybox", "nc", ADDRESS, "9999"]);
+            netcat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut netcat = netcat.spawn().context("cannot talk to the guest")?;
+            // It may not be listening again already.
+            let _ = writeln!(netcat.stdin.take().context("it is a pipe")?, "{script}\nexit");
+            let said = netcat.wait_with_output()?;
+            if said.status.success() {
+                return Ok(String::from_utf8_lossy(&said.stdout).into_owned());
+            }
+            pause(Duration::from_millis(100));
+        }
+        bail!("the guest does not answer")
     }
 }
 

@@ -69,7 +69,10 @@ pub(super) fn run(guest: &Guest, library: &std::path::Path, trial: &Trial, direc
     let mut ours = guest.within("timeout");
     ours.args(["60", "env"]).arg(format!("LD_PRELOAD={}", preload(library))).arg(trial.program);
     ours.args(ends.ours.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let theirs = format!("(timeout 60 {} {} >/tmp/out 2>&1; echo $? >/tmp/status) &", trial.program, ends.theirs);
+    let theirs = format!(
+        "(timeout 60 {} {} >/tmp/out 2>&1; echo $? >/tmp/status) </dev/null >/dev/null 2>&1 &",
+        trial.program, ends.theirs
+    );
     guest.shell("rm -f /tmp/out /tmp/status")?;
     if direction == Direction::FromUs {
         guest.shell(&theirs)?;
