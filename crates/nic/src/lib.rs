@@ -19,6 +19,7 @@ extern crate alloc;
 
 mod echo;
 mod eqds;
+mod eqif;
 mod ndp;
 mod nic;
 mod qp;
