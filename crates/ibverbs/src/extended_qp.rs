@@ -83,7 +83,7 @@ unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
     }
     let qp = unsafe { &*qp.cast::<Qp>() };
     error::code_of(
-        qp.adapter.command(|rnic, cx| requests.into_iter().try_for_each(|each| rnic.post_send(cx, qp.number, each))),
+        qp.adapter.post(|rnic, cx| requests.into_iter().try_for_each(|each| rnic.post_send(cx, qp.number, each))),
     )
 }
 

@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn post_send(
 ) -> c_int {
     let inner = unsafe { Qp::of(qp) };
     let is_datagram = unsafe { (*qp).qp_type } == DATAGRAM;
-    let outcome = inner.adapter.command(|rnic, cx| {
+    let outcome = inner.adapter.post(|rnic, cx| {
         let mut next = first;
         // SAFETY: a list as the caller promises.
         while let Some(request) = unsafe { next.as_ref() } {
@@ -54,14 +54,14 @@ pub(crate) unsafe extern "C" fn post_send(
         }
         Ok(())
     });
-    unsafe { report(outcome.map_err(|refusal| (first, error::of(refusal))), bad) }
+    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
 }
 
 /// Says which request of a list was refused, and why.
-unsafe fn report<T>(outcome: Result<Result<(), (*mut T, c_int)>, (*mut T, c_int)>, bad: *mut *mut T) -> c_int {
+unsafe fn report<T>(outcome: Result<(), (*mut T, c_int)>, bad: *mut *mut T) -> c_int {
     match outcome {
-        Ok(Ok(())) => 0,
-        Ok(Err((request, errno))) | Err((request, errno)) => {
+        Ok(()) => 0,
+        Err((request, errno)) => {
             unsafe { *bad = request };
             errno
         }
@@ -160,10 +160,10 @@ pub(crate) unsafe extern "C" fn post_recv(
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     let inner = unsafe { Qp::of(qp) };
-    let outcome = inner.adapter.command(|rnic, _| unsafe {
+    let outcome = inner.adapter.post(|rnic, _| unsafe {
         each(first, |request| rnic.post_recv(inner.number, request).map_err(error::of_verbs))
     });
-    unsafe { report(outcome.map_err(|refusal| (first, error::of(refusal))), bad) }
+    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
 }
 
 pub(crate) unsafe extern "C" fn post_srq_recv(
@@ -172,10 +172,10 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     let inner = unsafe { Srq::of(srq) };
-    let outcome = inner.adapter.command(|rnic, _| unsafe {
+    let outcome = inner.adapter.post(|rnic, _| unsafe {
         each(first, |request| rnic.post_srq_recv(inner.id, request).map_err(error::of_verbs))
     });
-    unsafe { report(outcome.map_err(|refusal| (first, error::of(refusal))), bad) }
+    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
 }
 
 unsafe fn each(

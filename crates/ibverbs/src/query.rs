@@ -169,9 +169,9 @@ fn lanes(speed: Option<u32>) -> (u8, u8) {
     const QDR: u8 = 4;
     const EDR: u8 = 32;
     match speed.unwrap_or(10_000) {
-        ..=10_000 => (ONE, QDR),
-        ..=25_000 => (ONE, EDR),
-        ..=40_000 => (FOUR, QDR),
+        0..=10_000 => (ONE, QDR),
+        10_001..=25_000 => (ONE, EDR),
+        25_001..=40_000 => (FOUR, QDR),
         _ => (FOUR, EDR),
     }
 }

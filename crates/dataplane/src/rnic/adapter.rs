@@ -21,6 +21,8 @@ use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
 pub(super) const TURNS: usize = 16;
+/// Requests that may wait for others to leave together with them, while applications poll.
+const GATHERED: u32 = 32;
 /// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
 const PATIENCE: u64 = 16;
 
@@ -49,6 +51,8 @@ pub(super) struct State {
     /// A packet that was taken from the engine and did not fit into the socket, with its payload.
     stuck: Option<Transmit>,
     payload: Payload,
+    /// Calls that posted since anything was sent.
+    pub(super) gathered: u32,
     /// When the thread will look again by itself.
     pub(super) asleep_until: Instant,
     /// The thread stays away as long as applications poll.
@@ -109,6 +113,7 @@ impl Adapter {
             owners: Owners::default(),
             stuck: None,
             payload: Payload::default(),
+            gathered: 0,
             asleep_until: Instant::ZERO,
             is_parked: false,
         };
@@ -148,6 +153,24 @@ impl Adapter {
         state.transmit(&mut cx);
         state.tell();
         self.remind(&state);
+        Ok(outcome)
+    }
+
+    /// Lets `act` post requests. While applications poll, these wait for a few others, or for the next poll: it comes
+    /// soon, and what leaves together costs the system one call.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn post<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+        let mut state = self.lock()?;
+        let mut cx = Cx::at(self.now());
+        let outcome = act(&mut state.rnic, &mut cx);
+        state.gathered += 1;
+        if !state.is_parked || state.gathered >= GATHERED {
+            state.transmit(&mut cx);
+            self.remind(&state);
+        }
+        state.tell();
         Ok(outcome)
     }
 
@@ -263,6 +286,9 @@ impl Adapter {
     pub fn poll_cq(&self, cq: CqId, most: usize, mut take: impl FnMut(&Completion)) -> Result<usize, Refusal> {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
+        if state.gathered > 0 {
+            state.transmit(&mut Cx::at(self.now()));
+        }
         let mut found = state.completions(cq, most, &mut take);
         if found == 0 {
             // What one call gives, and no more: the application may have to post receive requests for the next.
@@ -323,7 +349,8 @@ impl State {
     }
 
     /// Sends what there is to send, as far as the socket goes.
-    fn transmit(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
+        self.gathered = 0;
         let Self { rnic, network, stuck, payload, .. } = self;
         while let Some(transmit) = stuck.take().or_else(|| rnic.poll_transmit(cx, payload)) {
             // What is gone is lost: the other side never hears of it, and retries run out.

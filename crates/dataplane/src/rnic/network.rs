@@ -205,7 +205,7 @@ struct Datagrams {
     segment: usize,
 }
 
-fn take(socket: &OwnedFd, slot: u8, buffer: &mut [u8], control: &mut Vec<u8>) -> Option<Datagrams> {
+fn take(socket: &OwnedFd, slot: u8, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
     let mut data = [IoSliceMut::new(buffer)];
     let message =
         recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut data, Some(control), MsgFlags::MSG_DONTWAIT).ok()?;

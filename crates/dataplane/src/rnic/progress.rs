@@ -3,7 +3,8 @@
 //! While applications poll, they receive and send themselves; a thread that waited for the same packets would be woken
 //! by each and find nothing, or take the lock when they want it. So as long as polls were made since it looked
 //! last, it sleeps a little instead. Some applications poll for the end of what they sent and then look at their memory
-//! until it changes: whoever stops polling is not trusted again for a while.
+//! until it changes: whoever stops polling and goes on computing is not trusted again for a while. (Whoever stops and
+//! computes nothing waits for an event, or for a processor.)
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
+use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
 use super::adapter::{Adapter, State, TURNS};
@@ -41,20 +43,35 @@ fn run(adapter: &Adapter) {
     // Else the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
     let (mut seen, mut was_away, mut distrusts_until) = (0, false, Instant::ZERO);
+    let mut computed = processor_time();
     loop {
         let polls = adapter.polls.load(Ordering::Relaxed);
         let (is_polled, now) = (polls != seen, adapter.now());
         seen = polls;
-        if was_away && !is_polled {
+        let computed_before = std::mem::replace(&mut computed, processor_time());
+        if was_away && !is_polled && computed - computed_before > AWAY / 2 {
             distrusts_until = now + DISTRUST;
         }
         was_away = is_polled && now >= distrusts_until;
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
-        let wait = if was_away { Some(AWAY) } else { work(adapter, &mut state) };
+        let wait = if was_away {
+            // Whoever posted last may have stopped polling.
+            if state.gathered > 0 {
+                state.transmit(&mut Cx::at(now));
+            }
+            Some(AWAY)
+        } else {
+            work(adapter, &mut state)
+        };
         drop(state);
         wait_for(adapter, !was_away, wait);
     }
+}
+
+/// What this process has computed so far.
+fn processor_time() -> Duration {
+    nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
 /// Does what there is to do; returns how long there will be nothing.

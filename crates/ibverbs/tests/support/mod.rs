@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 const PATIENCE: &str = "60";
 
 /// Whether a test that needs these programs can run; says which is missing.
-pub fn have(programs: &[&str]) -> bool {
+pub(crate) fn have(programs: &[&str]) -> bool {
     for program in programs {
         let found = std::env::var_os("PATH")
             .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()));
@@ -22,7 +22,7 @@ pub fn have(programs: &[&str]) -> bool {
 }
 
 /// The folder with `libibverbs.so.1`, made once.
-pub fn libraries() -> &'static Path {
+pub(crate) fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dist");
@@ -39,15 +39,15 @@ pub fn libraries() -> &'static Path {
 
 /// Where a program runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// A network namespace, or this one.
-    pub namespace: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
     /// The RDMA device.
-    pub device: &'a str,
+    pub(crate) device: &'a str,
 }
 
 /// This host alone.
-pub const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
 
 impl Place<'_> {
     fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
@@ -63,7 +63,7 @@ impl Place<'_> {
         command
     }
     /// Runs a program to its end.
-    pub fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words, &[]).output().expect("timeout runs")
     }
     fn is_listening(&self, port: u16) -> bool {
@@ -83,11 +83,11 @@ impl Place<'_> {
 
 /// Two places, and the address of the first as the second knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair<'a> {
-    pub server: Place<'a>,
-    pub client: Place<'a>,
-    pub address: &'a str,
-    pub environment: &'a [(&'a str, &'a str)],
+pub(crate) struct Pair<'a> {
+    pub(crate) server: Place<'a>,
+    pub(crate) client: Place<'a>,
+    pub(crate) address: &'a str,
+    pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
 impl Pair<'_> {
@@ -95,7 +95,7 @@ impl Pair<'_> {
     ///
     /// # Panics
     /// If either fails.
-    pub fn run(&self, program: &str, words: &[&str]) -> String {
+    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
         static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
         let port = PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let text = port.to_string();
@@ -135,16 +135,16 @@ fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
 }
 
 /// Two network namespaces and a veth pair between them; gone when dropped.
-pub struct Namespaces {
-    pub names: [String; 2],
+pub(crate) struct Namespaces {
+    pub(crate) names: [String; 2],
 }
 
 /// The first's address.
-pub const FIRST: &str = "10.78.0.1";
+pub(crate) const FIRST: &str = "10.78.0.1";
 
 impl Namespaces {
     /// Makes them; says why not.
-    pub fn new(name: &str) -> Option<Self> {
+    pub(crate) fn new(name: &str) -> Option<Self> {
         let names = [format!("sv-{name}-a"), format!("sv-{name}-b")];
         let (a, b) = (&names[0], &names[1]);
         let this = Self { names: names.clone() };
@@ -175,12 +175,12 @@ impl Namespaces {
         }
         Some(this)
     }
-    pub fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
+    pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
         let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
-    pub fn lose(&self, percent: u32) {
+    pub(crate) fn lose(&self, percent: u32) {
         for name in &self.names {
             let rules = format!(
                 "add table inet sv; add chain inet sv in {{ type filter hook prerouting priority -300; }}; \
@@ -208,7 +208,7 @@ fn shell(command: &str) -> Result<(), String> {
 }
 
 /// The symbols of a library with their versions, as the linker sees them.
-pub fn symbols(library: &Path) -> Option<Vec<String>> {
+pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
     fs::metadata(library).ok()?;
     let output = Command::new("objdump").arg("-T").arg(library).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
