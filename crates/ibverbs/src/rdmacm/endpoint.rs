@@ -26,6 +26,9 @@ pub unsafe extern "C" fn create_ep(
     let wanted = unsafe { &*wanted };
     let mut id: *mut rdma_cm_id = ptr::null_mut();
     unsafe {
+        if let Some(attributes) = attributes.as_mut() {
+            attributes.qp_type = wanted.ai_qp_type;
+        }
         if create_id(ptr::null_mut(), &raw mut id, ptr::null_mut(), wanted.ai_port_space) != 0 {
             return -1;
         }

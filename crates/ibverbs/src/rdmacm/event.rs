@@ -34,7 +34,7 @@ pub(super) enum Happening {
     /// Here, at once: the kind, and 0 or minus `errno`.
     Local(c_int, c_int),
     /// On the wire.
-    Remote(CmEvent),
+    Remote(Box<CmEvent>),
 }
 
 /// An event channel as C sees it, and the queue.
@@ -61,7 +61,7 @@ impl EventChannel {
 /// Puts what happens to an identifier into its channel.
 pub(super) fn hears(queue: &Arc<Channel<(usize, Happening)>>, id: *const Id) -> Hears {
     let (queue, id) = (Arc::clone(queue), id.expose_provenance());
-    Arc::new(move |event| queue.push((id, Happening::Remote(event))))
+    Arc::new(move |event| queue.push((id, Happening::Remote(Box::new(event)))))
 }
 
 /// An event as C sees it, and what it points to.
@@ -116,16 +116,23 @@ pub unsafe extern "C" fn ack_cm_event(event: *mut rdma_cm_event) -> c_int {
 /// What the application gets to see; none of what is dealt with here.
 unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
     let mut found = new(id, ptr::null_mut());
-    match happening {
-        Happening::Local(kind, status) => (found.abi.event, found.abi.status) = (kind, status),
-        Happening::Remote(CmEvent::Requested { id: connection, route, request }) => {
+    let remote = match happening {
+        Happening::Local(kind, status) => {
+            (found.abi.event, found.abi.status) = (kind, status);
+            None
+        }
+        Happening::Remote(event) => Some(*event),
+    };
+    match remote {
+        None => {}
+        Some(CmEvent::Requested { id: connection, route, request }) => {
             let new = unsafe { connect::requested(id, connection, &route, &request) };
             found.abi.event = kind::CONNECT_REQUEST;
             (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
             found.counted = new;
             offered(&mut found, &request);
         }
-        Happening::Remote(CmEvent::Asked { id: connection, route, request }) => {
+        Some(CmEvent::Asked { id: connection, route, request }) => {
             let new = unsafe { connect::asked(id, connection, &route, request.service) };
             found.abi.event = kind::CONNECT_REQUEST;
             (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
@@ -133,7 +140,7 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
             found.private = request.private.to_vec();
             found.abi.param.conn = connection_parameters(&found.private);
         }
-        Happening::Remote(CmEvent::Replied { id: connection, reply }) => {
+        Some(CmEvent::Replied { id: connection, reply }) => {
             found.private = reply.private.to_vec();
             let mut parameters = connection_parameters(&found.private);
             parameters.responder_resources = reply.initiator_depth;
@@ -144,17 +151,17 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
             found.abi.param.conn = parameters;
             (found.abi.event, found.abi.status) = unsafe { replied(id, connection, &reply) };
         }
-        Happening::Remote(CmEvent::Established(_)) => found.abi.event = kind::ESTABLISHED,
-        Happening::Remote(CmEvent::Rejected { reason, private, .. }) => {
+        Some(CmEvent::Established(_)) => found.abi.event = kind::ESTABLISHED,
+        Some(CmEvent::Rejected { reason, private, .. }) => {
             found.private = private;
             found.abi.param.conn = connection_parameters(&found.private);
             (found.abi.event, found.abi.status) = (kind::REJECTED, c_int::from(reason));
         }
-        Happening::Remote(CmEvent::Unreachable(_)) => {
+        Some(CmEvent::Unreachable(_)) => {
             (found.abi.event, found.abi.status) = (kind::UNREACHABLE, -libc::ETIMEDOUT);
         }
-        Happening::Remote(CmEvent::Disconnected(_)) => found.abi.event = kind::DISCONNECTED,
-        Happening::Remote(CmEvent::Resolved { reply, .. }) => {
+        Some(CmEvent::Disconnected(_)) => found.abi.event = kind::DISCONNECTED,
+        Some(CmEvent::Resolved { reply, .. }) => {
             found.private = reply.private.to_vec();
             let inner = unsafe { &*id };
             let context = unsafe { crate::context::Context::of(inner.abi.verbs) };
