@@ -80,6 +80,10 @@ impl QueuePair {
         self.terms = Terms::of(self.number, self.init, &self.set);
         match (from, to) {
             (_, QpState::Reset) => {
+                // As if it were new: its completions are those of another life.
+                for cq in [self.init.send_cq, self.init.receive_cq] {
+                    shared.forget(cq, self.number);
+                }
                 *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
             }
             (_, QpState::Error) => self.fail(shared, None),

@@ -54,6 +54,12 @@ impl Shared {
             Added::Overrun => self.events.push_back(Event::CqOverrun(cq)),
         }
     }
+    /// What a queue pair completed need not be told any more.
+    pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {
+        if let Some(queue) = self.cqs.get_mut(&cq) {
+            queue.forget(qp);
+        }
+    }
     /// The next request of a shared receive queue.
     pub(super) fn take(&mut self, srq: SrqId) -> Option<ReceiveRequest> {
         let (request, reached) = self.srqs.get_mut(&srq)?.take()?;
