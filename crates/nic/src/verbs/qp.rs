@@ -66,6 +66,11 @@ impl QueuePair {
             deadline: Instant::NEVER,
         }
     }
+    /// Gives back what it holds of the chip's memory: it will be forgotten.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.requester.release(shared);
+        self.responder.release(shared);
+    }
     pub(super) fn state(&self) -> QpState {
         self.state
     }
@@ -84,6 +89,7 @@ impl QueuePair {
                 for cq in [self.init.send_cq, self.init.receive_cq] {
                     shared.forget(cq, self.number);
                 }
+                self.release(shared);
                 *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
             }
             (_, QpState::Error) => self.fail(shared, None),

@@ -41,7 +41,10 @@ pub(super) struct Shared {
     pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
+    /// Memory that queue pairs share on the chip.
     pub(super) chip: OnChip,
+    /// Some queue pair has said how large that is.
+    pub(super) has_pools: bool,
 }
 
 impl Shared {
