@@ -80,3 +80,22 @@ fn traffic_within_a_rack_is_none_of_its_business() {
     let outcome = scene.flow(1, 2, 200_000, Duration::ZERO).with(netrt).finish();
     assert_eq!(outcome.record.netrt.pool.peak, Bytes::ZERO);
 }
+
+#[test]
+fn copies_do_not_overtake_what_still_waits_for_their_host() {
+    // On a long path much is held, hence released at once: while it waits for the host's link, copies for the next
+    // gap come.
+    let (host_link, switch_link) = (link(10, 12_500), link(10, 12_500));
+    let graph = Chain { switches: 3, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap();
+    for seed in 1..=5 {
+        let vast = |config: &mut SimConfig| {
+            config.seed = seed;
+            config.switch.netrt.pool = Setting::Value(Bytes::from_kb(300));
+            config.switch.netrt.buffer = Setting::Value(Bytes::from_kb(300));
+        };
+        let scene = Scene::new(graph.clone(), Series::Roce).flow(0, 1, 1_000_000, Duration::ZERO);
+        let record = scene.with(lose(1)).with(netrt).with(vast).finish().record;
+        assert!(record.netrt.retransmissions > 0);
+        assert!(record.netrt.given_up > 0 || record.nacks_sent == 0, "seed {seed}: {} NACKs", record.nacks_sent);
+    }
+}

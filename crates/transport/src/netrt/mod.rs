@@ -60,6 +60,8 @@ pub struct Passing<H> {
     pub handle: H,
     /// Bytes of its frame.
     pub bytes: u32,
+    /// Its traffic class, as its NIC has sent it.
+    pub class: u8,
     /// The port towards its host, numbered from 0 within the switch.
     pub port: u16,
     /// Bytes of buffer that regular traffic leaves there: duplicates and held packets yield to it.
