@@ -2,7 +2,8 @@
 //!
 //! Off, it costs nothing: arrivals at a ToR that does it count as rare
 //! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way
-//! anyway. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
+//! anyway. Its outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin
+//! over the inputs that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
 //! buffered: both get what regular traffic leaves, and yield to it.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals};

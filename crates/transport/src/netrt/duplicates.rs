@@ -163,6 +163,10 @@ impl<H: Copy> Duplicates<H> {
     /// The list of flows that were asked for so often.
     #[inline]
     fn list(&mut self, requests: u32) -> usize {
+        // Nobody has asked for most flows, and their list is always there.
+        if requests == 0 {
+            return 0;
+        }
         match self.lists.iter().position(|list| list.requests >= requests) {
             Some(at) if self.lists[at].requests == requests => at,
             at => {
