@@ -117,12 +117,14 @@ fn drill(change: impl FnOnce(&mut SimConfig)) -> Outcome {
 /// Why a test once counted thousands of NACKs under DRILL: nothing is lost, but packets overtake each other, a
 /// go-back-N receiver discards what is early and reports a gap, and a sender without congestion control goes back over
 /// all that it has in flight, which is overtaken again: here every packet is sent a hundred times. That is the paper's
-/// case for putting packets in order at the ToR, after which NICs see none of it.
+/// case for putting packets in order at the ToR, after which NICs see none of it. (That ToR must not serve its inputs
+/// round-robin, as it did then: packets of one flow come through several.)
 #[test]
 fn drill_makes_nics_go_back_for_nothing_and_netrt_puts_packets_in_order() {
     let plain = drill(|_| {}).record;
+    assert_eq!((drops(&plain.data_drops, DropReason::BufferFull), plain.timeouts), (0, 0));
     let (nacks, again) = (plain.nacks_sent, plain.retransmissions);
-    assert!(nacks > 10 && again > 10 * nacks, "{nacks} NACKs, {again} packets");
+    assert!(nacks > 1_000 && again > 10 * nacks, "{nacks} NACKs, {again} packets");
     let helped = drill(netrt).record;
     assert_eq!((helped.nacks_sent, helped.retransmissions, helped.netrt.given_up), (0, 0, 0));
     assert!(helped.netrt.held > 0);
