@@ -19,12 +19,14 @@ extern crate alloc;
 
 mod echo;
 mod eqds;
+mod eqif;
 mod ndp;
 mod nic;
 mod qp;
 mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod verbs;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};

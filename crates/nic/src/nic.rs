@@ -11,12 +11,14 @@
 //!    free: the entry is looked at when it comes up. Timers and pacing are armed separately, so that a paced
 //!    packet costs one entry and leaves that of a timer alone.
 
+use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
 use selvedge_transport::eqds::EqdsParams;
+use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
@@ -25,11 +27,11 @@ use selvedge_transport::{
     Told, Verdict,
 };
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
-use selvedge_wire::eqds::Flags;
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use crate::echo::Echo;
 use crate::eqds::{EQDS, Tunnels};
+use crate::eqif::{EDGE, Eqifs};
 use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::tcp::{Flows, TCP};
@@ -67,12 +69,21 @@ pub struct NicParams {
     pub feedback: FeedbackConfig,
     /// How flows speak TCP that do, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
-    /// Flows are messages in EQDS tunnels instead.
+    /// Flows are messages in EQDS tunnels instead, unless `eqif` says that they have a stack.
     pub eqds: Option<EqdsParams>,
+    /// Stacks whose packets go through tunnels.
+    pub eqif: Option<EqifParams>,
     /// Flows speak NDP instead, every "auto" resolved.
     pub ndp: Option<NdpConfig>,
     /// Traffic class of TCP's acknowledgements.
     pub tcp_ack_class: u8,
+}
+
+impl NicParams {
+    /// How native messages of EQDS are sent, where flows are such.
+    pub(crate) fn native(&self) -> Option<&EqdsParams> {
+        self.eqds.as_ref().filter(|_| self.eqif.as_ref().is_none_or(|eqif| eqif.has_native))
+    }
 }
 
 /// What became of a packet.
@@ -111,6 +122,8 @@ pub struct Nic {
     pub(crate) stats: NicStats,
     pub(crate) tcp: Flows,
     pub(crate) tunnels: Tunnels,
+    /// Where stacks send through tunnels.
+    pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) ndp: ndp::Flows,
 }
 
@@ -138,6 +151,7 @@ impl Nic {
             stats: NicStats::default(),
             tcp: Flows::default(),
             tunnels: Tunnels::default(),
+            eqifs: params.eqif.as_ref().map(|eqif| Box::new(Eqifs::new(eqif))),
             ndp: ndp::Flows::default(),
         }
     }
@@ -164,13 +178,19 @@ impl Nic {
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
     pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        let opened = self.open_any_sender(cx, params, message);
+        self.hand_over(&mut Cx::at(cx.now), params);
+        opened
+    }
+
+    fn open_any_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
         if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
             return self.open_tcp_sender(cx, params, config, message);
         }
         if let Some(config) = &params.ndp {
             return self.open_ndp_sender(params, config, message);
         }
-        if let Some(eqds) = &params.eqds {
+        if let Some(eqds) = params.native() {
             return self.open_message(cx, params, eqds, message);
         }
         let mtu = Bytes::new(u64::from(params.mtu));
@@ -229,7 +249,7 @@ impl Nic {
             let slot = self.open_ndp_receiver(params, config, size, context);
             return self.by_peer.insert((src, qp), slot);
         }
-        if params.eqds.is_some() {
+        if params.native().is_some() {
             return self.expect_message(params, src, qp, size, context);
         }
         let state = RecvQp {
@@ -395,11 +415,12 @@ impl Nic {
     }
 
     /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
-    pub fn handle_report(&mut self, cx: &mut Cx<'_>, report: &Report) {
+    pub fn handle_report(&mut self, cx: &mut Cx<'_>, params: &NicParams, report: &Report) {
         let Some(state) = self.sender_at(report.slot, report.qp) else { return };
         cx.about(report.qp);
         state.sender.on_report(cx, report.bytes, report.sent_at);
         self.refresh(report.slot, cx.now);
+        self.hand_over(cx, params);
     }
 
     /// The next report that was made here, for the driver to bring to its receiver.
@@ -469,29 +490,13 @@ impl Nic {
         };
         let Some(next) = next else { return false };
         *packet = next;
-        match packet.repr {
-            Repr::Ack(Ack { kind, .. }) => {
-                self.stats.acks_sent += 1;
-                self.stats.nacks_sent += u64::from(kind == AckKind::Nack);
-            }
-            Repr::HoleNack(_) => {
-                self.stats.acks_sent += 1;
-                self.stats.nacks_sent += 1;
-            }
-            Repr::Tcp(_) | Repr::Pull(_) => self.stats.acks_sent += 1,
-            Repr::Cnp => self.stats.cnps_sent += 1,
-            Repr::EqdsControl(control) => {
-                self.stats.acks_sent += 1;
-                self.stats.nacks_sent += u64::from(control.flags.any(Flags::NACK));
-            }
-            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
-        }
+        self.stats.count_answer(&packet.repr);
         true
     }
 
     /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
     #[inline(always)]
-    fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+    pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
             return self.send_otherwise(cx, params, slot, packet);
         };
@@ -536,6 +541,9 @@ impl Nic {
         if slot < NDP {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
+        }
+        if slot == EDGE {
+            return self.serve_edge(cx, params, packet);
         }
         if (EQDS..TCP).contains(&slot) {
             let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
@@ -587,6 +595,7 @@ impl Nic {
             }
             self.refresh(slot, cx.now);
         }
+        self.hand_over(cx, params);
     }
 
     /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front

@@ -2,6 +2,8 @@
 
 use selvedge_transport::{Feedback, Receiver, Sender};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Seq};
+use selvedge_wire::eqds::Flags;
+use selvedge_wire::{AckKind, Repr};
 
 /// A message to send: what [`crate::Nic::open_sender`] asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,30 @@ pub struct NicStats {
     pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+}
+
+impl NicStats {
+    /// Counts what a NIC answers.
+    #[inline]
+    pub(crate) fn count_answer(&mut self, answer: &Repr) {
+        match answer {
+            Repr::Ack(ack) => {
+                self.acks_sent += 1;
+                self.nacks_sent += u64::from(ack.kind == AckKind::Nack);
+            }
+            Repr::HoleNack(_) => {
+                self.acks_sent += 1;
+                self.nacks_sent += 1;
+            }
+            Repr::Tcp(_) | Repr::Pull(_) => self.acks_sent += 1,
+            Repr::Cnp => self.cnps_sent += 1,
+            Repr::EqdsControl(control) => {
+                self.acks_sent += 1;
+                self.nacks_sent += u64::from(control.flags.any(Flags::NACK));
+            }
+            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
+        }
+    }
 }
 
 /// The sending end of a queue pair.

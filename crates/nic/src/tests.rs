@@ -30,6 +30,7 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
         feedback: FeedbackConfig::default(),
         tcp: None,
         eqds: None,
+        eqif: None,
         ndp: None,
         tcp_ack_class: 0,
     }

@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod eqif;
 mod error;
 mod expect;
 mod interval;
@@ -54,6 +55,7 @@ mod timeline;
 mod verdict;
 
 pub use claims::{CheckedFigure, ClaimsInput, render_claims_html, render_claims_markdown};
+pub use eqif::EqifReport;
 pub use error::ResultsError;
 pub use expect::{
     Cases, Claim, ClaimVerdict, ExpectError, Expectations, Measured, Measurement, Outcome, Quantities, Quantity, Take,

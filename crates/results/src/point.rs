@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
 use serde::{Deserialize, Serialize};
 
+use crate::eqif::EqifReport;
 use crate::netrt::NetRtReport;
 use crate::{ResultsError, Table, Tier};
 
@@ -122,6 +123,7 @@ pub struct RunTotals {
     /// Data packets, acknowledgements, pause frames, congestion notifications, NetRT's messages.
     pub in_flight: [u64; 5],
     pub netrt: NetRtReport,
+    pub eqif: EqifReport,
     pub paused_us: f64,
     /// Bytes that hosts sent over what their links could have carried until the end, 0 to 1;
     /// headers count, gaps do not.
@@ -162,6 +164,7 @@ impl RunTotals {
             reordering: record.reordering.into(),
             in_flight: record.in_flight,
             netrt: (&record.netrt).into(),
+            eqif: (&record.eqif).into(),
             paused_us: record.paused.as_us_f64(),
             utilisation,
             deadlock: record.deadlock.as_ref().map(|deadlock| DeadlockReport {

@@ -2,10 +2,11 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
+mod eqds;
+
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
-use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, SettingError, Tuning};
@@ -331,14 +332,17 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
         }
         check_tcp(scenario, tcp, "beside.tcp", warnings)?;
     }
+    if let Some(eqds) = &transport.eqds {
+        eqds::check(scenario, eqds, warnings)?;
+    }
     if let Some(tcp) = &transport.tcp {
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
     if let Some(ndp) = &transport.ndp {
         return check_ndp(scenario, ndp);
     }
-    if let Some(eqds) = &transport.eqds {
-        return check_eqds(scenario, eqds, warnings);
+    if !transport.is_rdma() {
+        return Ok(());
     }
     let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
     let of = |role: &str, name: &str, error: selvedge_transport::SettingError| {
@@ -406,28 +410,6 @@ fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, place: &str, warnings: &mut V
                                expect timeouts for nothing; give less, or \"off\""
         );
         warnings.push(Finding::new(&format!("{place}.delayed-ack"), message));
-    }
-    Ok(())
-}
-
-fn check_eqds(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
-    eqds.check(scenario.nic.mtu)
-        .map_err(|error| Finding::new(&format!("transport.eqds.{}", error.key), error.message))?;
-    match scenario.switch.buffer {
-        BufferConfig::Trimming(trimming) if scenario.nic.ack_class < trimming.header_class => {
-            let message = format!(
-                "control packets (priority {}) wait behind data, and do not travel with the headers of trimmed packets \
-                 (priority {}); give that one",
-                scenario.nic.ack_class, trimming.header_class
-            );
-            warnings.push(Finding::new("nic.ack-class", message));
-        }
-        BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) if eqds.bursts() => {
-            let message = "a first window is sent unasked, but switches do not trim: what they drop is missed only after a \
-                           timeout; give false, or let them trim (switch.buffer.trimming)";
-            warnings.push(Finding::new("transport.eqds.burst", message));
-        }
-        _ => {}
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 //! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
 //! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
 //! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
-//! a registry of its own; EQDS stands there, too, and has none.
+//! a registry of its own; EQDS stands there, too, and has none. Behind others, "+eqds" sends what they send through
+//! its tunnels.
 
 use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
@@ -28,6 +29,13 @@ const TCP: &str = "tcp";
 const EQDS: &str = "eqds";
 /// NDP: short name, and key in `[transport.ndp]`.
 const NDP: &str = "ndp";
+/// Keys of `[transport]` that are a stack.
+const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
+/// A congestion control that EQIFs slow down; and its settings for that, which suit a short control loop (EQDS, appendix
+/// B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
+const DCQCN: &str = "dcqcn";
+const NEAR_DCQCN: &[(&str, &str)] =
+    &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")];
 /// Transports that are not a recovery and a congestion control.
 const WHOLE: &[(&str, &str)] = &[
     (TCP, "TCP, as in iWARP NICs"),
@@ -135,6 +143,8 @@ pub(crate) struct Preset {
     pfc: bool,
     balancing: Option<&'static Balancing>,
     netrt: bool,
+    /// Goes through EQDS's tunnels.
+    carried: bool,
 }
 
 impl Preset {
@@ -152,9 +162,15 @@ impl Preset {
             let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
             return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let mut preset = Self { recovery, netrt: short == NETRT, ..Self::default() };
+        let words: Vec<&str> = words.collect();
+        let can_be_carried = !matches!(short, EQDS | NDP | NETRT);
+        let carried = can_be_carried && words.contains(&EQDS);
+        let mut preset = Self { recovery, netrt: short == NETRT, carried, ..Self::default() };
         let controls = preset.controls();
         for word in words {
+            if word == EQDS && can_be_carried {
+                continue;
+            }
             if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
                 preset.vary(variant, short, name)?;
                 continue;
@@ -174,6 +190,7 @@ impl Preset {
                     let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
                     let known: Vec<&str> = [PFC]
                         .into_iter()
+                        .chain(can_be_carried.then_some(EQDS))
                         .chain(controls.iter().copied())
                         .chain(variants)
                         .chain(BALANCINGS.iter().map(|balancing| balancing.0))
@@ -209,8 +226,44 @@ impl Preset {
         }
     }
 
+    /// The base's `[transport]` with tunnels for this stack, or without those that it has for one; `None` if it may stay as it
+    /// is.
+    fn around_tunnels(&self, base: &Table) -> Option<Value> {
+        let mut transport = base.get("transport").and_then(Value::as_table).cloned().unwrap_or_default();
+        let is_carried = transport.contains_key(EQDS) && STACKS.iter().any(|stack| transport.contains_key(*stack));
+        if !self.carried && !is_carried {
+            return None;
+        }
+        let (own, eqif): (&[&str], _) = match self.recovery {
+            TCP => (&[TCP], TCP),
+            EQDS | NDP => (&[], ""),
+            _ => (&["recovery", "congestion"], "rdma"),
+        };
+        for stack in STACKS.iter().filter(|stack| !own.contains(stack)) {
+            transport.remove(*stack);
+        }
+        if self.carried {
+            let tunnels = transport.entry(EQDS).or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
+            let eqifs = tunnels.entry("eqif").or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
+            for other in ["tcp", "rdma"].iter().filter(|other| **other != eqif) {
+                eqifs.remove(*other);
+            }
+            eqifs.entry(eqif).or_insert_with(|| Value::Table(Table::new()));
+        } else if self.recovery != EQDS {
+            transport.remove(EQDS);
+        } else if let Some(tunnels) = transport.get_mut(EQDS).and_then(Value::as_table_mut) {
+            tunnels.remove("eqif");
+        }
+        if self.recovery == TCP {
+            transport.entry(TCP).or_insert_with(|| Value::Table(Table::new()));
+        } else if !own.is_empty() {
+            transport.entry("recovery").or_insert_with(|| of_kind(self.recovery));
+        }
+        Some(Value::Table(transport))
+    }
+
     fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
-        if variant.of != short {
+        if variant.of != short && !(variant.of == EQDS && self.carried) {
             return Err(format!("\"{name}\": {} is a variant of {}, not of {short}", variant.name, variant.of));
         }
         if self.variants.contains(&variant) {
@@ -230,9 +283,14 @@ impl Preset {
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
-        let transport = base.get("transport");
+        let other = self.around_tunnels(base);
+        sets.extend(other.clone().map(|transport| ("transport", transport)));
+        let transport = other.as_ref().or(base.get("transport"));
         let tcp = transport.and_then(|transport| transport.get(TCP));
         let base_has = |name: &str| transport.is_some_and(|transport| transport.get(name).is_some());
+        if self.carried {
+            sets.extend(self.trimming(base));
+        }
         let roles = if matches!(self.recovery, EQDS | NDP) {
             if !base_has(self.recovery) {
                 sets.push(("transport", of_kind(self.recovery)));
@@ -247,7 +305,7 @@ impl Preset {
             let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
             let congestion = self.congestion.or(is_multipath.then_some(LINKED));
             vec![("transport.tcp.congestion", congestion, chosen)]
-        } else if WHOLE.iter().any(|(name, _)| base_has(name)) {
+        } else if WHOLE.iter().any(|(name, _)| base_has(name) && !(self.carried && *name == EQDS)) {
             // Nothing of these may stay.
             let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
             sets.push(("transport", Value::Table(recovery)));
@@ -263,6 +321,9 @@ impl Preset {
             let Some(algorithm) = algorithm else { continue };
             if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
                 sets.push((path, of_kind(algorithm)));
+                if self.carried && algorithm == DCQCN {
+                    sets.extend(NEAR_DCQCN.iter().map(|&(path, value)| (path, literal(value))));
+                }
             }
         }
         let helped = base.get("switch").and_then(|switch| switch.get(NETRT)?.get("enabled")?.as_bool());
@@ -299,6 +360,7 @@ pub fn preset_help() -> String {
     lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
     lines.extend(WHOLE.iter().map(|(short, about)| format!("  {short:12} {about}")));
     lines.push(format!("  +{PFC:11} priority flow control"));
+    lines.push(format!("  +{EQDS:11} through EQDS's tunnels: any recovery but netrt, and tcp"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
@@ -320,138 +382,4 @@ pub fn scheme_names() -> Vec<String> {
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_four_schemes_of_the_question() {
-        let preset = |name| Preset::parse(name).expect("a preset");
-        let plain = |recovery, pfc| Preset { recovery, pfc, ..Preset::default() };
-        assert_eq!(preset("irn"), plain("irn", false));
-        assert_eq!(preset("irn+pfc"), plain("irn", true));
-        assert_eq!(preset("roce+pfc"), plain("go-back-n", true));
-        assert_eq!(preset("roce"), plain("go-back-n", false));
-    }
-
-    #[test]
-    fn every_congestion_control_is_a_modifier() {
-        for &name in CongestionConfig::NAMES {
-            let preset = Preset::parse(&format!("roce+{name}+pfc")).expect("a preset");
-            let expected = Preset { recovery: "go-back-n", congestion: Some(name), pfc: true, ..Preset::default() };
-            assert_eq!(preset, expected);
-        }
-    }
-
-    #[test]
-    fn tcp_has_controls_of_its_own() {
-        let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
-        let expected = Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true, ..Preset::default() };
-        assert_eq!(preset, expected);
-        let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
-        assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
-    }
-
-    #[test]
-    fn tcp_and_rdma_replace_each_other() {
-        let sets = |name, base: &str| {
-            let base: Table = toml::from_str(base).expect("TOML");
-            Preset::parse(name).expect("a preset").sets(&base)[1..].to_vec()
-        };
-        let value = |text| Value::Table(toml::from_str(text).expect("TOML"));
-        assert_eq!(sets("tcp", "[transport.recovery.irn]"), [("transport", value("tcp = {}"))]);
-        let with_cubic = [("transport", value("tcp = {}")), ("transport.tcp.congestion", value("cubic = {}"))];
-        assert_eq!(sets("tcp+cubic", ""), with_cubic);
-        let base = "[transport.tcp]\nsack = false\ncongestion = { cubic = {} }";
-        assert_eq!(sets("tcp+cubic", base), [], "the base's settings survive");
-        assert_eq!(sets("irn", base), [("transport", value("recovery = { irn = {} }"))]);
-    }
-
-    #[test]
-    fn netrt_is_go_back_n_and_a_setting_of_switches() {
-        let preset = |name| Preset::parse(name).expect("a preset");
-        assert_eq!(preset("netrt"), Preset { netrt: true, ..preset("roce") });
-        let base: Table = toml::from_str("[switch.netrt]\nenabled = true").expect("TOML");
-        let set = ("switch.netrt.enabled", Value::Boolean(true));
-        assert!(preset("netrt+dcqcn+drill").sets(&Table::new()).contains(&set));
-        assert!(!preset("netrt").sets(&base).contains(&set), "it is there already");
-        assert!(preset("irn").sets(&base).contains(&("switch.netrt.enabled", Value::Boolean(false))));
-    }
-
-    #[test]
-    fn ndp_brings_switches_that_trim() {
-        let sets = |base: &str| -> Vec<String> {
-            let base: Table = toml::from_str(base).expect("TOML");
-            let sets = Preset::parse("ndp").expect("a preset").sets(&base);
-            sets.iter().map(|(path, value)| format!("{path} = {value}")).skip(1).collect()
-        };
-        let all = ["transport = { ndp = {} }", "switch.buffer = { trimming = {} }", "nic.ack-class = 6"];
-        assert_eq!(sets("[switch.buffer.shared-buffer]"), all);
-        let base = "nic.ack-class = 5\n[switch.buffer.trimming]\npackets = 35\n[transport.ndp]\npaths = 4";
-        assert_eq!(sets(base), [""; 0], "the base's settings survive");
-        let wrong = Preset::parse("ndp+dcqcn").expect_err("its receivers set the pace");
-        assert!(wrong.contains("unknown modifier"), "{wrong}");
-    }
-
-    #[test]
-    fn any_scheme_can_be_balanced() {
-        let sets = |name, base: &str| {
-            let base: Table = toml::from_str(base).expect("TOML");
-            let sets = Preset::parse(name).expect("a preset").sets(&base);
-            sets.iter().map(|(path, value)| format!("{path} = {value}")).next_back().expect("some")
-        };
-        assert_eq!(sets("irn+spray", ""), "switch.balancing = \"spray\"");
-        assert_eq!(sets("tcp+drill", ""), "switch.balancing = { drill = {} }");
-        assert_eq!(sets("roce+pfc+flowlet+dcqcn", ""), "switch.balancing = { flowlet = {} }");
-        let base = "[transport.recovery.irn]\n[switch.balancing.drill]\nchoices = 3";
-        assert_eq!(sets("irn+drill", base), "switch.pfc.enabled = false", "the base's settings survive");
-        let wrong = Preset::parse("irn+drill+spray").expect_err("not a preset");
-        assert!(wrong.contains("balances by drill and by spray"), "{wrong}");
-    }
-
-    #[test]
-    fn variants_of_irn_are_modifiers() {
-        let sets = |name: &str| -> Vec<String> {
-            let sets = Preset::parse(name).expect("a preset").sets(&Table::new());
-            sets.iter().map(|(path, value)| format!("{path} = {value}")).skip(1).collect()
-        };
-        assert_eq!(
-            sets("irn+no-sack+pfc"),
-            ["transport.recovery = { irn = {} }", "transport.recovery.irn.sack = false"]
-        );
-        let go_back_n = [
-            "transport.recovery = { go-back-n = {} }",
-            "transport.recovery.go-back-n.acks = \"per-packet\"",
-            "transport.recovery.go-back-n.bdp-cap = \"auto\"",
-        ];
-        assert_eq!(sets("irn+go-back-n+pfc"), go_back_n);
-        assert_eq!(sets("irn+go-back-n").last().expect("some"), "transport.recovery.go-back-n.rto-low = \"100us\"");
-        let wrong = |name| Preset::parse(name).expect_err("not a preset");
-        assert!(wrong("roce+no-sack").contains("a variant of irn"));
-        assert!(wrong("irn+no-sack+no-sack").contains("twice"));
-        assert!(wrong("irn+no-sack+go-back-n").contains("nothing left"));
-    }
-
-    #[test]
-    fn what_is_unknown_is_answered_with_what_is_known() {
-        let wrong = |name| Preset::parse(name).expect_err("not a preset");
-        assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-        assert!(
-            wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"),
-            "{}",
-            wrong("quic")
-        );
-        assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
-        assert!(wrong("irn+pfc+pfc").contains("twice"));
-        assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"));
-    }
-
-    #[test]
-    fn the_settings_of_the_base_survive() {
-        let base: Table = toml::from_str("[transport.recovery.irn]\nrto-low = '200us'").expect("TOML");
-        let sets = Preset::parse("irn").expect("a preset").sets(&base);
-        assert_eq!(sets, [("switch.pfc.enabled", Value::Boolean(false))]);
-        let sets = Preset::parse("roce+pfc").expect("a preset").sets(&base);
-        assert_eq!(sets.len(), 2);
-        assert_eq!(sets[1].0, "transport.recovery");
-    }
-}
+mod tests;

@@ -64,7 +64,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let mut needs = transport.resolve(&fabric, nic, trims);
     if let Some(Beside { tcp, .. }) = beside {
         tcp.resolve(&fabric, nic.mtu);
-        needs.marking = needs.marking.or(tcp.marking(&fabric));
+        // Through tunnels, its queues are in EQIFs, and marks, too.
+        let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
+        needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
     }
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
 }

@@ -16,11 +16,20 @@ pub fn schema() -> Value {
 pub(crate) enum Step {
     /// A key of a table.
     Key,
-    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys of this kind, mostly
-    /// that one.
+    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys that may stand beside it in any of them,
+    /// mostly that one.
     Kind(Vec<String>),
     /// An element of a list.
     Element,
+}
+
+impl Step {
+    /// A key that is found in a kind that has these keys.
+    fn or_beside<'a>(self, keys: impl Iterator<Item = &'a String>) -> Self {
+        let mut all = if let Self::Kind(all) = self { all } else { Vec::new() };
+        all.extend(keys.cloned());
+        Self::Kind(all)
+    }
 }
 
 /// Follows `path` through the schema; says which step is unknown and what was meant.
@@ -37,7 +46,7 @@ pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String>
                     if let Some(node) = properties.get(step) {
                         next.push(node);
                         if *kinds {
-                            kind = Step::Kind(properties.keys().cloned().collect());
+                            kind = kind.or_beside(properties.keys());
                         }
                     }
                 }

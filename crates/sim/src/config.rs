@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
 use selvedge_transport::ndp::NdpConfig;
 pub use selvedge_transport::netrt::NetRtConfig;
@@ -344,8 +345,10 @@ pub struct TransportConfig {
     pub congestion: CongestionConfig,
     /// TCP instead of both.
     pub tcp: Option<TcpConfig>,
-    /// Messages in EQDS tunnels instead.
+    /// EQDS tunnels: for messages of their own instead, or for what a stack sends.
     pub eqds: Option<EqdsConfig>,
+    /// Beside `eqds`, `recovery` and `congestion` stand as well: queue pairs are no native messages.
+    pub has_rdma_stack: bool,
     /// NDP instead of both.
     pub ndp: Option<NdpConfig>,
 }
@@ -371,12 +374,8 @@ impl TryFrom<TransportTable> for TransportConfig {
 
     fn try_from(table: TransportTable) -> Result<Self, Self::Error> {
         let TransportTable { recovery, congestion, tcp, eqds, ndp } = table;
-        if eqds.is_some() {
-            if recovery.is_some() || congestion.is_some() || tcp.is_some() || ndp.is_some() {
-                return Err("eqds stands alone: its tunnels carry messages of their own; leave out recovery, \
-                            congestion, tcp and ndp");
-            }
-            return Ok(Self { eqds, ..Self::default() });
+        if let Some(tunnels) = &eqds {
+            return Self::with_tunnels(tunnels, recovery, congestion, tcp, ndp);
         }
         if tcp.is_some() {
             if recovery.is_some() || congestion.is_some() {
@@ -402,10 +401,46 @@ impl TryFrom<TransportTable> for TransportConfig {
     }
 }
 
+impl TransportConfig {
+    /// EQDS, with a stack that sends through its tunnels or without.
+    fn with_tunnels(
+        tunnels: &EqdsConfig,
+        recovery: Option<RecoveryConfig>,
+        congestion: Option<CongestionConfig>,
+        tcp: Option<TcpConfig>,
+        ndp: Option<NdpConfig>,
+    ) -> Result<Self, &'static str> {
+        let has_rdma = recovery.is_some();
+        let eqif = &tunnels.eqif;
+        match () {
+            () if ndp.is_some() => Err("eqds and ndp are two transports; give one"),
+            () if congestion.is_some() && !has_rdma => Err("missing field `recovery`"),
+            () if tcp.is_some() && has_rdma => Err("tcp stands where recovery and congestion do; give one of them"),
+            () if tcp.is_some() && eqif.tcp.is_none() => Err("tcp beside eqds sends through its tunnels: write \
+                            [transport.eqds.eqif.tcp] as well, or leave out one of them"),
+            () if has_rdma && !eqif.is_used() => {
+                Err("eqds by itself carries messages of its own; for queue pairs in its \
+                            tunnels write [transport.eqds.eqif.rdma] as well, or leave out recovery and congestion")
+            }
+            () if eqif.rdma.is_some() && !has_rdma => {
+                Err("there are no queue pairs for eqds.eqif.rdma; write [transport.recovery], or leave it out")
+            }
+            () => Ok(Self {
+                recovery: recovery.unwrap_or(Self::default().recovery),
+                congestion: congestion.unwrap_or(Self::default().congestion),
+                tcp,
+                eqds: Some(*tunnels),
+                has_rdma_stack: has_rdma,
+                ndp: None,
+            }),
+        }
+    }
+}
+
 impl From<TransportConfig> for TransportTable {
     fn from(config: TransportConfig) -> Self {
-        let TransportConfig { recovery, congestion, tcp, eqds, ndp } = config;
-        let of_rdma = tcp.is_none() && eqds.is_none() && ndp.is_none();
+        let TransportConfig { recovery, congestion, tcp, eqds, ndp, .. } = config;
+        let of_rdma = config.is_rdma();
         Self { recovery: of_rdma.then_some(recovery), congestion: of_rdma.then_some(congestion), tcp, eqds, ndp }
     }
 }
@@ -427,15 +462,15 @@ impl JsonSchema for TransportConfig {
                 {
                     "type": "object",
                     "properties": {
-                        "recovery": { "description": "Loss recovery.", "allOf": [recovery] },
-                        "congestion": { "description": "Congestion control.", "allOf": [congestion] }
+                        "recovery": { "description": "Loss recovery.", "allOf": [recovery.clone()] },
+                        "congestion": { "description": "Congestion control.", "allOf": [congestion.clone()] }
                     },
                     "required": ["recovery"],
                     "additionalProperties": false
                 },
                 {
                     "type": "object",
-                    "properties": { "tcp": { "description": "TCP instead of both.", "allOf": [tcp] } },
+                    "properties": { "tcp": { "description": "TCP instead of both.", "allOf": [tcp.clone()] } },
                     "required": ["tcp"],
                     "additionalProperties": false
                 },
@@ -447,8 +482,29 @@ impl JsonSchema for TransportConfig {
                 },
                 {
                     "type": "object",
-                    "properties": { "eqds": { "description": "Messages in EQDS tunnels instead.", "allOf": [eqds] } },
+                    "properties": {
+                        "eqds": { "description": "Messages in EQDS tunnels instead.", "allOf": [eqds.clone()] }
+                    },
                     "required": ["eqds"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": {
+                        "tcp": { "description": "A stack in EQDS tunnels.", "allOf": [tcp] },
+                        "eqds": { "description": "The tunnels; eqif.tcp must be there.", "allOf": [eqds.clone()] }
+                    },
+                    "required": ["tcp", "eqds"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": {
+                        "recovery": { "description": "Loss recovery.", "allOf": [recovery] },
+                        "congestion": { "description": "Congestion control.", "allOf": [congestion] },
+                        "eqds": { "description": "Tunnels; eqif says whose packets they carry.", "allOf": [eqds] }
+                    },
+                    "required": ["recovery", "eqds"],
                     "additionalProperties": false
                 }
             ]
@@ -464,6 +520,7 @@ impl Default for TransportConfig {
             congestion: CongestionConfig::None(Default::default()),
             tcp: None,
             eqds: None,
+            has_rdma_stack: false,
             ndp: None,
         }
     }
@@ -477,7 +534,7 @@ impl NicConfig {
     /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
     /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
-        if let Some(eqds) = &transport.eqds {
+        if let Some(eqds) = transport.native() {
             return eqds.data_header();
         }
         match &transport.tcp {
@@ -494,7 +551,7 @@ impl NicConfig {
     }
     /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
     pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
-        if let Some(eqds) = &transport.eqds {
+        if let Some(eqds) = transport.native() {
             return eqds.answer_frame();
         }
         match transport.tcp {
@@ -509,10 +566,33 @@ impl NicConfig {
 }
 
 impl TransportConfig {
+    /// EQDS, where flows are its native messages.
+    pub fn native(&self) -> Option<&EqdsConfig> {
+        self.eqds.as_ref().filter(|_| self.tcp.is_none() && !self.has_rdma_stack)
+    }
+    /// Whether flows are queue pairs with `recovery` and `congestion`.
+    pub fn is_rdma(&self) -> bool {
+        self.tcp.is_none() && self.ndp.is_none() && self.native().is_none()
+    }
+    /// Whether what flows send goes through tunnels that carry packets.
+    pub fn is_carried(&self) -> bool {
+        let eqif = self.eqds.map(|eqds| eqds.eqif).unwrap_or_default();
+        if self.tcp.is_some() { eqif.tcp.is_some() } else { self.is_rdma() && eqif.rdma.is_some() }
+    }
+    /// The largest frame that tunnels send, where there are any.
+    pub fn tunnel_frame(&self, nic: &NicConfig) -> Option<Bytes> {
+        let eqds = self.eqds.as_ref()?;
+        let native = self.native().map(|eqds| eqds.data_header());
+        let tcp = self.tcp.as_ref().map_or_else(|| TcpConfig::default().header(), TcpConfig::header);
+        let tcp = eqds.eqif.tcp.map(|_| Header::ETHERNET_IPV4 + Bytes::new(tcp) + eqds.encapsulation());
+        let rdma = nic.header + self.recovery.extra_header() + self.congestion.extra_header() + eqds.encapsulation();
+        let rdma = eqds.eqif.rdma.map(|_| rdma);
+        [native, tcp, rdma].into_iter().flatten().max().map(|around| nic.mtu + around)
+    }
     /// The scheme's name: of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
     pub fn recovery_name(&self) -> &'static str {
         match self {
-            Self { eqds: Some(_), .. } => "eqds",
+            _ if self.native().is_some() => "eqds",
             Self { ndp: Some(_), .. } => "ndp",
             Self { tcp: Some(TcpConfig { subflows: 1, .. }), .. } => "tcp",
             Self { tcp: Some(_), .. } => "mptcp",
@@ -526,10 +606,29 @@ impl TransportConfig {
     /// Replaces every "auto" by what `fabric` and the NIC make of it; returns what the transport needs from
     /// switches and receivers. `trims` says whether switches cut packets to their headers.
     pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig, trims: bool) -> Needs {
-        if let Some(eqds) = &mut self.eqds {
-            eqds.resolve(fabric, nic.mtu, trims);
-            return Needs { acks: true, ..Needs::default() };
+        if let Some(frame) = self.tunnel_frame(nic) {
+            let hears_cnps = matches!(self.congestion, CongestionConfig::Dcqcn(_));
+            let is_native = self.native().is_some();
+            if let Some(eqds) = &mut self.eqds {
+                eqds.resolve(fabric, frame, trims, hears_cnps);
+            }
+            if is_native {
+                return Needs { acks: true, ..Needs::default() };
+            }
         }
+        let is_carried = self.is_carried();
+        let needs = self.resolve_stack(&self.around_stack(fabric), nic);
+        // Queues, and hence marks, are in EQIFs.
+        Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
+    }
+    /// The fabric as a stack sees it whose packets go through tunnels: they may wait for long, and RDMA has no other notion
+    /// of it than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
+    fn around_stack(&self, fabric: &Fabric) -> Fabric {
+        let usual = Duration::from_ns(4_096 << 14);
+        let congested_rtt = if self.is_carried() { fabric.congested_rtt.max(usual) } else { fabric.congested_rtt };
+        Fabric { congested_rtt, ..*fabric }
+    }
+    fn resolve_stack(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
         if let Some(tcp) = &mut self.tcp {
             tcp.resolve(fabric, nic.mtu);
             return Needs { marking: tcp.marking(fabric), acks: true, ..Needs::default() };
@@ -545,12 +644,12 @@ impl TransportConfig {
     }
     /// Whether it heeds the marks of switches; every "auto" is resolved.
     pub fn hears_marks(&self) -> bool {
-        let of_rdma = self.eqds.is_none() && self.congestion.needs().marking.is_some();
-        self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)
+        let of_rdma = self.is_rdma() && self.congestion.needs().marking.is_some();
+        !self.is_carried() && self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)
     }
     /// Whether switches write on packets what their outputs are like.
     pub(crate) fn needs_telemetry(&self) -> bool {
-        self.tcp.is_none() && self.eqds.is_none() && self.ndp.is_none() && self.congestion.needs().telemetry
+        self.is_rdma() && self.congestion.needs().telemetry
     }
     /// Whether its receivers want the headers of packets that switches have trimmed
     /// ([`BufferConfig::Trimming`]). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
@@ -562,10 +661,13 @@ impl TransportConfig {
     }
     /// Whether a sender hears that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {
-        self.tcp.is_some() || self.eqds.is_some() || self.ndp.is_some() || self.recovery.acknowledges()
+        !self.is_rdma() || self.recovery.acknowledges()
     }
-    pub(crate) fn tunnels(&self, nic: &NicConfig) -> Option<EqdsParams> {
-        self.eqds.as_ref().map(|eqds| eqds.params(nic.mtu, nic.gap))
+    /// What tunnels are built from, and EQIFs.
+    pub(crate) fn tunnels(&self, nic: &NicConfig) -> (Option<EqdsParams>, Option<EqifParams>) {
+        let (Some(eqds), Some(frame)) = (&self.eqds, self.tunnel_frame(nic)) else { return (None, None) };
+        let own = eqds.params(frame, nic.gap);
+        (Some(own), eqds.eqif_params(&own, self.native().is_some()))
     }
     pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
         let framing = nic.framing(self);
@@ -631,4 +733,12 @@ pub struct SimConfig {
     pub stop: Stop,
     /// How often ports are sampled; `None`: never.
     pub sample: Option<Duration>,
+}
+
+impl SimConfig {
+    /// The largest frame that is sent.
+    pub(crate) fn largest_frame(&self) -> Bytes {
+        let own = self.nic.payload(&self.transport) + self.nic.data_header(&self.transport);
+        own.max(self.transport.tunnel_frame(&self.nic).unwrap_or(Bytes::ZERO))
+    }
 }

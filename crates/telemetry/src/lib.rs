@@ -8,9 +8,11 @@
 
 extern crate alloc;
 
+mod eqif;
 mod row;
 mod trace;
 
+pub use eqif::EqifTotals;
 pub use row::{
     Deadlock, DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, PausedHop, PortInfo, PortKind, PortRow,
     PortTotals, RankRow, Reordering, RunRecord,

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
 
+use crate::eqif::EqifTotals;
+
 /// One flow, reported when the receiver has its last byte (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRow {
@@ -335,6 +337,8 @@ pub struct RunRecord {
     pub in_flight: [u64; 5],
     /// What NetRT's switches did.
     pub netrt: NetRtTotals,
+    /// What EQIFs did.
+    pub eqif: EqifTotals,
     /// Paused time, summed over ports.
     pub paused: Duration,
     /// Totals by port.

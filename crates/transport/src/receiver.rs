@@ -31,6 +31,13 @@ impl Receiver {
     }
 }
 
+impl Receiver<crate::recovery::go_back_n::Recv> {
+    /// The next `packets` will not come; see [`Recv::skip`](crate::recovery::go_back_n::Recv::skip).
+    pub fn skip(&mut self, packets: u64) {
+        self.acceptance.skip(packets);
+    }
+}
+
 impl<A: Acceptance> Receiver<A> {
     /// A receiver around `acceptance` that expects `first_psn`.
     pub fn with(acceptance: A, first_psn: Psn) -> Self {

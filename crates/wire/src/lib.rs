@@ -28,6 +28,7 @@ pub mod reth;
 pub mod roce;
 pub mod tcp;
 pub mod udp;
+pub mod verbs;
 
 pub use aeth::{Aeth, Syndrome};
 pub use bth::{Bth, Opcode};

@@ -8,6 +8,8 @@
 //!    acknowledgements; deadlines lie in the NIC's heap. Slots from [`EQDS`] on are tunnels', so that RDMA pays nothing for
 //!    them.
 //! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.
+//!
+//! Tunnels that carry what other stacks send are in [`crate::eqif`].
 
 mod receiving;
 mod sending;
@@ -21,18 +23,21 @@ use selvedge_transport::table::Table;
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, Repr};
 
+use crate::eqif::{CARRIERS, NATIVE};
 use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::qp::Completion;
 use crate::tcp::TCP;
 
+pub(crate) use receiving::{Arrival, End, control_packet, name};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 
-/// Slots from here to [`TCP`] are tunnels' that begin here; the last is the pacer's.
+/// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last before
+/// [`TCP`] is the pacer's.
 pub(crate) const EQDS: u32 = TCP >> 1;
 const PACER: u32 = TCP - 1;
 /// Under which queue pair number tunnels are found, and their deadlines lie.
-const TUNNEL: QpNumber = QpNumber(0);
+pub(crate) const TUNNEL: QpNumber = QpNumber(0);
 
 /// All tunnels of one NIC.
 #[derive(Debug)]
@@ -47,11 +52,11 @@ pub(crate) struct Tunnels {
     arriving: Vec<Option<Arriving>>,
     free_arriving: Vec<u32>,
     /// None before the first tunnel ends here.
-    pacer: Option<Pacer>,
+    pub(crate) pacer: Option<Pacer>,
     /// The earliest entry in the heap of deadlines that speaks of it.
     pacer_armed: Instant,
-    /// Messages that are complete, and not yet reported.
-    completions: VecDeque<Completion>,
+    /// What is complete, and not yet reported.
+    pub(crate) completions: VecDeque<Completion>,
 }
 
 impl Default for Tunnels {
@@ -84,6 +89,7 @@ impl Nic {
     pub(crate) fn on_eqds(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
         let Some(eqds) = &params.eqds else { return Handled::Unknown };
         match &packet.repr {
+            Repr::EqdsData(data) if data.eqif != NATIVE => Handled::Unknown,
             Repr::EqdsData(data) => self.on_eqds_data(cx, params, eqds, packet, data),
             Repr::EqdsControl(control) => self.on_eqds_control(cx, params, eqds, packet, control),
             _ => Handled::Unknown,
@@ -107,11 +113,12 @@ impl Nic {
         let Some(eqds) = &params.eqds else { return };
         match slot {
             PACER => self.pull(cx.now, params, eqds, at),
+            CARRIERS.. => self.on_carrier_deadline(cx, params, at, slot),
             _ => self.on_outbound_deadline(cx, params.mtu, eqds, at, slot - EQDS),
         }
     }
 
-    fn arm_tunnel(&mut self, at: Instant, slot: u32) {
+    pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {
         self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), TUNNEL)));
     }
 }

@@ -12,14 +12,85 @@ use crate::qp::Completion;
 
 /// The receiving end of a tunnel.
 #[derive(Debug)]
-pub(super) struct Inbound {
-    receiver: Receiver<()>,
+pub(crate) struct End<H> {
+    pub(crate) receiver: Receiver<H>,
     /// The last packet that came through it: answers go back where it came from.
     last: Packet,
-    /// Where its message is kept.
-    message: Option<u32>,
     /// Whether it stands in the pacer's list.
     listed: bool,
+}
+
+/// A packet that has come through a tunnel, and what it carries.
+pub(crate) struct Arrival<'a, H> {
+    pub(crate) packet: &'a Packet,
+    pub(crate) data: &'a Data,
+    pub(crate) cargo: H,
+}
+
+/// One that carries native messages.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    end: End<()>,
+    /// Where its message is kept.
+    message: Option<u32>,
+}
+
+impl<H: Copy> End<H> {
+    /// Of a tunnel whose first packet has come.
+    pub(crate) fn new(first: &Packet) -> Self {
+        Self { receiver: Receiver::new(), last: *first, listed: false }
+    }
+
+    /// Takes in a packet; returns its fate and what to answer. `name` is the tunnel's in the pacer's list.
+    #[inline]
+    pub(crate) fn hear(
+        &mut self,
+        cx: &Cx<'_>,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        name: u32,
+        Arrival { packet, data, cargo }: Arrival<'_, H>,
+        deliver: impl FnMut(H),
+    ) -> (Fate, Option<Control>) {
+        let before = self.receiver.owed(eqds);
+        let (fate, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
+        let owed = self.receiver.owed(eqds);
+        self.last = *packet;
+        pacer.note_owed(before, owed);
+        if owed > 0 && !self.listed {
+            self.listed = true;
+            pacer.push(name, packet.class);
+        }
+        let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
+        let busy = pacer.busy();
+        (fate, control.map(|control| Control { busy, flags: control.flags.with(echo), ..control }))
+    }
+
+    /// Its turn to be given credit has come; returns what to say, and to whom.
+    #[inline]
+    pub(crate) fn grant(
+        &mut self,
+        now: Instant,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        name: u32,
+    ) -> Option<(Packet, Control)> {
+        self.listed = false;
+        let control = self.receiver.grant(eqds)?;
+        let owed = self.receiver.owed(eqds);
+        pacer.note_owed(owed + 1, owed);
+        if owed > 0 {
+            self.listed = true;
+            pacer.push(name, self.last.class);
+        }
+        Some((Packet { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
+    }
+}
+
+/// How the pacer calls the tunnel at a place among those of native messages, or of carriers.
+#[inline]
+pub(crate) const fn name(place: u32, carries: bool) -> u32 {
+    place << 1 | carries as u32
 }
 
 /// A message being received.
@@ -61,26 +132,16 @@ impl Nic {
         packet: &Packet,
         data: &Data,
     ) -> Handled {
-        let tunnel = self.tunnel_from(eqds, packet);
+        let tunnel = self.tunnel_from(packet);
         let state = &mut self.tunnels.inbound[tunnel as usize];
-        let before = state.receiver.owed(eqds);
-        let (fate, control) = state.receiver.handle_data(eqds, cx.now, data, data.trimmed, (), |()| {});
-        let owed = state.receiver.owed(eqds);
-        if state.last.qp != packet.qp {
+        if state.end.last.qp != packet.qp {
             state.message = None;
         }
-        state.last = *packet;
         let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
-        pacer.note_owed(before, owed);
-        if owed > 0 && !state.listed {
-            state.listed = true;
-            pacer.push(tunnel, packet.class);
-        }
-        let busy = pacer.busy();
+        let arrival = Arrival { packet, data, cargo: () };
+        let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
         self.arm_pacer();
         if let Some(control) = control {
-            let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
-            let control = Control { busy, flags: control.flags.with(echo), ..control };
             self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
         }
         match fate {
@@ -97,13 +158,12 @@ impl Nic {
 
     /// The tunnel by which a packet has come.
     #[inline]
-    fn tunnel_from(&mut self, eqds: &EqdsParams, packet: &Packet) -> u32 {
+    fn tunnel_from(&mut self, packet: &Packet) -> u32 {
         if let Some(tunnel) = self.tunnels.by_source.get((packet.src, TUNNEL)) {
             return tunnel;
         }
-        debug_assert!(!eqds.ordered, "native messages need no order");
         let tunnel = self.tunnels.inbound.len() as u32;
-        self.tunnels.inbound.push(Inbound { receiver: Receiver::new(), last: *packet, message: None, listed: false });
+        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None });
         self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
     }
@@ -140,18 +200,14 @@ impl Nic {
         }
         self.tunnels.pacer_armed = Instant::NEVER;
         let Some(pacer) = &mut self.tunnels.pacer else { return };
-        if let Some(tunnel) = pacer.poll(now) {
-            let state = &mut self.tunnels.inbound[tunnel as usize];
-            state.listed = false;
-            if let Some(control) = state.receiver.grant(eqds) {
-                let owed = state.receiver.owed(eqds);
-                pacer.note_owed(owed + 1, owed);
-                if owed > 0 {
-                    state.listed = true;
-                    pacer.push(tunnel, state.last.class);
-                }
-                let control = Control { busy: pacer.busy(), ..control };
-                let last = Packet { sent_at: now, ..state.last };
+        if let Some(who) = pacer.poll(now) {
+            let (place, carries) = (who >> 1, who & 1 == 1);
+            let granted = if carries {
+                self.eqifs.as_mut().and_then(|eqifs| eqifs.grant(now, params, pacer, place))
+            } else {
+                self.tunnels.inbound[place as usize].end.grant(now, eqds, pacer, who)
+            };
+            if let Some((last, control)) = granted {
                 self.answers.push_back(control_packet(self.id, params, eqds, &last, control));
             }
         }
@@ -159,7 +215,7 @@ impl Nic {
     }
 
     #[inline]
-    fn arm_pacer(&mut self) {
+    pub(crate) fn arm_pacer(&mut self) {
         let at = self.tunnels.pacer.as_ref().map_or(Instant::NEVER, Pacer::poll_timeout);
         if at < self.tunnels.pacer_armed {
             self.tunnels.pacer_armed = at;
@@ -170,6 +226,12 @@ impl Nic {
 
 /// A control packet to where `to` came from.
 #[inline]
-fn control_packet(from: HostId, params: &NicParams, eqds: &EqdsParams, to: &Packet, control: Control) -> Packet {
+pub(crate) fn control_packet(
+    from: HostId,
+    params: &NicParams,
+    eqds: &EqdsParams,
+    to: &Packet,
+    control: Control,
+) -> Packet {
     Packet { frame: eqds.control_frame, class: params.ack_class, repr: Repr::EqdsControl(control), ..answer(from, to) }
 }

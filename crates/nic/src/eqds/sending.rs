@@ -9,6 +9,7 @@ use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EQDS, TUNNEL};
+use crate::eqif::NATIVE;
 use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 
@@ -146,7 +147,16 @@ impl Nic {
             frame: if cargo.is_some() { payload + eqds.header as u16 } else { eqds.control_frame },
             class: message.map_or(params.ack_class, |message| message.class),
             ecn: if params.ecn_capable && cargo.is_some() { Ecn::Capable } else { Ecn::NotCapable },
-            repr: Repr::EqdsData(Data { seq, pull_target, index, payload, flags, retransmission, trimmed: false }),
+            repr: Repr::EqdsData(Data {
+                seq,
+                pull_target,
+                index,
+                payload,
+                flags,
+                eqif: 0,
+                retransmission,
+                trimmed: false,
+            }),
         };
         if cargo.is_some() {
             self.stats.data_sent += 1;
@@ -171,7 +181,7 @@ impl Nic {
         let (messages, free) = (&mut self.tunnels.messages, &mut self.tunnels.free_messages);
         let completions = &mut self.tunnels.completions;
         let Some(state) = self.tunnels.outbound.get_mut(tunnel as usize).filter(|state| state.dst == packet.src) else {
-            return Handled::Unknown;
+            return self.on_carrier_control(cx, params, packet, control);
         };
         self.stats.acks_received += 1;
         state.sender.handle_control(eqds, cx.now, control, |piece| {
@@ -218,7 +228,10 @@ impl Nic {
             let head = front.map(|message| u32::from(message.payload(mtu)) + eqds.header);
             if state.sender.next(eqds, head) != Wish::Nothing {
                 state.queued = true;
-                self.ready.push_back(slot);
+                match &mut self.eqifs {
+                    None => self.ready.push_back(slot),
+                    Some(eqifs) => eqifs.join(&mut self.ready, NATIVE, tunnel),
+                }
             }
         }
         let at = state.sender.poll_timeout();

@@ -17,11 +17,11 @@ use crate::config::{Arbitration, BalancingConfig, BufferConfig, InputQueued, MOS
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::balancing::Balancer;
+use crate::net::beside::Records;
 use crate::net::buffer::{Account, Accounting, Limits, Queueing};
 use crate::net::fair::{self, FairLine};
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
-use crate::net::int::Records;
 use crate::net::marking::Red;
 use crate::net::netrt::Tor;
 use crate::net::pool::Pool;
@@ -277,7 +277,7 @@ fn fabric(
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
     let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
-    let frame_limit = config.nic.payload(&config.transport) + config.nic.data_header(&config.transport);
+    let frame_limit = config.largest_frame();
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
     }
@@ -289,6 +289,8 @@ fn fabric(
         (partition, local)
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
+    let (eqds, eqif) = config.transport.tunnels(&config.nic);
+    let has_cargo = eqif.is_some();
     Ok(Fabric {
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
@@ -306,7 +308,8 @@ fn fabric(
             receiver: config.transport.receiver(),
             tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
             tcp_ack_class: classes.tcp_ack,
-            eqds: config.transport.tunnels(&config.nic),
+            eqds,
+            eqif,
             ndp: config.transport.ndp,
             feedback: config.transport.feedback(),
         },
@@ -338,6 +341,8 @@ fn fabric(
         netrt_class,
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
+        has_cargo,
+        reads_records: has_cargo || config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -425,7 +430,8 @@ fn tcp_framing(config: &SimConfig) -> Framing {
 
 /// How long a full frame takes to the other end of the slowest link, in picoseconds.
 fn reach(graph: &Graph, config: &SimConfig) -> u64 {
-    let frame = config.nic.mtu + config.nic.framing(&config.transport).overhead.max(tcp_framing(config).overhead);
+    let own = config.nic.mtu + config.nic.framing(&config.transport).overhead.max(tcp_framing(config).overhead);
+    let frame = own.max(config.largest_frame() + config.nic.gap);
     graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
 }
 
@@ -444,7 +450,7 @@ fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
-        if partition.fabric.writes_telemetry {
+        if partition.fabric.writes_telemetry || (partition.fabric.has_cargo && node.host().is_some()) {
             egress.look_closely();
         }
         partition.egress.push(egress);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
-use selvedge_wire::{Packet, PathRecord, Repr};
+use selvedge_wire::{Packet, Repr};
 
 use super::calendar::{Calendar, Inbox};
 use super::log::Log;
@@ -28,12 +28,12 @@ use super::table::Table;
 use crate::config::BufferConfig;
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
+use crate::net::beside::{Record, Records};
 use crate::net::buffer::{Account, Accounting, Queueing};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
 use crate::net::host::{Host, Notice};
-use crate::net::int::Records;
 use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
@@ -75,6 +75,10 @@ pub(crate) struct Fabric {
     pub(crate) hears_trims: bool,
     /// Switches write telemetry on packets.
     pub(crate) writes_telemetry: bool,
+    /// Packets carry others.
+    pub(crate) has_cargo: bool,
+    /// Hosts read what lies beside packets: one of these.
+    pub(crate) reads_records: bool,
     pub(crate) seed: u64,
     pub(crate) graph: Arc<Graph>,
     pub(crate) paths: Paths,
@@ -121,8 +125,8 @@ pub(crate) struct Parcel {
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
-    /// What is written on each of them, where switches write.
-    pub(crate) records: Vec<PathRecord>,
+    /// What lies beside each of them, where something does.
+    pub(crate) records: Vec<Record>,
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
@@ -332,11 +336,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.take_pause(at, packet.slot);
             return false;
         }
-        if packet.is_trimmed() && self.egress[at].is_host && !self.fabric.hears_trims {
+        if packet.is_trimmed() && self.egress[at].is_host && !self.hears_trim(packet.slot) {
             self.drop_packet(at, packet.slot, DropReason::Trimmed);
             return false;
         }
         self.tors.is_empty() || self.pass_tor(at, packet)
+    }
+
+    /// Whether the transport that a trimmed packet is of wants its headers.
+    fn hears_trim(&self, slot: Slot) -> bool {
+        self.fabric.hears_trims
+            && match self.pool.get(slot).repr {
+                Repr::EqdsData(_) => true,
+                Repr::Data(_) => self.fabric.nic.ndp.is_some(),
+                _ => false,
+            }
     }
 
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
@@ -558,6 +572,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             record.acks_sent += stats.acks_sent;
             record.cnps_sent += stats.cnps_sent;
             record.reordering.add(&host.nic.reordering());
+            if let Some(eqif) = host.nic.eqif_totals() {
+                record.eqif.add(eqif);
+            }
         }
         record.data_delivered += self.tally.delivered[0];
         record.acks_delivered += self.tally.delivered[1];

@@ -203,14 +203,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor) {
         let packet = self.pool.get(descriptor.slot);
         let (kind, slot) = (kind_of(packet), packet.slot);
-        let state = &mut self.hosts[host];
-        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let handled = state.nic.handle_packet(&mut cx, &self.fabric.nic, packet);
-        if self.fabric.writes_telemetry {
-            state.nic.handle_path(self.now, packet, &self.records.get(descriptor.slot));
-        }
+        let handled = if self.fabric.reads_records {
+            self.handle_with_record(host, descriptor.slot)
+        } else {
+            let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+            self.hosts[host].nic.handle_packet(&mut cx, &self.fabric.nic, packet)
+        };
         if RECORDED {
-            let packet = *packet;
+            let packet = *self.pool.get(descriptor.slot);
             self.note_handled(host, &packet);
             if handled == Handled::Unknown {
                 self.note_dropped(at, &packet, DropReason::UnknownQp);
@@ -230,11 +230,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         if self.fabric.has_more_to_tell {
             self.send_reports(host);
-            while let Some(completion) = self.hosts[host].nic.poll_completion() {
-                self.on_completion(host, completion, slot);
-            }
+            self.take_completions(host, slot);
         }
         self.after_nic(host);
+    }
+
+    /// What the NIC has completed beside what it said at once; `slot` as for [`Partition::on_completion`].
+    fn take_completions(&mut self, host: u32, slot: u32) {
+        while let Some(completion) = self.hosts[host].nic.poll_completion() {
+            self.on_completion(host, completion, slot);
+        }
     }
 
     /// Reports travel outside the fabric: as long as the way back is, but without waiting anywhere.
@@ -260,6 +265,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         self.hosts[host].nic.handle_timeout(&mut cx, &self.fabric.nic);
+        if self.fabric.has_cargo {
+            // What had waited for missing packets may have come out of a tunnel.
+            self.take_completions(host, 0);
+        }
         if RECORDED {
             self.note_woken(host);
         }
@@ -425,7 +434,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
             News::Report(report) => {
-                state.nic.handle_report(&mut Cx { now: self.now, probe: self.log.probe::<RECORDED>() }, &report);
+                let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+                state.nic.handle_report(&mut cx, &self.fabric.nic, &report);
                 if RECORDED {
                     self.note_woken(host);
                 }

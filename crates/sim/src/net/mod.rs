@@ -1,6 +1,7 @@
 //! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
 pub(crate) mod balancing;
+pub(crate) mod beside;
 pub(crate) mod buffer;
 pub(crate) mod descriptor;
 pub(crate) mod fair;

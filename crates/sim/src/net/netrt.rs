@@ -10,12 +10,13 @@ use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
 use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};
 use selvedge_units::{Bytes, Instant, Rate, mix64};
 use selvedge_wire::netrt::Message;
-use selvedge_wire::{Data, Ecn, Header, Packet, PathRecord, Repr};
+use selvedge_wire::{Data, Ecn, Header, Packet, Repr};
 
 use super::descriptor::Descriptor;
 use crate::config::BufferConfig;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::NEVER;
+use crate::net::beside::Record;
 
 /// Both engines of one ToR.
 pub(crate) struct Tor {
@@ -251,7 +252,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn inject(&mut self, switch: u32, port: u16, packet: Packet) {
         let slot = self.pool.put(packet);
         if !self.records.is_empty() {
-            self.records.put(slot, PathRecord::EMPTY);
+            self.records.put(slot, Record::Nothing);
         }
         let to = self.fabric.attachment[packet.dst.index()];
         let descriptor = Descriptor { port, ..Descriptor::of(&packet, slot, to) };

@@ -10,6 +10,7 @@ mod conservation;
 mod deadlock;
 mod determinism;
 mod eqds;
+mod eqif;
 mod fair;
 mod loss;
 mod memory;

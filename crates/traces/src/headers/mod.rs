@@ -103,17 +103,23 @@ impl Headers {
         (Content::Tcp(datagram), usize::from(tcp.payload()))
     }
 
-    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload.
+    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload, or a stack's packet from
+    /// its IP header on.
     fn tunnel_data(&self, packet: &Packet, data: &eqds::Data) -> (Content, usize) {
         let header = eqds::DataHeader {
             flags: data.flags,
-            next: eqds::NextProtocol::Native,
+            next: if data.eqif == 0 { eqds::NextProtocol::Native } else { eqds::NextProtocol::Ip },
             seq: data.seq,
             pull_target: data.pull_target,
             path: packet.entropy as u16,
             sender: packet.src.0 as u16,
         };
-        let payload = if data.trimmed || data.payload == 0 { 0 } else { usize::from(data.payload) + 8 };
+        let payload = match usize::from(data.payload) {
+            0 => 0,
+            _ if data.trimmed => 0,
+            message if data.eqif == 0 => message + 8,
+            frame => frame - ETHERNET,
+        };
         (self.tunnel(packet, packet.entropy, data.seq, eqds::Body::Data(header)), payload)
     }
 
@@ -211,6 +217,9 @@ impl Headers {
         self.roce(packet, bth, Extended::Cnp)
     }
 }
+
+/// Ethernet header and FCS.
+const ETHERNET: usize = 14 + 4;
 
 /// A queue pair's number on the wire. The first two and the last have meanings of their own (management,
 /// multicast), so that queue pair 0 is number 2.

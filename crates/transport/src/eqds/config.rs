@@ -6,6 +6,7 @@ use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use selvedge_wire::eqds::Layout;
 
+use super::eqif::EqifConfig;
 use super::numbers::Numbers;
 use super::pacer::Policy;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
@@ -39,8 +40,8 @@ pub struct EqdsConfig {
     /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
     /// Default: 256.
     pub paths: u32,
-    /// Whether the receiver puts packets in order before it hands them on. Default: "auto", where what they carry
-    /// wants that: not for native messages, whose packets say where they belong (section 5, reorder queue).
+    /// Whether the receiver puts packets of stacks in order before it hands them on. Default: "auto", where there are such.
+    /// Packets of native messages say where they belong and are not (section 5, reorder queue).
     pub ordered: Toggle,
     /// How long the reorder queue waits for what is missing before it hands on what it has. Default: "auto", four times
     /// `rto`. The paper has a limit only when a connection is built anew.
@@ -52,6 +53,8 @@ pub struct EqdsConfig {
     pub header: Setting<Bytes>,
     /// Frame of a control packet. Default: "auto": as `header`, without the message's; at least 64B.
     pub control_frame: Setting<Bytes>,
+    /// Stacks whose packets tunnels carry. Default: none.
+    pub eqif: EqifConfig,
 }
 
 /// Width of the tunnel header's fields: figure 4 of the paper says what they are, not how wide.
@@ -92,6 +95,7 @@ impl Default for EqdsConfig {
             headers: Headers::Wide,
             header: Setting::Auto,
             control_frame: Setting::Auto,
+            eqif: EqifConfig::default(),
         }
     }
 }
@@ -106,14 +110,17 @@ impl EqdsConfig {
     /// The least reorder queue that "auto" gives.
     const LEAST_REORDER: u32 = 50;
 
-    /// Replaces every "auto"; `mtu` is the payload of a full packet, and `trims` says whether switches do.
-    pub fn resolve(&mut self, fabric: &Fabric, mtu: Bytes, trims: bool) {
+    /// Replaces every "auto"; `frame` is the largest that a tunnel sends, `trims` says whether switches do, and `hears_cnps`
+    /// whether the congestion control of what tunnels carry does.
+    pub fn resolve(&mut self, fabric: &Fabric, frame: Bytes, trims: bool, hears_cnps: bool) {
         let (header, control) = (self.data_header(), self.answer_frame());
         resolve(&mut self.header, || Some(header));
         resolve(&mut self.control_frame, || Some(control));
         self.burst = self.burst.resolve(|| trims).into();
-        self.ordered = self.ordered.resolve(|| false).into();
-        let frame = (mtu + self.data_header()).get().max(1);
+        self.eqif.resolve(fabric, self.tunnel_header(), hears_cnps);
+        let carries = self.eqif.is_used();
+        self.ordered = self.ordered.resolve(|| carries).into();
+        let frame = frame.get().max(1);
         resolve(&mut self.window, || {
             let packets = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame);
             Some(Bytes::new(packets.max(Self::LEAST_WINDOW) * frame))
@@ -132,14 +139,11 @@ impl EqdsConfig {
         resolve(&mut self.reorder_timeout, || Some(rto * 4));
     }
 
-    /// What is wrong with the resolved settings, if anything is.
-    pub fn check(&self, mtu: Bytes) -> Result<(), SettingError> {
+    /// What is wrong with the resolved settings, if anything is; `frame` as for [`EqdsConfig::resolve`].
+    pub fn check(&self, frame: Bytes) -> Result<(), SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
-        if self.window == Setting::Off || self.window() < mtu + self.data_header() {
-            return wrong(
-                "window",
-                format!("credit for less than one packet of {}; give more", mtu + self.data_header()),
-            );
+        if self.window == Setting::Off || self.window() < frame {
+            return wrong("window", format!("credit for less than one packet of {frame}; give more"));
         }
         if self.window() > Bytes::new(1 << 30) {
             return wrong("window", format!("{} is out of range; give at most 1GiB", self.window()));
@@ -173,9 +177,10 @@ impl EqdsConfig {
         if self.control_frame == Setting::Off || self.answer_frame() < Bytes::new(64) {
             return wrong("control-frame", "the smallest frame has 64B; give that or more".into());
         }
-        if self.ordered == Toggle::On {
+        if self.ordered == Toggle::On && !self.eqif.is_used() {
             return wrong("ordered", "native messages say where their packets belong; give false or \"auto\"".into());
         }
+        self.eqif.check()?;
         self.policy.check()
     }
 
@@ -184,15 +189,27 @@ impl EqdsConfig {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
     }
 
+    fn tunnel_header(&self) -> Bytes {
+        Bytes::new(Layout::from(self.headers).length() as u64)
+    }
+    /// Bytes that a tunnel adds to a frame that it carries, resolved or not.
+    pub fn encapsulation(&self) -> Bytes {
+        self.eqif.added(self.tunnel_header())
+    }
+    /// Whether packets of stacks are put in order.
+    pub(super) fn delivers_in_order(&self) -> bool {
+        self.ordered == Toggle::On
+    }
+
     /// Bytes around a payload, resolved or not.
     pub fn data_header(&self) -> Bytes {
-        let auto = Self::AROUND + Layout::from(self.headers).length() as u64 + Self::MESSAGE;
-        self.header.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+        let auto = Bytes::new(Self::AROUND + Self::MESSAGE) + self.tunnel_header();
+        self.header.resolve(|| Some(auto)).unwrap_or(Bytes::ZERO)
     }
     /// Frame of a control packet, resolved or not.
     pub fn answer_frame(&self) -> Bytes {
-        let auto = (Self::AROUND + Layout::from(self.headers).length() as u64).max(64);
-        self.control_frame.resolve(|| Some(Bytes::new(auto))).unwrap_or(Bytes::ZERO)
+        let auto = (Bytes::new(Self::AROUND) + self.tunnel_header()).max(Bytes::new(64));
+        self.control_frame.resolve(|| Some(auto)).unwrap_or(Bytes::ZERO)
     }
     /// Credit of a tunnel.
     ///
@@ -209,9 +226,8 @@ impl EqdsConfig {
         resolved(self.rto, "rto").unwrap_or_default()
     }
 
-    /// What engines are built from; `mtu` is the payload of a full packet.
-    pub fn params(&self, mtu: Bytes, gap: Bytes) -> EqdsParams {
-        let quantum = mtu + self.data_header();
+    /// What engines are built from; `quantum` is the largest frame that a tunnel sends.
+    pub fn params(&self, quantum: Bytes, gap: Bytes) -> EqdsParams {
         let rate = resolved(self.pull_rate, "pull-rate").unwrap_or(Rate::MAX);
         EqdsParams {
             numbers: self.numbers(),
@@ -220,7 +236,7 @@ impl EqdsConfig {
             window: self.window().get() as u32,
             reorder: resolved(self.reorder, "reorder").unwrap_or(2),
             bursts: self.bursts(),
-            ordered: self.ordered == Toggle::On,
+            ordered: false,
             rto: self.rto(),
             reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
             max_timeouts: self.max_timeouts,
@@ -248,7 +264,7 @@ pub struct EqdsParams {
     pub reorder: u32,
     /// A tunnel may send its window unasked.
     pub bursts: bool,
-    /// Receivers put packets in order.
+    /// Receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
     /// See `rto`.
     pub rto: Duration,

@@ -15,6 +15,7 @@
 
 mod config;
 mod credit;
+pub mod eqif;
 mod numbers;
 mod pacer;
 mod paths;

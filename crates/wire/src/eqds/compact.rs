@@ -15,6 +15,9 @@ pub struct Data {
     pub payload: u16,
     /// [`Flags::SYN`], [`Flags::ACK`], [`Flags::RTS`].
     pub flags: Flags,
+    /// Which sending EQIF of its host it is from: 0 for native messages; the others carry IP. With the host, the
+    /// header's sender ID.
+    pub eqif: u8,
     /// Sent before. Never read by engines; for counting only.
     pub retransmission: bool,
     /// A switch has cut the payload off ([`crate::Packet::trim`]).

@@ -42,6 +42,11 @@ impl Recv {
             acks: config.acks == Acks::PerPacket,
         }
     }
+    /// The next `packets` will not come: an answer takes their places (InfiniBand's Reads, of which the request stands
+    /// for as many packets as its answer has).
+    pub fn skip(&mut self, packets: u64) {
+        self.expected += packets;
+    }
     #[inline]
     fn ack(&self) -> Option<AckKind> {
         self.acks.then_some(AckKind::Ack)

@@ -1,0 +1,222 @@
+//! From stacks to the queues of their EQIFs.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_transport::Cx;
+use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, RdmaEqif};
+use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::{ENGINE, Eqifs, OF_RDMA, OF_TCP, UNARMED};
+use crate::ndp::NDP;
+use crate::nic::{Nic, NicParams};
+use crate::qp::NicStats;
+use crate::tcp::TCP;
+
+/// The RDMA engine as its EQIF sees it: what it would send.
+#[derive(Debug)]
+pub(super) struct Engine {
+    answers: VecDeque<Packet>,
+    /// Queue pairs that are ready.
+    ready: VecDeque<u32>,
+    /// When the packet has left that was handed over last.
+    free_at: Instant,
+    /// The entry in the heap of deadlines that speaks of it.
+    armed: Instant,
+    paused: bool,
+    /// By slot: the queue pair that was sent a CNP, and when.
+    cnps: Vec<(QpNumber, Instant)>,
+}
+
+impl Engine {
+    pub(super) const fn new() -> Self {
+        Self {
+            answers: VecDeque::new(),
+            ready: VecDeque::new(),
+            free_at: Instant::ZERO,
+            armed: UNARMED,
+            paused: false,
+            cnps: Vec::new(),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.answers.is_empty() && self.ready.is_empty()
+    }
+
+    pub(super) fn wakes(&mut self, at: Instant) {
+        if self.armed == at {
+            self.armed = UNARMED;
+        }
+    }
+
+    /// Whether the queue pair may be sent a CNP, which is noted.
+    fn may_hear(&mut self, slot: u32, qp: QpNumber, now: Instant, interval: Duration) -> bool {
+        let place = slot as usize;
+        if self.cnps.len() <= place {
+            self.cnps.resize(place + 1, (QpNumber(0), Instant::NEVER));
+        }
+        let (last_qp, last) = self.cnps[place];
+        let may = last == Instant::NEVER || last_qp != qp || last + interval <= now;
+        if may {
+            self.cnps[place] = (qp, now);
+        }
+        may
+    }
+}
+
+impl Nic {
+    /// Lets stacks that send through tunnels hand over what they have to send. To be called after anything happened to the NIC.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
+        if self.eqifs.is_some()
+            && let Some(eqif) = &params.eqif
+        {
+            self.empty_stacks(cx, params, eqif);
+        }
+    }
+
+    #[inline(never)]
+    fn empty_stacks(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
+        self.take_answers(cx, params, eqif);
+        while self.take_ready(cx, params, eqif) {
+            self.take_answers(cx, params, eqif);
+        }
+        self.run_engine(cx, params, eqif);
+    }
+
+    /// Takes the answers of stacks; those of tunnels stay.
+    fn take_answers(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
+        for _ in 0..self.answers.len() {
+            let Some(answer) = self.answers.pop_front() else { return };
+            match (&answer.repr, &mut self.eqifs) {
+                (Repr::Tcp(_), Some(_)) if eqif.tcp.is_some() => self.take_segment(cx, params, eqif, answer),
+                (Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp, Some(eqifs)) if eqif.rdma.is_some() => {
+                    eqifs.engine.answers.push_back(answer);
+                }
+                _ => self.answers.push_back(answer),
+            }
+        }
+    }
+
+    /// Takes a packet of each flow that is ready and sends through tunnels; returns whether there was one of TCP.
+    fn take_ready(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) -> bool {
+        let mut any = false;
+        for _ in 0..self.ready.len() {
+            let Some(slot) = self.ready.pop_front() else { break };
+            if slot >= TCP && eqif.tcp.is_some() {
+                any = true;
+                let segment = self.uncounted(|nic| nic.serve_tcp(cx, slot));
+                if let Some(segment) = segment {
+                    self.take_segment(cx, params, eqif, segment);
+                }
+            } else if slot < NDP
+                && eqif.rdma.is_some()
+                && let Some(eqifs) = &mut self.eqifs
+            {
+                eqifs.engine.ready.push_back(slot);
+            } else {
+                self.ready.push_back(slot);
+            }
+        }
+        any
+    }
+
+    /// A TCP segment comes to the queue of its destination.
+    fn take_segment(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, mut segment: Packet) {
+        let (Some(tcp), Some(eqifs)) = (&eqif.tcp, &mut self.eqifs) else { return };
+        let carrier = eqifs.carrier_to(segment.dst, OF_TCP, segment.entropy);
+        let offer = eqifs.outbound[carrier as usize].queue.offer(tcp, segment.ecn != Ecn::NotCapable);
+        match offer {
+            Offer::Dropped => {
+                eqifs.stats.dropped += 1;
+                return;
+            }
+            Offer::Marked => {
+                eqifs.stats.marked += 1;
+                segment.ecn = Ecn::Marked;
+            }
+            Offer::Taken => {}
+        }
+        self.wait_for_credit(cx, params, eqif, carrier, segment);
+    }
+
+    /// Lets the RDMA engine hand over what it has time for, unless it is paused.
+    pub(super) fn run_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
+        let Some(rdma) = &eqif.rdma else { return };
+        while self.engine_may_go(cx.now) {
+            let Some(packet) = self.poll_engine(cx, params) else { continue };
+            let Some(eqifs) = &mut self.eqifs else { return };
+            if let Setting::Value(rate) = rdma.engine_rate {
+                eqifs.engine.free_at = cx.now + rate.time_for(Bytes::new((packet.frame + params.gap).into()));
+            }
+            let carrier = eqifs.carrier_to(packet.dst, OF_RDMA, packet.entropy);
+            self.wait_for_credit(cx, params, eqif, carrier, packet);
+            self.press_back(cx, rdma, carrier, &packet);
+        }
+    }
+
+    /// Whether the engine has something to send and may; if only time lacks, a deadline is set.
+    fn engine_may_go(&mut self, now: Instant) -> bool {
+        let Some(eqifs) = &mut self.eqifs else { return false };
+        let (engine, pauses) = (&mut eqifs.engine, eqifs.backlog.pauses());
+        eqifs.stats.pauses += u64::from(pauses && !engine.paused);
+        engine.paused = pauses;
+        if pauses || engine.is_idle() {
+            return false;
+        }
+        let at = engine.free_at;
+        if at <= now {
+            return true;
+        }
+        if at < engine.armed {
+            engine.armed = at;
+            self.arm_tunnel(at, ENGINE);
+        }
+        false
+    }
+
+    /// The next packet of the engine; none if the queue pair whose turn it was has nothing to send.
+    fn poll_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams) -> Option<Packet> {
+        let engine = &mut self.eqifs.as_mut()?.engine;
+        if let Some(answer) = engine.answers.pop_front() {
+            return Some(answer);
+        }
+        let slot = engine.ready.pop_front()?;
+        let mut packet = Packet::BLANK;
+        let sent = self.uncounted(|nic| nic.send_data(cx, params, slot, &mut packet));
+        if self.ready.back() == Some(&slot) {
+            self.ready.pop_back();
+            self.eqifs.as_mut()?.engine.ready.push_back(slot);
+        }
+        sent.then_some(packet)
+    }
+
+    /// What flows send to an EQIF is not on the wire yet.
+    fn uncounted<T>(&mut self, send: impl FnOnce(&mut Self) -> T) -> T {
+        let NicStats { data_sent, acks_sent, .. } = self.stats;
+        let sent = send(self);
+        (self.stats.data_sent, self.stats.acks_sent) = (data_sent, acks_sent);
+        sent
+    }
+
+    /// A packet of the engine waits: perhaps its queue pair should hear that.
+    fn press_back(&mut self, cx: &mut Cx<'_>, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
+        let Some(Eqifs { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
+        let state = &mut outbound[carrier as usize];
+        let waiting = state.queue.bytes();
+        backlog.note_length(&mut state.signal, &rdma.back_pressure, waiting);
+        let BackPressure::Cnp(cnp) = &rdma.back_pressure else { return };
+        if matches!(packet.repr, Repr::Data(_))
+            && state.signal.asks_for_cnp(&rdma.back_pressure, waiting)
+            && engine.may_hear(packet.slot, packet.qp, cx.now, cnp.interval)
+        {
+            stats.cnps += 1;
+            if let Some(state) = self.sender_at(packet.slot, packet.qp) {
+                state.sender.on_cnp(cx);
+                self.refresh(packet.slot, cx.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Tunnels that end here, and what comes out of them: the receiving EQIF (sections 3 and 5).
+
+use selvedge_transport::Cx;
+use selvedge_transport::eqds::eqif::EqifParams;
+use selvedge_transport::eqds::{Fate, Pacer};
+use selvedge_units::Instant;
+use selvedge_wire::eqds::{Control, Data};
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::{CARRIED, Eqifs, NATIVE, UNARMED, key};
+use crate::eqds::{Arrival, End, control_packet, name};
+use crate::nic::{Handled, Nic, NicParams};
+
+/// The receiving end of a tunnel that carries packets of a stack.
+#[derive(Debug)]
+pub(super) struct Carried {
+    end: End<Packet>,
+    /// The earliest entry in the heap of deadlines that speaks of its reorder queue.
+    armed: Instant,
+}
+
+impl Eqifs {
+    /// The tunnel by which a packet has come.
+    fn carried_from(&mut self, packet: &Packet, eqif: u8) -> u32 {
+        let from = (packet.src, key(eqif));
+        if let Some(place) = self.by_source.get(from) {
+            return place;
+        }
+        let place = self.inbound.len() as u32;
+        self.inbound.push(Carried { end: End::new(packet), armed: UNARMED });
+        self.by_source.insert(from, place);
+        place
+    }
+
+    /// The turn of the tunnel at `place` has come to be given credit.
+    pub(crate) fn grant(
+        &mut self,
+        now: Instant,
+        params: &NicParams,
+        pacer: &mut Pacer,
+        place: u32,
+    ) -> Option<(Packet, Control)> {
+        let eqif = params.eqif.as_ref()?;
+        self.inbound[place as usize].end.grant(now, &eqif.tunnel, pacer, name(place, true))
+    }
+}
+
+impl Nic {
+    /// Takes in a packet that arrived, which may carry another; `cargo` is that one.
+    pub fn handle_carrier(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        packet: &Packet,
+        cargo: Option<Packet>,
+    ) -> Handled {
+        match (&packet.repr, &params.eqif) {
+            (Repr::EqdsData(data), Some(eqif)) if data.eqif != NATIVE => {
+                self.on_carrier_data(cx, params, eqif, packet, data, cargo)
+            }
+            _ => self.handle_packet(cx, params, packet),
+        }
+    }
+
+    fn on_carrier_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqif: &EqifParams,
+        packet: &Packet,
+        data: &Data,
+        cargo: Option<Packet>,
+    ) -> Handled {
+        let Some(eqifs) = self.eqifs.as_deref_mut() else { return Handled::Unknown };
+        debug_assert!(
+            cargo.is_some() || data.trimmed || data.payload == 0,
+            "the driver has lost what a packet carried"
+        );
+        let mut cargo = cargo.unwrap_or(Packet::BLANK);
+        if packet.ecn == Ecn::Marked && cargo.ecn == Ecn::Capable {
+            cargo.ecn = Ecn::Marked;
+        }
+        let place = eqifs.carried_from(packet, data.eqif);
+        let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
+        let eqds = &eqif.tunnel;
+        let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
+        let arrival = Arrival { packet, data, cargo };
+        let deliver = |packet| arrived.push_back(packet);
+        let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
+        self.arm_pacer();
+        if let Some(control) = control {
+            self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
+        }
+        if fate == Fate::Duplicate {
+            self.stats.data_received += 1;
+            self.stats.duplicates += 1;
+        }
+        self.arm_reordering(eqif, place);
+        self.hand_up(cx, params);
+        self.hand_over(cx, params);
+        Handled::Taken
+    }
+
+    /// Gives stacks what came out of tunnels.
+    fn hand_up(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
+        while let Some(packet) = self.eqifs.as_mut().and_then(|eqifs| eqifs.arrived.pop_front()) {
+            match self.handle_packet(cx, params, &packet) {
+                Handled::Taken => {}
+                Handled::Completed(completion) => self.tunnels.completions.push_back(completion),
+                Handled::Unknown => {
+                    if let Some(eqifs) = &mut self.eqifs {
+                        eqifs.stats.strays += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A reorder queue may have waited long enough for what is missing.
+    pub(super) fn on_reorder_deadline(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqif: &EqifParams,
+        at: Instant,
+        slot: u32,
+    ) {
+        let Some(eqifs) = self.eqifs.as_deref_mut() else { return };
+        let place = slot - CARRIED;
+        let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
+        if state.armed != at {
+            return;
+        }
+        state.armed = UNARMED;
+        state.end.receiver.handle_timeout(&eqif.tunnel, cx.now, |packet| arrived.push_back(packet));
+        self.arm_reordering(eqif, place);
+        self.hand_up(cx, params);
+    }
+
+    fn arm_reordering(&mut self, eqif: &EqifParams, place: u32) {
+        let Some(eqifs) = &mut self.eqifs else { return };
+        let state = &mut eqifs.inbound[place as usize];
+        let at = state.end.receiver.poll_timeout(&eqif.tunnel);
+        if at < state.armed {
+            state.armed = at;
+            self.arm_tunnel(at, CARRIED + place);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Tunnels that begin here and carry packets of stacks.
+
+use selvedge_transport::Cx;
+use selvedge_transport::eqds::eqif::{EqifParams, Queue, Signal};
+use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
+use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
+use selvedge_wire::eqds::{Control, Data};
+use selvedge_wire::{Ecn, Packet, Repr};
+
+use super::{CARRIERS, EDGE, ENGINE, Eqifs, NATIVE, OF_RDMA, UNARMED, key};
+use crate::eqds::EQDS;
+use crate::nic::{Handled, Nic, NicParams};
+
+/// The sending end of a tunnel that carries packets of a stack.
+#[derive(Debug)]
+pub(super) struct Carrier {
+    sender: Sender<Packet>,
+    pub(super) queue: Queue<Packet>,
+    eqif: u8,
+    dst: HostId,
+    paths: Paths,
+    /// What it adds to the engine's backlog.
+    pub(super) signal: Signal,
+    /// Whether it stands in the schedule.
+    queued: bool,
+    /// The earliest entry in the heap of deadlines that speaks of it.
+    armed: Instant,
+}
+
+impl Eqifs {
+    /// The tunnel of an EQIF to a host, which is built where there is none.
+    pub(super) fn carrier_to(&mut self, dst: HostId, eqif: u8, entropy: u32) -> u32 {
+        if let Some(carrier) = self.by_destination.get((dst, key(eqif))) {
+            return carrier;
+        }
+        let carrier = self.outbound.len() as u32;
+        self.outbound.push(Carrier {
+            sender: Sender::new(),
+            queue: Queue::new(),
+            eqif,
+            dst,
+            paths: Paths::new(entropy.into()),
+            signal: Signal::default(),
+            queued: false,
+            armed: UNARMED,
+        });
+        self.by_destination.insert((dst, key(eqif)), carrier);
+        carrier
+    }
+}
+
+impl Nic {
+    /// What the packet carries that [`Nic::poll_transmit`] has just given; nothing if it carries no other packet.
+    #[inline]
+    pub fn poll_cargo(&mut self) -> Option<Packet> {
+        self.eqifs.as_mut()?.leaving.take()
+    }
+
+    /// A packet of a stack waits for its tunnel.
+    pub(super) fn wait_for_credit(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        eqif: &EqifParams,
+        carrier: u32,
+        packet: Packet,
+    ) {
+        let Some(eqifs) = &mut self.eqifs else { return };
+        let state = &mut eqifs.outbound[carrier as usize];
+        let bytes = u32::from(packet.frame) + eqif.tunnel.header;
+        state.queue.push(packet, bytes);
+        eqifs.stats.peak = eqifs.stats.peak.max(Bytes::new(state.queue.bytes()));
+        let random = mix64(u64::from(self.id.0) << 32 ^ u64::from(carrier) ^ cx.now.as_ps()) as u32;
+        state.sender.supply(&eqif.tunnel, cx.now, bytes.into(), random);
+        self.refresh_carrier(params, &eqif.tunnel, carrier);
+    }
+
+    /// The next packet of all tunnels, which come up in the ready ring as one.
+    #[inline(never)]
+    pub(crate) fn serve_edge(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &mut Packet) -> bool {
+        let (Some(eqds), Some(eqif)) = (&params.eqds, &params.eqif) else { return false };
+        if let Some(eqifs) = &mut self.eqifs {
+            eqifs.queued = false;
+        }
+        let mut sent = false;
+        while !sent {
+            let turn = self.eqifs.as_mut().and_then(|eqifs| eqifs.schedule.pop(eqif.tunnel.quantum));
+            let Some((number, tunnel)) = turn else { break };
+            sent = match number {
+                NATIVE => self.serve_tunnel(cx, params, eqds, EQDS + tunnel, packet),
+                _ => self.serve_carrier(cx, params, eqif, tunnel, packet),
+            };
+            if let Some(eqifs) = self.eqifs.as_mut().filter(|_| sent) {
+                eqifs.schedule.charge(number, packet.frame.into());
+            }
+        }
+        if let Some(eqifs) = &mut self.eqifs {
+            eqifs.stand(&mut self.ready);
+        }
+        sent
+    }
+
+    /// The next packet of a tunnel.
+    fn serve_carrier(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        eqif: &EqifParams,
+        carrier: u32,
+        packet: &mut Packet,
+    ) -> bool {
+        let Some(eqifs) = &mut self.eqifs else { return false };
+        let Carrier { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
+        let head = queue.head();
+        let new = || queue.pop().expect("the tunnel asks only if a packet waits");
+        let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
+        let (_, entropy) = paths.next(eqif.tunnel.paths);
+        let (dst, number) = (*dst, *number);
+        eqifs.outbound[carrier as usize].queued = false;
+        let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
+        let payload = cargo.map_or(0, |cargo| cargo.frame);
+        *packet = Packet {
+            sent_at: cx.now,
+            src: self.id,
+            dst,
+            qp: cargo.map_or(NO_FLOW, |cargo| forward_qp(&cargo)),
+            slot: CARRIERS + carrier,
+            entropy,
+            frame: cargo.map_or(eqif.tunnel.control_frame, |cargo| cargo.frame + eqif.tunnel.header as u16),
+            class: cargo.map_or(params.ack_class, |cargo| cargo.class),
+            ecn: cargo.map_or(Ecn::NotCapable, |cargo| outer_ecn(cargo.ecn)),
+            repr: Repr::EqdsData(Data {
+                seq,
+                pull_target,
+                index: 0,
+                payload,
+                flags,
+                eqif: number,
+                retransmission,
+                trimmed: false,
+            }),
+        };
+        eqifs.leaving = cargo;
+        match cargo {
+            None => self.stats.acks_sent += 1,
+            Some(cargo) => {
+                self.stats.data_sent += 1;
+                self.stats.retransmissions += u64::from(retransmission);
+                if !retransmission {
+                    eqifs.stats.left += 1;
+                    eqifs.stats.waited = eqifs.stats.waited.saturating_add(cx.now - cargo.sent_at);
+                }
+            }
+        }
+        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        if number == OF_RDMA {
+            self.ease(cx, params, eqif, carrier);
+        }
+        true
+    }
+
+    /// A queue of the RDMA engine's has become shorter: the engine may go on, perhaps.
+    fn ease(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, carrier: u32) {
+        let (Some(rdma), Some(Eqifs { outbound, backlog, .. })) = (&eqif.rdma, self.eqifs.as_deref_mut()) else {
+            return;
+        };
+        let state = &mut outbound[carrier as usize];
+        if backlog.note_length(&mut state.signal, &rdma.back_pressure, state.queue.bytes()) {
+            self.run_engine(cx, params, eqif);
+        }
+    }
+
+    /// A control packet has come for a tunnel that begins here, if there is such.
+    #[inline(never)]
+    pub(crate) fn on_carrier_control(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        packet: &Packet,
+        control: &Control,
+    ) -> Handled {
+        let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return Handled::Unknown };
+        let carrier = packet.slot.wrapping_sub(CARRIERS);
+        let Some(state) = eqifs.outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
+            return Handled::Unknown;
+        };
+        self.stats.acks_received += 1;
+        state.sender.handle_control(&eqif.tunnel, cx.now, control, |_| {});
+        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        Handled::Taken
+    }
+
+    /// A deadline of a tunnel that carries packets, or of the engine, has come. What follows from it for stacks,
+    /// [`Nic::hand_over`] sees to.
+    #[cold]
+    pub(crate) fn on_carrier_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
+        let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return };
+        if slot == ENGINE {
+            return eqifs.engine.wakes(at);
+        }
+        if slot >= super::CARRIED {
+            return self.on_reorder_deadline(cx, params, eqif, at, slot);
+        }
+        let carrier = slot - CARRIERS;
+        let state = &mut eqifs.outbound[carrier as usize];
+        if state.armed != at {
+            return;
+        }
+        state.armed = UNARMED;
+        if state.sender.handle_timeout(&eqif.tunnel, cx.now) {
+            self.stats.timeouts += 1;
+        }
+        self.refresh_carrier(params, &eqif.tunnel, carrier);
+    }
+
+    /// Puts a tunnel where its wishes say, after anything happened to it.
+    fn refresh_carrier(&mut self, params: &NicParams, tunnel: &EqdsParams, carrier: u32) {
+        debug_assert!(params.eqif.is_some());
+        let Some(eqifs) = &mut self.eqifs else { return };
+        let state = &mut eqifs.outbound[carrier as usize];
+        let at = state.sender.poll_timeout();
+        let arms = at < state.armed;
+        if arms {
+            state.armed = at;
+        }
+        if !state.queued && state.sender.next(tunnel, state.queue.head()) != Wish::Nothing {
+            state.queued = true;
+            let number = state.eqif;
+            eqifs.join(&mut self.ready, number, carrier);
+        }
+        if arms {
+            self.arm_tunnel(at, CARRIERS + carrier);
+        }
+    }
+}
+
+/// No flow of the host that sends the tunnel's packets.
+const NO_FLOW: QpNumber = QpNumber(u32::MAX);
+
+/// The flow that a carried packet is of, if its sender is the flow's.
+fn forward_qp(cargo: &Packet) -> QpNumber {
+    let is_forward = match &cargo.repr {
+        Repr::Tcp(tcp) => !tcp.is_backward(),
+        Repr::Data(_) => true,
+        _ => false,
+    };
+    if is_forward { cargo.qp } else { NO_FLOW }
+}
+
+/// What the outer header says of ECN (RFC 3168, section 9.1.1, full functionality): a mark that is there already is
+/// inside.
+fn outer_ecn(inner: Ecn) -> Ecn {
+    match inner {
+        Ecn::NotCapable => Ecn::NotCapable,
+        Ecn::Capable | Ecn::Marked => Ecn::Capable,
+    }
+}
+
+const _: () = assert!(EDGE > ENGINE);

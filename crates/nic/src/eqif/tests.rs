@@ -1,0 +1,208 @@
+//! NICs whose stacks send through tunnels, with links between them that lose, double and delay.
+
+use alloc::vec::Vec;
+
+use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, Share, TcpEqif};
+use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
+use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::{Cx, Fabric, ReceiverConfig, Scheme, SenderConfig};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting, Toggle, mix64};
+use selvedge_wire::Packet;
+
+use crate::tests::params;
+use crate::{Completion, Nic, NicParams, Outgoing};
+
+/// What one NIC's link takes.
+const RATE: Rate = Rate::from_gbps(10);
+const DELAY: Duration = Duration::from_us(3);
+const MTU: Bytes = Bytes::new(1_024);
+
+/// NICs that speak TCP or go-back-N through tunnels, and native messages where these are asked for.
+fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> NicParams {
+    let fabric = Fabric { line_rate: RATE, ..Fabric::IRN_PAPER };
+    let eqif = EqifConfig {
+        tcp: tcp.map(|share| TcpEqif { share, ..TcpEqif::default() }),
+        rdma: rdma.map(|share| RdmaEqif { share, ..RdmaEqif::default() }),
+        native: native.unwrap_or_default(),
+        ..EqifConfig::default()
+    };
+    let mut eqds =
+        EqdsConfig { burst: Toggle::On, rto: Setting::Value(Duration::from_us(200)), eqif, ..EqdsConfig::default() };
+    let frame = MTU + Bytes::new(70) + eqds.encapsulation();
+    eqds.resolve(&fabric, frame, true, false);
+    eqds.check(frame).expect("sound settings");
+    let own: EqdsParams = eqds.params(frame, Bytes::new(20));
+    let mut speaks = TcpConfig::default();
+    speaks.resolve(&fabric, MTU);
+    let mut roce = GoBackNConfig { rto: Setting::Value(Duration::from_ms(5)), ..GoBackNConfig::default() };
+    roce.resolve(&fabric);
+    let plain = params(1);
+    NicParams {
+        tcp: Some(speaks),
+        eqif: eqds.eqif_params(&own, native.is_some()),
+        eqds: Some(own),
+        sender: SenderConfig { recovery: roce.into(), ..plain.sender },
+        receiver: ReceiverConfig { recovery: roce.into() },
+        ..plain
+    }
+}
+
+/// NICs, each on a link of its own to all others.
+struct World {
+    params: NicParams,
+    nics: Vec<Nic>,
+    free_at: Vec<Instant>,
+    under_way: Vec<(Instant, u64, Packet, Option<Packet>)>,
+    sent: u64,
+    /// Of a thousand packets, how many are lost, doubled, delayed.
+    faults: u64,
+    completions: usize,
+    now: Instant,
+}
+
+impl World {
+    fn new(params: NicParams, hosts: u32, faults: u64) -> Self {
+        Self {
+            nics: (0..hosts).map(|host| Nic::new(HostId(host), &params)).collect(),
+            params,
+            free_at: alloc::vec![Instant::ZERO; hosts as usize],
+            under_way: Vec::new(),
+            sent: 0,
+            faults,
+            completions: 0,
+            now: Instant::ZERO,
+        }
+    }
+
+    fn flow(&mut self, src: u32, dst: u32, size: Bytes, is_tcp: bool) {
+        let cx = Cx::at(self.now);
+        let message = Outgoing { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0, is_tcp };
+        let (qp, _) = self.nics[src as usize].open_sender(&cx, &self.params, &message);
+        let receiver = &mut self.nics[dst as usize];
+        match is_tcp {
+            true => receiver.open_tcp_receiver(&self.params, HostId(src), qp, size, 0),
+            false => receiver.open_receiver(&self.params, HostId(src), qp, size, 0),
+        }
+    }
+
+    /// Until nothing happens any more, or `end`.
+    fn run(&mut self, end: Instant) {
+        while let Some(next) = self.next().filter(|next| *next <= end) {
+            self.now = next;
+            self.take_in();
+            for host in 0..self.nics.len() {
+                let nic = &mut self.nics[host];
+                nic.handle_timeout(&mut Cx::at(self.now), &self.params);
+                self.note_completions(host);
+                self.send(host);
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let arrivals = self.under_way.iter().map(|(at, ..)| *at);
+        let timers = self.nics.iter().filter_map(Nic::poll_timeout).map(|at| at.max(self.now));
+        let links = self.nics.iter().zip(&self.free_at).filter(|(nic, _)| nic.is_ready()).map(|(_, at)| *at);
+        arrivals.chain(timers).chain(links).min().map(|at| at.max(self.now))
+    }
+
+    fn take_in(&mut self) {
+        while let Some(place) = self.under_way.iter().position(|(at, ..)| *at <= self.now) {
+            let (_, _, packet, cargo) = self.under_way.remove(place);
+            let host = packet.dst.index();
+            self.nics[host].handle_carrier(&mut Cx::at(self.now), &self.params, &packet, cargo);
+            self.note_completions(host);
+        }
+    }
+
+    fn note_completions(&mut self, host: usize) {
+        while let Some(completion) = self.nics[host].poll_completion() {
+            self.completions += usize::from(matches!(completion, Completion::Received { .. }));
+        }
+    }
+
+    fn send(&mut self, host: usize) {
+        let mut packet = Packet::BLANK;
+        let nic = &mut self.nics[host];
+        if self.free_at[host] > self.now || !nic.poll_transmit(&mut Cx::at(self.now), &self.params, 0, &mut packet) {
+            return;
+        }
+        let cargo = nic.poll_cargo();
+        self.free_at[host] = self.now + RATE.time_for(Bytes::new(u64::from(packet.frame) + 20));
+        self.sent += 1;
+        let (fate, copies) = match mix64(self.sent) % 1_000 {
+            draw if draw < self.faults => (Duration::ZERO, 0),
+            draw if draw < 2 * self.faults => (Duration::ZERO, 2),
+            draw if draw < 3 * self.faults => (Duration::from_us(20), 1),
+            _ => (Duration::ZERO, 1),
+        };
+        for _ in 0..copies {
+            self.under_way.push((self.free_at[host] + DELAY + fate, self.sent, packet, cargo));
+        }
+        self.under_way.sort_by_key(|(at, sent, ..)| (*at, *sent));
+    }
+
+    fn goodput(&self, host: usize) -> u64 {
+        self.nics[host].stats().goodput
+    }
+}
+
+const SHARE: Option<Share> = Some(Share { priority: 0, weight: 1 });
+const END: Instant = Instant::from_ps(Duration::from_ms(200).as_ps());
+
+#[test]
+fn whatever_links_do_every_octet_comes_out_once() {
+    for faults in [0, 5, 40] {
+        for (tcp, rdma) in [(SHARE, None), (None, SHARE), (SHARE, SHARE)] {
+            let mut world = World::new(speaking(tcp, rdma, None), 3, faults);
+            let size = Bytes::new(300_000);
+            for (src, dst) in [(0, 1), (0, 2), (2, 1), (1, 0)] {
+                tcp.iter().for_each(|_| world.flow(src, dst, size, true));
+                rdma.iter().for_each(|_| world.flow(src, dst, size, false));
+            }
+            world.run(END);
+            let flows = 4 * [tcp, rdma].iter().flatten().count();
+            assert_eq!(world.completions, flows, "{faults} of 1000, {tcp:?}, {rdma:?}");
+            let goodput: u64 = (0..3).map(|host| world.goodput(host)).sum();
+            assert_eq!(goodput, flows as u64 * size.get());
+        }
+    }
+}
+
+/// One host sends to three, by TCP, RDMA or native messages: all have credit for the whole link. Returns who got how much.
+fn shares(shares: [Option<Share>; 2], second_is_native: bool) -> [u64; 2] {
+    let [tcp, other] = shares;
+    let params = if second_is_native { speaking(tcp, None, other) } else { speaking(tcp, other, None) };
+    let mut world = World::new(params, 3, 0);
+    world.flow(0, 1, Bytes::new(1 << 30), true);
+    world.flow(0, 2, Bytes::new(1 << 30), false);
+    world.run(Instant::ZERO + Duration::from_ms(5));
+    [world.goodput(1), world.goodput(2)]
+}
+
+#[test]
+fn eqifs_share_the_uplink_as_they_are_told() {
+    let share = |priority, weight| Some(Share { priority, weight });
+    for second_is_native in [false, true] {
+        let [tcp, other] = shares([share(0, 1), share(0, 1)], second_is_native);
+        assert!(tcp.abs_diff(other) < (tcp + other) / 20, "{tcp} and {other} are alike");
+        let [tcp, other] = shares([share(0, 1), share(0, 3)], second_is_native);
+        assert!((3 * tcp).abs_diff(other) < (tcp + other) / 15, "{tcp} and {other} are one to three");
+        let [tcp, other] = shares([share(0, 1), share(5, 1)], second_is_native);
+        assert!(tcp * 20 < other, "{tcp} gets what {other} leaves");
+    }
+}
+
+#[test]
+fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
+    let mut world = World::new(speaking(None, SHARE, None), 3, 0);
+    // Both send to one: half the rate each, so that queues grow to where engines are paused.
+    world.flow(0, 2, Bytes::new(4_000_000), false);
+    world.flow(1, 2, Bytes::new(4_000_000), false);
+    world.run(END);
+    assert_eq!(world.completions, 2);
+    let totals = world.nics[0].eqif_totals().expect("EQIFs");
+    assert!(totals.pauses > 0 && totals.dropped == 0 && totals.peak < Bytes::new(584_000 + 1_200), "{totals:?}");
+    assert_eq!(world.nics[0].stats().timeouts, 0);
+}

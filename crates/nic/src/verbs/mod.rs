@@ -1,0 +1,52 @@
+//! RDMA as applications see it: queue pairs, work requests, completions, memory regions (InfiniBand architecture, volume
+//! 1, chapters 9 to 11), over loss recovery of one's choice.
+//!
+//! ```text
+//!     post_send, post_recv, modify_qp, ...     commands
+//!                    |
+//!   handle_packet -> [ Rnic ] -> poll_transmit     until None
+//!   handle_timeout ->   |     -> poll_timeout      the only thing to wait for
+//!                       v
+//!           poll_cq, poll_event
+//! ```
+//!
+//! Like every engine it moves descriptors: which bytes of a packet go to which address ([`Memory`]), and which spans of
+//! memory a packet's payload is gathered from. Whoever owns the NIC moves the bytes.
+//!
+//! Towards a standard RoCEv2 NIC a reliable connection is go-back-N as the InfiniBand specification has it. Two of our own find
+//! out about each other by bits that the standard reserves ([`Ours`](selvedge_wire::verbs::Ours)), and then use the
+//! recovery that they were made with, with all of IRN's section 5.
+
+mod attributes;
+mod datagram;
+mod error;
+mod memory;
+mod message;
+mod qp;
+mod queue;
+mod receives;
+mod region;
+mod requester;
+mod responder;
+mod rnic;
+mod selective;
+mod shared;
+mod srq;
+mod transition;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
+pub use error::VerbsError;
+pub use memory::{Fault, Memory};
+pub use queue::CqId;
+pub use region::{Access, PdId, Region};
+pub use rnic::{Limits, Rnic, Transmit};
+pub use shared::Event;
+pub use srq::{SrqAttributes, SrqId};
+pub use work::{
+    Attached, Completion, CompletionKind, Data, Destination, Operation, Payload, ReceiveRequest, Remote, Route,
+    SendRequest, Sge, Source, Span, Status,
+};

@@ -1,0 +1,344 @@
+//! A queue pair: its state, and who does what in it.
+
+use selvedge_transport::Cx;
+use selvedge_units::{Instant, QpNumber};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::opcode::operation as op;
+
+use super::attributes::{QpChange, QpInit, QpState, Service, Terms};
+use super::datagram::Datagrams;
+use super::error::VerbsError;
+use super::memory::Memory;
+use super::receives::Receives;
+use super::requester::Requester;
+use super::responder::Responder;
+use super::rnic::{Limits, Transmit};
+use super::shared::{Event, Shared};
+use super::transition;
+use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Route, SendRequest, Status};
+
+/// A queue pair.
+pub(super) struct QueuePair {
+    number: QpNumber,
+    pub(super) init: QpInit,
+    state: QpState,
+    /// All that was ever set.
+    set: QpChange,
+    terms: Terms,
+    requester: Requester,
+    responder: Responder,
+    datagrams: Datagrams,
+    receives: Receives,
+    /// It stands in the ready ring.
+    pub(super) is_ready: bool,
+    /// What stands in the NIC's list of deadlines.
+    pub(super) deadline: Instant,
+}
+
+/// Why a queue pair fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Failure {
+    /// By its own request.
+    Requester,
+    /// By a request of the other side that makes no sense.
+    InvalidRequest,
+    /// By one that is not allowed.
+    Access,
+    /// By something else on this side.
+    Fatal,
+}
+
+impl QueuePair {
+    pub(super) fn new(number: QpNumber, init: QpInit) -> Self {
+        let set = QpChange::default();
+        let terms = Terms::of(number, init, &set);
+        Self {
+            number,
+            init,
+            state: QpState::Reset,
+            set,
+            terms,
+            requester: Requester::new(&terms),
+            responder: Responder::new(&terms),
+            datagrams: Datagrams::default(),
+            receives: Receives::default(),
+            is_ready: false,
+            deadline: Instant::NEVER,
+        }
+    }
+    pub(super) fn state(&self) -> QpState {
+        self.state
+    }
+    pub(super) fn attributes(&self) -> QpChange {
+        QpChange { state: Some(self.state), ..self.set }
+    }
+
+    pub(super) fn modify(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, change: &QpChange) -> Result<(), VerbsError> {
+        let to = transition::check(self.init.service, self.state, change)?;
+        let from = self.state;
+        transition::merge(&mut self.set, change);
+        self.terms = Terms::of(self.number, self.init, &self.set);
+        match (from, to) {
+            (_, QpState::Reset) => {
+                *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
+            }
+            (_, QpState::Error) => self.fail(shared, None),
+            (QpState::Initialised, QpState::ReadyToReceive) => self.responder = Responder::new(&self.terms),
+            (QpState::ReadyToReceive, QpState::ReadyToSend) => self.requester.begin(&self.terms),
+            _ => {}
+        }
+        if to != QpState::Error {
+            self.state = to;
+        }
+        if self.state == QpState::Draining {
+            self.drained(shared);
+        }
+        let _ = cx;
+        Ok(())
+    }
+
+    pub(super) fn post_send(
+        &mut self,
+        _: &mut Cx<'_>,
+        shared: &mut Shared,
+        request: SendRequest,
+    ) -> Result<(), VerbsError> {
+        match self.state {
+            QpState::ReadyToSend | QpState::Draining | QpState::SendError | QpState::Error => {}
+            _ => return Err(VerbsError::Invalid("the queue pair is not ready to send")),
+        }
+        let waiting = match self.init.service {
+            Service::Reliable => self.requester.len(),
+            Service::Datagram => self.datagrams.len(),
+        };
+        if waiting >= self.init.capacities.send_requests as usize {
+            return Err(VerbsError::Exhausted("places in the send queue"));
+        }
+        request.check(&self.init)?;
+        match self.init.service {
+            Service::Reliable => self.requester.post(request),
+            Service::Datagram => self.datagrams.post(request)?,
+        }
+        if matches!(self.state, QpState::Error | QpState::SendError) {
+            self.flush_sends(shared);
+        }
+        Ok(())
+    }
+
+    pub(super) fn post_recv(&mut self, shared: &mut Shared, request: ReceiveRequest) -> Result<(), VerbsError> {
+        if self.state == QpState::Reset {
+            return Err(VerbsError::Invalid("the queue pair is not initialised"));
+        }
+        if self.init.srq.is_some() {
+            return Err(VerbsError::Invalid("the queue pair takes its receive requests from a shared queue"));
+        }
+        if self.receives.len() >= self.init.capacities.receive_requests as usize {
+            return Err(VerbsError::Exhausted("places in the receive queue"));
+        }
+        if request.scatter.len() > self.init.capacities.receive_pieces as usize {
+            return Err(VerbsError::Invalid("more pieces than the receive queue was made for"));
+        }
+        self.receives.push(request);
+        if self.state == QpState::Error {
+            self.flush_receives(shared);
+        }
+        Ok(())
+    }
+
+    pub(super) fn handle_packet(
+        &mut self,
+        cx: &mut Cx<'_>,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        route: &Route,
+        headers: &Headers,
+        payload: u32,
+    ) {
+        if matches!(self.state, QpState::Reset | QpState::Initialised | QpState::Error) {
+            return;
+        }
+        let is_datagram = headers.deth.is_some();
+        let outcome = match self.init.service {
+            Service::Datagram if is_datagram => {
+                Datagrams::receive(&self.terms, shared, memory, &mut self.receives, route, headers, payload);
+                Ok(())
+            }
+            // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
+            Service::Reliable if !is_datagram && route.remote == self.terms.route.remote => match headers.bth.opcode {
+                op::ACKNOWLEDGE
+                | op::ATOMIC_ACKNOWLEDGE
+                | op::READ_RESPONSE_FIRST
+                | op::READ_RESPONSE_MIDDLE
+                | op::READ_RESPONSE_LAST
+                | op::READ_RESPONSE_ONLY => {
+                    let outcome = self.requester.on_reply(cx, &self.terms, shared, memory, headers, payload);
+                    self.drained(shared);
+                    outcome
+                }
+                op::READ_ACKNOWLEDGE => {
+                    self.responder.on_read_ack(cx, shared, headers);
+                    Ok(())
+                }
+                _ => {
+                    if self.state == QpState::ReadyToReceive && self.responder.is_untouched() {
+                        shared.events.push_back(Event::Established(self.number));
+                    }
+                    let receives = &mut self.receives;
+                    let outcome =
+                        self.responder.on_request(cx, &self.terms, shared, memory, receives, headers, payload);
+                    if let Some(offered) = self.responder.offer() {
+                        self.requester.on_offer(&self.terms, offered);
+                    }
+                    outcome
+                }
+            },
+            _ => Ok(()),
+        };
+        if let Err(failure) = outcome {
+            self.fail(shared, Some(failure));
+        }
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        shared: &mut Shared,
+        payload: &mut Payload,
+    ) -> Option<Transmit> {
+        if self.init.service == Service::Datagram {
+            if self.state != QpState::ReadyToSend {
+                return None;
+            }
+            return match self.datagrams.poll_transmit(&self.terms, shared, payload) {
+                Ok(found) => found,
+                Err(_) => {
+                    self.state = QpState::SendError;
+                    self.flush_sends(shared);
+                    None
+                }
+            };
+        }
+        // A failed queue pair still says why.
+        if let Some(reply) = self.responder.poll_transmit(cx, &self.terms, shared, payload) {
+            return Some(reply);
+        }
+        if !matches!(self.state, QpState::ReadyToSend | QpState::Draining) {
+            return None;
+        }
+        let admits = self.state == QpState::ReadyToSend;
+        match self.requester.poll_transmit(cx, &self.terms, shared, payload, admits) {
+            Ok(found) => found,
+            Err(failure) => {
+                self.fail(shared, Some(failure));
+                None
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        if matches!(self.state, QpState::ReadyToReceive | QpState::ReadyToSend | QpState::Draining) {
+            self.responder.handle_timeout(cx, shared);
+        }
+        if matches!(self.state, QpState::ReadyToSend | QpState::Draining)
+            && let Err(failure) = self.requester.handle_timeout(cx, &self.terms, shared)
+        {
+            self.fail(shared, Some(failure));
+        }
+    }
+    pub(super) fn next_deadline(&self) -> Instant {
+        match self.state {
+            QpState::ReadyToSend | QpState::Draining => {
+                self.requester.deadline(&self.terms).min(self.responder.deadline())
+            }
+            QpState::ReadyToReceive => self.responder.deadline(),
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// All that was begun is finished, if it is to drain.
+    fn drained(&mut self, shared: &mut Shared) {
+        if self.state == QpState::Draining && !self.requester.has_begun() && self.set.drained_event == Some(true) {
+            self.set.drained_event = None;
+            shared.events.push_back(Event::Drained(self.number));
+        }
+    }
+
+    /// Goes to the error state: everything that waits is flushed.
+    fn fail(&mut self, shared: &mut Shared, failure: Option<Failure>) {
+        if self.state == QpState::Error {
+            return;
+        }
+        self.state = QpState::Error;
+        match failure {
+            // The completion with the error tells it.
+            None | Some(Failure::Requester) => {}
+            Some(Failure::InvalidRequest) => shared.events.push_back(Event::QpRequest(self.number)),
+            Some(Failure::Access) => shared.events.push_back(Event::QpAccess(self.number)),
+            Some(Failure::Fatal) => shared.events.push_back(Event::QpFatal(self.number)),
+        }
+        self.flush_sends(shared);
+        self.flush_receives(shared);
+        if self.init.srq.is_some() {
+            shared.events.push_back(Event::LastReceive(self.number));
+        }
+    }
+    fn flush_sends(&mut self, shared: &mut Shared) {
+        for request in self.requester.drain().chain(self.datagrams.drain()) {
+            let flushed = Completion::flushed(request.id, request.kind(), self.number);
+            shared.complete(self.init.send_cq, flushed);
+        }
+    }
+    fn flush_receives(&mut self, shared: &mut Shared) {
+        let begun = self.responder.drain();
+        for request in begun.into_iter().chain(self.receives.drain()) {
+            let flushed = Completion::flushed(request.id, CompletionKind::Receive, self.number);
+            shared.complete(self.init.receive_cq, flushed);
+        }
+    }
+}
+
+impl Completion {
+    fn flushed(id: u64, kind: CompletionKind, qp: QpNumber) -> Self {
+        Self {
+            id,
+            status: Status::Flushed,
+            kind,
+            length: 0,
+            attached: Attached::Nothing,
+            qp,
+            source: None,
+            solicited: false,
+        }
+    }
+}
+
+impl SendRequest {
+    /// What can be seen to be wrong before it is begun.
+    fn check(&self, init: &QpInit) -> Result<(), VerbsError> {
+        use super::work::{Data, Operation};
+        let length = match &self.data {
+            Data::Inline(bytes) => {
+                if bytes.len() > init.capacities.inline as usize {
+                    return Err(VerbsError::Invalid("more inline data than the queue pair was made for"));
+                }
+                if !matches!(self.operation, Operation::Send(_) | Operation::Write { .. }) {
+                    return Err(VerbsError::Invalid("only data that is sent can be inline"));
+                }
+                bytes.len() as u64
+            }
+            Data::Gather(pieces) => {
+                if pieces.len() > init.capacities.send_pieces as usize {
+                    return Err(VerbsError::Invalid("more pieces than the queue pair was made for"));
+                }
+                pieces.iter().map(|piece| u64::from(piece.length)).sum()
+            }
+        };
+        if length > u64::from(Limits::HERE.message) {
+            return Err(VerbsError::Invalid("a message of more than 2 GB"));
+        }
+        if init.service == Service::Datagram && !matches!(self.operation, Operation::Send(_)) {
+            return Err(VerbsError::Invalid("datagram queue pairs only send"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,536 @@
+//! The requester of a reliable connection: send requests become packets, answers become completions.
+//!
+//! Which packet is sent when is decided by a [`Sender`] of `transport`, in a sequence that the send requests share out
+//! among themselves. What differs between a standard peer and one of our own is what a request takes of that
+//! sequence, what its packets look like, and where answers to Reads and Atomics stand:
+//!
+//! | | [`standard`] | [`selective`] (IRN, section 5) |
+//! |---|---|---|
+//! | a Read takes | as many PSNs as its answer has packets | one (sPSN); the answer counts in rPSN |
+//! | acknowledgements | cumulative, an answer to a Read is one | each names the packet that caused it |
+//! | answers come | in order, or they are asked for again | in any order |
+//!
+//! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
+//! begun is finished.
+
+mod selective;
+mod standard;
+
+use alloc::collections::VecDeque;
+
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
+use selvedge_transport::{CongestionConfig, Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
+use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::{Headers, Ours};
+use selvedge_wire::{Ack, Aeth, Syndrome};
+
+use self::selective::Selective;
+use self::standard::Standard;
+use super::attributes::{Terms, not_ready_wait};
+use super::memory::Memory;
+use super::message::{self, nak};
+use super::qp::Failure;
+use super::rnic::Transmit;
+use super::shared::Shared;
+use super::work::{Operation, Payload, SendRequest, Status};
+
+/// A request that has not completed.
+#[derive(Debug)]
+struct Wqe {
+    request: SendRequest,
+    /// Its first packet; far away if it has not begun.
+    first: Seq,
+    /// How many sequence numbers it takes.
+    packets: u64,
+    /// Bytes of its message, or of the answer.
+    length: u64,
+    /// Packets of the answer that have arrived; of Reads and Atomics only.
+    answered: u64,
+    /// Its recv_WQE_SN or read_WQE_SN.
+    number: u32,
+}
+
+/// Where a request stands that has not begun.
+const NOT_BEGUN: Seq = Seq::new(u64::MAX);
+
+/// What is known of the other side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Peer {
+    /// Nothing: one request at a time, until something is heard.
+    Unknown,
+    /// It is somebody else's.
+    Standard,
+    /// It is one of our own.
+    Ours,
+}
+
+/// See above.
+pub(super) struct Requester {
+    queue: VecDeque<Wqe>,
+    /// How many at the front of the queue have begun.
+    begun: usize,
+    /// How many have left the queue: request `n` of the connection's life stands at `n - completed`.
+    completed: u64,
+    /// Reads and Atomics that have begun and are not answered completely, by their numbers in the connection's life.
+    unanswered: VecDeque<u64>,
+    sender: Sender,
+    first_psn: Psn,
+    peer: Peer,
+    mode: Mode,
+    /// A receiver was not ready: nothing is sent before this.
+    not_ready_until: Option<Instant>,
+    not_ready_tries: u8,
+    timeouts: u8,
+    /// The last sign of life that meant progress.
+    progress: Instant,
+}
+
+enum Mode {
+    Standard(Standard),
+    Selective(Selective),
+}
+
+/// A request failed.
+struct Failed(Status);
+
+impl Requester {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            begun: 0,
+            completed: 0,
+            unanswered: VecDeque::new(),
+            sender: sender(terms, go_back_n(terms), terms.send_psn),
+            first_psn: terms.send_psn,
+            peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
+            mode: Mode::Standard(Standard::default()),
+            not_ready_until: None,
+            not_ready_tries: 0,
+            timeouts: 0,
+            progress: Instant::ZERO,
+        }
+    }
+    /// The queue pair can send from now on.
+    pub(super) fn begin(&mut self, terms: &Terms) {
+        let peer = self.peer;
+        *self = Self { queue: core::mem::take(&mut self.queue), ..Self::new(terms) };
+        if peer == Peer::Ours {
+            self.peer = peer;
+        }
+    }
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun > 0
+    }
+    pub(super) fn post(&mut self, request: SendRequest) {
+        let wqe = Wqe { length: request.length(), request, first: NOT_BEGUN, packets: 0, answered: 0, number: 0 };
+        self.queue.push_back(wqe);
+    }
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = SendRequest> {
+        self.begun = 0;
+        self.unanswered.clear();
+        self.queue.drain(..).map(|wqe| wqe.request)
+    }
+    /// The other side has said that it is one of our own, and which scheme it uses.
+    pub(super) fn on_offer(&mut self, terms: &Terms, offered: u8) {
+        if self.peer != Peer::Ours && scheme(&terms.init.recovery) == Some(offered) {
+            self.peer = Peer::Ours;
+        }
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        payload: &mut Payload,
+        admits: bool,
+    ) -> Result<Option<Transmit>, Failure> {
+        if let Mode::Selective(selective) = &mut self.mode
+            && let Some(ack) = selective.poll_ack(terms)
+        {
+            return Ok(Some(ack));
+        }
+        if self.not_ready_until.is_some_and(|until| cx.now < until) {
+            return Ok(None);
+        }
+        self.not_ready_until = None;
+        self.go_over(terms);
+        if admits {
+            self.begin_requests(cx, terms, shared)?;
+        }
+        loop {
+            let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
+            if let Mode::Standard(standard) = &self.mode
+                && !standard.may_send(terms, self.find(segment.seq).map(|at| &self.queue[at]), segment)
+            {
+                return Ok(None);
+            }
+            let size = Bytes::new(u64::from(terms.mtu));
+            let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, |_| size) else { return Ok(None) };
+            payload.clear();
+            match self.packet(cx, terms, shared, segment, payload) {
+                Ok(Some(transmit)) => return Ok(Some(transmit)),
+                // A Read's answer stands there.
+                Ok(None) => {}
+                Err(Failed(status)) => {
+                    self.fail(terms, shared, segment.seq, status);
+                    return Err(Failure::Requester);
+                }
+            }
+        }
+    }
+
+    /// Goes over to our own way of talking, if the other side knows it and nothing is under way.
+    fn go_over(&mut self, terms: &Terms) {
+        if self.peer == Peer::Ours && self.begun == 0 && matches!(self.mode, Mode::Standard(_)) {
+            self.first_psn = self.sender.supplied().to_psn(self.first_psn);
+            self.sender = sender(terms, terms.init.recovery, self.first_psn);
+            self.mode = Mode::Selective(Selective::new(terms, self.first_psn));
+        }
+    }
+
+    /// Gives requests their place in the sequence, as long as they may begin.
+    fn begin_requests(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) -> Result<(), Failure> {
+        while self.begun < self.queue.len() {
+            let waits = match (&self.mode, self.peer) {
+                (Mode::Standard(_), Peer::Ours) => true,
+                (Mode::Standard(_), Peer::Unknown) => self.begun > 0,
+                (Mode::Standard(_), Peer::Standard) => false,
+                (Mode::Selective(_), _) => {
+                    self.queue[self.begun].is_read() && self.unanswered.len() >= usize::from(terms.reads_asked.max(1))
+                }
+            };
+            let wqe = &mut self.queue[self.begun];
+            if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
+                break;
+            }
+            if let Err(Failed(status)) = wqe.allowed(terms, shared) {
+                // What came before it completes first.
+                if self.begun > 0 {
+                    break;
+                }
+                self.fail_front(terms, shared, status);
+                return Err(Failure::Requester);
+            }
+            if let Operation::LocalInvalidate(key) = wqe.request.operation {
+                if self.begun > 0 {
+                    break;
+                }
+                let status = match shared.regions.deregister(key) {
+                    Ok(_) => Status::Success,
+                    Err(_) => Status::LocalOperation,
+                };
+                self.complete_front(terms, shared, status);
+                continue;
+            }
+            wqe.first = self.sender.supplied();
+            let packets = message::packets(wqe.length, terms.mtu);
+            match &mut self.mode {
+                Mode::Standard(_) => wqe.packets = packets,
+                Mode::Selective(selective) => {
+                    wqe.packets = if wqe.is_read() { 1 } else { packets };
+                    wqe.number = selective.number(&wqe.request.operation);
+                }
+            }
+            if wqe.is_read() {
+                self.unanswered.push_back(self.completed + self.begun as u64);
+            }
+            if self.sender.is_done() {
+                self.progress = cx.now;
+            }
+            self.sender.supply(wqe.packets);
+            self.begun += 1;
+        }
+        Ok(())
+    }
+
+    /// The request that `seq` belongs to, by its place in the queue.
+    fn find(&self, seq: Seq) -> Option<usize> {
+        self.queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
+    }
+
+    fn packet(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        segment: Segment,
+        payload: &mut Payload,
+    ) -> Result<Option<Transmit>, Failed> {
+        let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
+        let wqe = &self.queue[at];
+        let psn = segment.seq.to_psn(self.first_psn);
+        let (headers, offset, length) = match &mut self.mode {
+            Mode::Standard(standard) => {
+                let ours = match (self.peer, scheme(&terms.init.recovery)) {
+                    (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
+                    _ => Ours::No,
+                };
+                match standard.headers(terms, wqe, segment, psn) {
+                    Some((headers, offset, length)) => (Headers { ours, ..headers }, offset, length),
+                    None => return Ok(None),
+                }
+            }
+            Mode::Selective(_) => selective::headers(terms, wqe, segment, psn, cx.now),
+        };
+        if length > 0 {
+            let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);
+            found.ok_or(Failed(Status::LocalProtection))?;
+        }
+        Ok(Some(Transmit { route: terms.route, headers, payload: length }))
+    }
+
+    /// An acknowledgement, or an answer to a Read or an Atomic.
+    pub(super) fn on_reply(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failure> {
+        let uses = matches!(headers.ours, Ours::Uses(_));
+        if uses != matches!(self.mode, Mode::Selective(_)) {
+            return Ok(());
+        }
+        match (headers.ours, self.peer) {
+            (Ours::Offers(offered), _) => self.on_offer(terms, offered),
+            (Ours::No, Peer::Unknown) => self.peer = Peer::Standard,
+            _ => {}
+        }
+        let before = (self.sender.acked(), self.unanswered.len(), self.answered());
+        let outcome = match &self.mode {
+            Mode::Standard(_) => self.on_standard_reply(cx, terms, shared, memory, headers, payload),
+            Mode::Selective(_) => self.on_selective_reply(cx, terms, shared, memory, headers, payload),
+        };
+        if before != (self.sender.acked(), self.unanswered.len(), self.answered()) {
+            self.progress = cx.now;
+            self.timeouts = 0;
+        }
+        if before.0 != self.sender.acked() {
+            self.not_ready_tries = 0;
+        }
+        self.complete_done(terms, shared);
+        outcome.map_err(|Failed(status)| {
+            self.fail_front(terms, shared, status);
+            Failure::Requester
+        })
+    }
+
+    /// Packets of the oldest answer under way that have arrived.
+    fn answered(&self) -> u64 {
+        self.unanswered.front().map_or(0, |&number| self.queue[(number - self.completed) as usize].answered)
+    }
+
+    /// What an acknowledgement says that is not just positive, for the packet at `seq`; everything before it has
+    /// arrived.
+    fn on_refusal(&mut self, cx: &mut Cx<'_>, terms: &Terms, aeth: Aeth, seq: Seq) -> Result<(), Failed> {
+        let status = match aeth.syndrome {
+            Syndrome::Ack(_) => return Ok(()),
+            Syndrome::NotReady(timer) => {
+                if self.not_ready_until.is_some() || seq != self.sender.acked() {
+                    return Ok(());
+                }
+                self.not_ready_tries = self.not_ready_tries.saturating_add(1);
+                if terms.not_ready_retries.is_none_or(|retries| self.not_ready_tries <= retries) {
+                    self.not_ready_until = Some(cx.now + not_ready_wait(timer));
+                    self.progress = cx.now;
+                    return Ok(());
+                }
+                Status::NotReadyRetriesExceeded
+            }
+            Syndrome::Nak(nak::SEQUENCE) => return Ok(()),
+            Syndrome::Nak(nak::INVALID_REQUEST) => Status::RemoteInvalidRequest,
+            Syndrome::Nak(nak::REMOTE_ACCESS) => Status::RemoteAccess,
+            Syndrome::Nak(nak::REMOTE_OPERATION) => Status::RemoteOperation,
+            Syndrome::Nak(_) => Status::BadResponse,
+        };
+        if seq < self.sender.acked() || seq >= self.sender.supplied() {
+            return Ok(());
+        }
+        Err(Failed(status))
+    }
+
+    pub(super) fn handle_timeout(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+    ) -> Result<(), Failure> {
+        if self.not_ready_until.is_some_and(|until| cx.now < until) {
+            return Ok(());
+        }
+        let before = self.sender.stats().timeouts;
+        self.sender.handle_timeout(cx, &mut shared.chip);
+        let given_up = match self.mode {
+            Mode::Standard(_) => {
+                let again = self.sender.stats().timeouts > before && self.not_ready_until.is_none();
+                self.timeouts = self.timeouts.saturating_add(u8::from(again));
+                self.timeouts > terms.retries
+            }
+            Mode::Selective(_) => self.begun > 0 && self.patience(terms).is_some_and(|until| until <= cx.now),
+        };
+        if given_up && self.begun > 0 {
+            self.complete_done(terms, shared);
+            self.fail_front(terms, shared, Status::RetriesExceeded);
+            return Err(Failure::Requester);
+        }
+        Ok(())
+    }
+    /// How long a selective requester waits for anything.
+    fn patience(&self, terms: &Terms) -> Option<Instant> {
+        terms.timeout.map(|timeout| self.progress + timeout * (u64::from(terms.retries) + 1))
+    }
+    pub(super) fn deadline(&self, terms: &Terms) -> Instant {
+        if let Some(until) = self.not_ready_until {
+            return until;
+        }
+        let given_up = match self.mode {
+            Mode::Selective(_) if self.begun > 0 => self.patience(terms).unwrap_or(Instant::NEVER),
+            _ => Instant::NEVER,
+        };
+        self.sender.poll_timeout().unwrap_or(Instant::NEVER).min(given_up)
+    }
+
+    /// Completes what is finished, in order.
+    fn complete_done(&mut self, terms: &Terms, shared: &mut Shared) {
+        while self.begun > 0 {
+            let wqe = &self.queue[0];
+            // An answer can overtake the acknowledgement of what asked for it, which may then have to be sent again.
+            let is_acked = wqe.first + wqe.packets <= self.sender.acked();
+            let is_done = is_acked && (!wqe.is_read() || wqe.is_answered(terms));
+            if !is_done {
+                break;
+            }
+            self.begun -= 1;
+            self.complete_front(terms, shared, Status::Success);
+        }
+    }
+    /// The oldest request completes so.
+    fn complete_front(&mut self, terms: &Terms, shared: &mut Shared, status: Status) {
+        let Some(wqe) = self.queue.pop_front() else { return };
+        self.completed += 1;
+        if wqe.request.signaled || terms.init.all_signaled || status != Status::Success {
+            let length = if wqe.is_read() { wqe.length as u32 } else { 0 };
+            shared.complete(terms.init.send_cq, wqe.request.completion(terms.number, status, length));
+        }
+    }
+    fn fail_front(&mut self, terms: &Terms, shared: &mut Shared, status: Status) {
+        self.begun = self.begun.saturating_sub(1);
+        self.complete_front(terms, shared, status);
+    }
+    /// The request that `seq` belongs to has failed; those before it are lost with it.
+    fn fail(&mut self, terms: &Terms, shared: &mut Shared, seq: Seq, status: Status) {
+        let before = self.find(seq).unwrap_or(0);
+        for _ in 0..before {
+            self.fail_front(terms, shared, Status::Flushed);
+        }
+        self.fail_front(terms, shared, status);
+    }
+
+    /// Tells the sender what has arrived: everything before `expected`, or that too much has not.
+    fn tell(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, ack: &Ack, sent_at: Instant) {
+        self.sender.on_ack(cx, &mut shared.chip, ack, sent_at);
+    }
+}
+
+impl Wqe {
+    /// Whether it has an answer beside an acknowledgement.
+    fn is_read(&self) -> bool {
+        matches!(
+            self.request.operation,
+            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
+        )
+    }
+    fn is_answered(&self, terms: &Terms) -> bool {
+        self.answered == self.answer_packets(terms)
+    }
+    fn answer_packets(&self, terms: &Terms) -> u64 {
+        match self.request.operation {
+            Operation::Read(_) => message::packets(self.length, terms.mtu),
+            _ => 1,
+        }
+    }
+    /// Whether its memory may be used so.
+    fn allowed(&self, terms: &Terms, shared: &Shared) -> Result<(), Failed> {
+        if matches!(self.request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. })
+            && self.length != 8
+        {
+            return Err(Failed(Status::LocalLength));
+        }
+        let mut ignored = Payload::default();
+        let found = self.request.gather(&shared.regions, terms.init.pd, 0, self.length, &mut ignored);
+        found.ok_or(Failed(Status::LocalProtection))
+    }
+    /// Puts the packet at `offset` of the answer where it belongs.
+    fn take_answer(
+        &self,
+        terms: &Terms,
+        shared: &Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        index: u64,
+        payload: u32,
+    ) -> Result<(), Failed> {
+        let mut place = Payload::default();
+        let offset = index * u64::from(terms.mtu);
+        let expected = match self.request.operation {
+            Operation::Read(_) => message::bytes_in(index, self.length, terms.mtu),
+            _ => 0,
+        };
+        if payload != expected || index >= self.answer_packets(terms) {
+            return Err(Failed(Status::BadResponse));
+        }
+        let wanted = if let Operation::Read(_) = self.request.operation { u64::from(payload) } else { 8 };
+        let found = self.request.gather(&shared.regions, terms.init.pd, offset, wanted, &mut place);
+        found.ok_or(Failed(Status::LocalProtection))?;
+        match (self.request.operation, headers.original, &place.spans[..]) {
+            (Operation::Read(_), None, spans) => {
+                let mut from = 0;
+                for span in spans {
+                    memory.place(span.address, from, span.length).map_err(|_| Failed(Status::LocalProtection))?;
+                    from += span.length;
+                }
+                Ok(())
+            }
+            (Operation::Read(_), Some(_), _) => Err(Failed(Status::BadResponse)),
+            (_, Some(original), &[span]) => {
+                memory.store(span.address, original).map_err(|_| Failed(Status::LocalProtection))
+            }
+            (_, Some(_), _) => Err(Failed(Status::LocalProtection)),
+            (_, None, _) => Err(Failed(Status::BadResponse)),
+        }
+    }
+}
+
+/// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
+pub(super) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
+    match recovery {
+        RecoveryConfig::GoBackN(_) => None,
+        RecoveryConfig::Irn(_) => Some(1),
+        RecoveryConfig::Melo(_) => Some(2),
+    }
+}
+
+/// Go-back-N as the InfiniBand specification has it.
+pub(super) fn go_back_n(terms: &Terms) -> RecoveryConfig {
+    RecoveryConfig::GoBackN(GoBackNConfig {
+        rto: terms.timeout.map_or(Setting::Off, Setting::Value),
+        rto_low: Setting::Off,
+        rto_low_packets: 0,
+        acks: Acks::PerPacket,
+        nack: Nacks::OncePerGap,
+        bdp_cap: Setting::Value(terms.init.window.max(1)),
+    })
+}
+
+/// A sender of so large packets, without congestion control.
+pub(super) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
+    let congestion = CongestionConfig::None(Default::default());
+    Sender::new(&SenderConfig { recovery, congestion, frame: Bytes::new(u64::from(terms.mtu)) }, first_psn)
+}

@@ -1,0 +1,183 @@
+//! Requests to one of our own (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because each
+//! says where it belongs; answers to Reads and Atomics have a sequence of their own, in which each is acknowledged.
+
+use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment};
+use selvedge_units::{Instant, Psn};
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::{Headers, Ours, Placement};
+use selvedge_wire::{Ack, AckKind, Data, Extension, Reth, Syndrome};
+
+use super::standard::{atomic, attach};
+use super::{Failed, Mode, Requester, Wqe, scheme};
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message::{self, Position};
+use crate::verbs::rnic::Transmit;
+use crate::verbs::selective::{self, Pending};
+use crate::verbs::shared::Shared;
+use crate::verbs::work::Operation;
+
+/// What a requester remembers beside its sender.
+#[derive(Debug)]
+pub(super) struct Selective {
+    /// Of answers: rPSN.
+    answers: Receiver,
+    /// Acknowledgements of answers that are to be sent.
+    acks: Pending,
+    /// The next recv_WQE_SN.
+    next_receive: u32,
+    /// The next read_WQE_SN.
+    next_read: u32,
+    /// The read_WQE_SN of the oldest Read that is unanswered.
+    oldest_read: u32,
+}
+
+impl Selective {
+    pub(super) fn new(terms: &Terms, first_psn: Psn) -> Self {
+        Self {
+            answers: Receiver::new(&ReceiverConfig { recovery: selective::widest(terms.init.recovery) }, first_psn),
+            acks: Pending::default(),
+            next_receive: 0,
+            next_read: 0,
+            oldest_read: 0,
+        }
+    }
+    /// The recv_WQE_SN or read_WQE_SN of a request.
+    pub(super) fn number(&mut self, operation: &Operation) -> u32 {
+        let counter = match operation {
+            Operation::Send(_) | Operation::Write { immediate: Some(_), .. } => &mut self.next_receive,
+            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. } => &mut self.next_read,
+            Operation::Write { immediate: None, .. } | Operation::LocalInvalidate(_) => return 0,
+        };
+        let number = *counter;
+        *counter = counter.wrapping_add(1);
+        number
+    }
+    /// An acknowledgement of an answer (IRN, section 5.2: a read (N)ACK).
+    pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
+        let (ack, sent_at) = self.acks.pop()?;
+        Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &ack, sent_at))
+    }
+}
+
+/// The headers of a packet, and where its payload stands in the message: offset and bytes.
+pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now: Instant) -> (Headers, u64, u32) {
+    let operation = &wqe.request.operation;
+    let index = segment.seq - wqe.first;
+    let offset = index * u64::from(terms.mtu);
+    let position = Position::of(index, wqe.packets);
+    let mut headers = Headers {
+        bth: terms.bth(message::request_opcode(operation, position), psn),
+        ours: scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses),
+        extension: Some(Extension { sent_at: now, retransmission: segment.retransmission, ..Extension::default() }),
+        placement: Some(Placement { wqe: wqe.number, packet: index as u32 }),
+        ..Headers::default()
+    };
+    headers.bth.ack_request = true;
+    match *operation {
+        // Each packet says where it goes itself (section 5.3.1).
+        Operation::Write { remote, .. } => {
+            let address = remote.address.wrapping_add(offset);
+            headers.reth = Some(Reth { address, key: remote.key, length: (wqe.length - offset) as u32 });
+        }
+        Operation::Read(remote) => {
+            headers.reth = Some(Reth { address: remote.address, key: remote.key, length: wqe.length as u32 });
+        }
+        _ => headers.atomic = atomic(operation),
+    }
+    if position.ends() {
+        attach(&mut headers, operation);
+    }
+    let is_read = wqe.is_read();
+    headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
+    let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
+    (headers, offset, bytes)
+}
+
+impl Requester {
+    fn selective(&mut self) -> &mut Selective {
+        match &mut self.mode {
+            Mode::Selective(selective) => selective,
+            Mode::Standard(_) => unreachable!("replies were told apart"),
+        }
+    }
+
+    pub(super) fn on_selective_reply(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failed> {
+        let Some(extension) = headers.extension else { return Ok(()) };
+        if headers.bth.opcode != op::ACKNOWLEDGE {
+            return self.on_selective_answer(cx, terms, shared, memory, headers, payload);
+        }
+        let Some(aeth) = headers.aeth else { return Ok(()) };
+        let kind = match aeth.syndrome {
+            Syndrome::SEQUENCE_ERROR => AckKind::Nack,
+            _ => AckKind::Ack,
+        };
+        // An ACK names the last packet that has arrived in order, everything else the first that has not.
+        let expected = match aeth.syndrome {
+            Syndrome::Ack(_) => headers.bth.psn.next(),
+            _ => headers.bth.psn,
+        };
+        let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
+        match headers.holes {
+            Some(holes) => {
+                self.sender.on_hole_nack(cx, &mut shared.chip, &ack.with_holes(holes), extension.sent_at);
+            }
+            None => self.tell(cx, shared, &ack, extension.sent_at),
+        }
+        match expected.near(self.sender.acked(), self.first_psn) {
+            Some(seq) => self.on_refusal(cx, terms, aeth, seq),
+            None => Ok(()),
+        }
+    }
+
+    /// A packet of an answer, in any order.
+    fn on_selective_answer(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failed> {
+        let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
+        let data = Data {
+            psn: headers.bth.psn,
+            payload: payload as u16,
+            last: false,
+            retransmission: extension.retransmission,
+            trimmed: false,
+        };
+        let selective = self.selective();
+        let behind = placement.wqe.wrapping_sub(selective.oldest_read);
+        let reply = selective.answers.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+        if let Some(ack) = reply.ack {
+            selective.acks.push(ack, extension.sent_at);
+        }
+        if reply.verdict.accepted().is_none() {
+            return Ok(());
+        }
+        let Some(&number) = self.unanswered.get(behind as usize) else {
+            return Err(Failed(super::Status::BadResponse));
+        };
+        let wqe = &mut self.queue[(number - self.completed) as usize];
+        wqe.take_answer(terms, shared, memory, headers, u64::from(placement.packet), payload)?;
+        wqe.answered += 1;
+        while let Some(&number) = self.unanswered.front()
+            && self.queue[(number - self.completed) as usize].is_answered(terms)
+        {
+            self.unanswered.pop_front();
+            let selective = self.selective();
+            selective.oldest_read = selective.oldest_read.wrapping_add(1);
+        }
+        Ok(())
+    }
+}

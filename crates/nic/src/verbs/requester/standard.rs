@@ -1,0 +1,248 @@
+//! Requests to a standard peer (InfiniBand architecture, volume 1, section 9.7).
+
+use alloc::collections::VecDeque;
+
+use selvedge_transport::{Cx, Segment};
+use selvedge_units::{Psn, Seq};
+use selvedge_wire::verbs::{AtomicEth, Headers};
+use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
+
+use super::{Failed, Mode, Requester, Wqe};
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message::{self, Position, nak};
+use crate::verbs::shared::Shared;
+use crate::verbs::work::{Attached, Operation};
+
+/// How often at least an acknowledgement is asked for: each so many packets of a window.
+const ACKS_PER_WINDOW: u32 = 4;
+
+/// What a standard requester remembers.
+#[derive(Debug, Default)]
+pub(super) struct Standard {
+    /// What it would send next if nothing had to be sent again.
+    cursor: Seq,
+    /// The answers up to here have been asked for.
+    covered: Seq,
+    /// The ends of the answers that were asked for and have not all arrived.
+    asked: VecDeque<Seq>,
+    /// A gap in the answers was noticed, and what is missing asked for again.
+    gap: bool,
+    since_ack_request: u32,
+}
+
+impl Standard {
+    /// Whether a Read may be asked for now: no more may be under way than the other side can remember.
+    pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, segment: Segment) -> bool {
+        let is_new = segment.seq == self.cursor && segment.seq >= self.covered;
+        let asks = wqe.is_some_and(Wqe::is_read) && is_new;
+        !asks || self.asked.len() < usize::from(terms.reads_asked.max(1))
+    }
+
+    /// The headers of a packet, and where its payload stands in the message: offset and bytes. `None` if an answer
+    /// that was asked for stands there.
+    pub(super) fn headers(
+        &mut self,
+        terms: &Terms,
+        wqe: &Wqe,
+        segment: Segment,
+        psn: Psn,
+    ) -> Option<(Headers, u64, u32)> {
+        let seq = segment.seq;
+        if seq != self.cursor {
+            // Starting over: what was asked for behind it is asked for again.
+            self.covered = seq;
+            self.asked.clear();
+        }
+        self.cursor = seq + 1;
+        let index = seq - wqe.first;
+        let offset = index * u64::from(terms.mtu);
+        let position = Position::of(index, wqe.packets);
+        let mut headers = Headers {
+            bth: terms.bth(message::request_opcode(&wqe.request.operation, position), psn),
+            ..Headers::default()
+        };
+        let is_read = wqe.is_read();
+        if is_read {
+            if seq < self.covered {
+                return None;
+            }
+            let (reth, atomic, packets) = answer_from(terms, wqe, index);
+            (headers.reth, headers.atomic) = (reth, atomic);
+            self.covered = seq + packets;
+            self.asked.push_back(self.covered);
+        } else if let Operation::Write { remote, .. } = wqe.request.operation
+            && position.begins()
+        {
+            headers.reth = Some(Reth { address: remote.address, key: remote.key, length: wqe.length as u32 });
+        }
+        if position.ends() {
+            attach(&mut headers, &wqe.request.operation);
+        }
+        headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
+        self.since_ack_request += 1;
+        let is_time = self.since_ack_request >= (terms.init.window / ACKS_PER_WINDOW).max(1);
+        headers.bth.ack_request = position.ends() || is_time || segment.retransmission || seq == Seq::ZERO;
+        if headers.bth.ack_request {
+            self.since_ack_request = 0;
+        }
+        let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
+        Some((headers, offset, bytes))
+    }
+}
+
+/// What asks for the answer from its packet `index` on, and how many packets that are: at most half a window, so
+/// that answers do not come faster than they can be taken. What is asked for again ends where it ended the first time:
+/// behind that the responder expects something new.
+fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, Option<AtomicEth>, u64) {
+    match wqe.request.operation {
+        Operation::Read(remote) => {
+            let most = u64::from(terms.init.window / 2).max(1);
+            let packets = (wqe.packets - index).min(most - index % most);
+            let offset = index * u64::from(terms.mtu);
+            let length = (wqe.length - offset).min(packets * u64::from(terms.mtu));
+            let address = remote.address.wrapping_add(offset);
+            (Some(Reth { address, key: remote.key, length: length as u32 }), None, packets)
+        }
+        operation => (None, atomic(&operation), 1),
+    }
+}
+
+/// The header of an atomic operation.
+pub(super) fn atomic(operation: &Operation) -> Option<AtomicEth> {
+    match *operation {
+        Operation::CompareSwap { remote, compare, swap } => {
+            Some(AtomicEth { address: remote.address, key: remote.key, swap_add: swap, compare })
+        }
+        Operation::FetchAdd { remote, add } => {
+            Some(AtomicEth { address: remote.address, key: remote.key, swap_add: add, compare: 0 })
+        }
+        _ => None,
+    }
+}
+
+/// What the last packet of a message carries.
+pub(super) fn attach(headers: &mut Headers, operation: &Operation) {
+    match *operation {
+        Operation::Send(Attached::Immediate(immediate)) | Operation::Write { immediate: Some(immediate), .. } => {
+            headers.immediate = Some(immediate);
+        }
+        Operation::Send(Attached::Invalidate(key)) => headers.invalidate = Some(key),
+        _ => {}
+    }
+}
+
+impl Requester {
+    fn standard(&mut self) -> &mut Standard {
+        match &mut self.mode {
+            Mode::Standard(standard) => standard,
+            Mode::Selective(_) => unreachable!("replies were told apart"),
+        }
+    }
+
+    /// The answer that is expected next, if any is.
+    fn next_answer(&self) -> Option<Seq> {
+        let wqe = &self.queue[(*self.unanswered.front()? - self.completed) as usize];
+        Some(wqe.first + wqe.answered)
+    }
+
+    pub(super) fn on_standard_reply(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failed> {
+        let Some(seq) = headers.bth.psn.near(self.sender.acked(), self.first_psn) else { return Ok(()) };
+        if seq >= self.sender.supplied() {
+            return Ok(());
+        }
+        match headers.aeth {
+            Some(aeth) if headers.original.is_none() && headers.bth.opcode == super::op::ACKNOWLEDGE => {
+                match aeth.syndrome {
+                    Syndrome::Ack(_) => {
+                        self.acknowledge(cx, shared, seq + 1);
+                        Ok(())
+                    }
+                    syndrome => {
+                        self.acknowledge(cx, shared, seq);
+                        if seq < self.sender.acked() || self.next_answer().is_some_and(|next| next < seq) {
+                            return Ok(());
+                        }
+                        if matches!(syndrome, Syndrome::NotReady(_) | Syndrome::Nak(nak::SEQUENCE)) {
+                            self.go_back(cx, shared);
+                        }
+                        self.on_refusal(cx, terms, aeth, seq)
+                    }
+                }
+            }
+            _ => self.on_answer(cx, terms, shared, memory, headers, seq, payload),
+        }
+    }
+
+    /// Everything before `to` has arrived, but for answers that have not.
+    fn acknowledge(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, to: Seq) {
+        match self.next_answer() {
+            Some(answer) if answer < to => {
+                self.hear(cx, shared, AckKind::Ack, answer);
+                self.on_gap(cx, shared);
+            }
+            _ => self.hear(cx, shared, AckKind::Ack, to),
+        }
+    }
+
+    /// Something behind the answer that is expected next has arrived: it was lost (an implied NAK).
+    fn on_gap(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        if !core::mem::replace(&mut self.standard().gap, true) {
+            self.go_back(cx, shared);
+        }
+    }
+    fn go_back(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        self.hear(cx, shared, AckKind::Nack, self.sender.acked());
+    }
+
+    fn hear(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, kind: AckKind, expected: Seq) {
+        let expected_psn = expected.to_psn(self.first_psn);
+        let ack = Ack { kind, ecn_echo: false, expected: expected_psn, sack: expected_psn, msn: 0 };
+        self.tell(cx, shared, &ack, cx.now);
+        let acked = self.sender.acked();
+        let standard = self.standard();
+        while standard.asked.front().is_some_and(|&end| end <= acked) {
+            standard.asked.pop_front();
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    fn on_answer(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        headers: &Headers,
+        seq: Seq,
+        payload: u32,
+    ) -> Result<(), Failed> {
+        let Some(expected) = self.next_answer() else { return Ok(()) };
+        if seq < expected {
+            return Ok(());
+        }
+        if seq > expected {
+            self.acknowledge(cx, shared, expected);
+            self.on_gap(cx, shared);
+            return Ok(());
+        }
+        let at = (self.unanswered[0] - self.completed) as usize;
+        let wqe = &mut self.queue[at];
+        wqe.take_answer(terms, shared, memory, headers, wqe.answered, payload)?;
+        wqe.answered += 1;
+        if wqe.is_answered(terms) {
+            self.unanswered.pop_front();
+        }
+        self.standard().gap = false;
+        self.hear(cx, shared, AckKind::Ack, seq + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! What a request may do to memory, checked before a byte moves.
+
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::{AtomicEth, Headers};
+
+use super::Refusal;
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message::nak;
+use crate::verbs::qp::Failure;
+use crate::verbs::region::Intent;
+use crate::verbs::shared::Shared;
+use crate::verbs::work::{Attached, Completion, CompletionKind, ReceiveRequest, Span, Status};
+
+pub(super) const MALFORMED: Refusal = Refusal::Nak(nak::INVALID_REQUEST, Failure::InvalidRequest);
+pub(super) const FORBIDDEN: Refusal = Refusal::Nak(nak::REMOTE_ACCESS, Failure::Access);
+pub(super) const BROKEN: Refusal = Refusal::Nak(nak::REMOTE_OPERATION, Failure::Fatal);
+
+/// Where the region of `key` has `length` bytes at `address`, if the other side may do that there. Nothing may be done
+/// to nothing anywhere.
+pub(super) fn reach(
+    terms: &Terms,
+    shared: &Shared,
+    intent: Intent,
+    key: u32,
+    address: u64,
+    length: u64,
+) -> Result<u64, Refusal> {
+    if !terms.access.admits(intent) {
+        return Err(MALFORMED);
+    }
+    if length == 0 {
+        return Ok(0);
+    }
+    shared.regions.resolve(terms.init.pd, key, address, length, intent).ok_or(FORBIDDEN)
+}
+
+/// Puts a packet of a Write where it says.
+pub(super) fn write(
+    terms: &Terms,
+    shared: &Shared,
+    memory: &mut impl Memory,
+    key: u32,
+    address: u64,
+    payload: u32,
+) -> Result<(), Refusal> {
+    let at = reach(terms, shared, Intent::RemoteWrite, key, address, u64::from(payload))?;
+    if payload == 0 { Ok(()) } else { memory.place(at, 0, payload).map_err(|_| FORBIDDEN) }
+}
+
+/// Puts a packet of a Send into its receive request, at `offset` of the message. What went wrong on this side comes
+/// back as the status of the receive request.
+pub(super) fn scatter(
+    terms: &Terms,
+    shared: &Shared,
+    memory: &mut impl Memory,
+    request: &ReceiveRequest,
+    offset: u64,
+    payload: u32,
+) -> Result<(), Status> {
+    let room: u64 = request.scatter.iter().map(|piece| u64::from(piece.length)).sum();
+    if offset + u64::from(payload) > room {
+        return Err(Status::LocalLength);
+    }
+    let (mut from, mut faults) = (0, false);
+    let mut place = |span: Span| {
+        faults |= memory.place(span.address, from, span.length).is_err();
+        from += span.length;
+    };
+    let (pd, intent) = (terms.init.pd, Intent::LocalWrite);
+    let found = shared.regions.spans(pd, &request.scatter, offset, u64::from(payload), intent, &mut place);
+    if found.is_none() || faults { Err(Status::LocalProtection) } else { Ok(()) }
+}
+
+/// What the other side hears of a receive request that failed with this status.
+pub(super) const fn refusal_of(status: Status) -> Refusal {
+    match status {
+        Status::LocalLength => MALFORMED,
+        _ => BROKEN,
+    }
+}
+
+/// Does an atomic operation; returns what was there before.
+pub(super) fn atomic(
+    terms: &Terms,
+    shared: &Shared,
+    memory: &mut impl Memory,
+    opcode: u8,
+    atomic: &AtomicEth,
+) -> Result<u64, Refusal> {
+    if !atomic.address.is_multiple_of(8) {
+        return Err(MALFORMED);
+    }
+    let at = reach(terms, shared, Intent::RemoteAtomic, atomic.key, atomic.address, 8)?;
+    if !at.is_multiple_of(8) {
+        return Err(MALFORMED);
+    }
+    let before = match opcode {
+        op::COMPARE_SWAP => memory.compare_swap(at, atomic.compare, atomic.swap_add),
+        _ => memory.fetch_add(at, atomic.swap_add),
+    };
+    before.map_err(|_| FORBIDDEN)
+}
+
+/// What the end of a message carries; a key that is to be invalidated is.
+pub(super) fn attached(shared: &mut Shared, headers: &Headers) -> Attached {
+    match (headers.immediate, headers.invalidate) {
+        (Some(immediate), _) => Attached::Immediate(immediate),
+        (None, Some(key)) => {
+            // That there is no such region is no reason to fail: the application hears which key it was.
+            let _ = shared.regions.deregister(key);
+            Attached::Invalidate(key)
+        }
+        (None, None) => Attached::Nothing,
+    }
+}
+
+/// The completion of a receive request.
+pub(super) fn completion(
+    terms: &Terms,
+    id: u64,
+    status: Status,
+    kind: CompletionKind,
+    length: u64,
+    attached: Attached,
+    solicited: bool,
+) -> Completion {
+    Completion { id, status, kind, length: length as u32, attached, qp: terms.number, source: None, solicited }
+}

@@ -1,0 +1,146 @@
+//! The responder of a reliable connection: takes requests, answers them.
+//!
+//! As the requester it begins standard ([`standard`]) and goes over to [`selective`] with the first packet of that
+//! kind, once the other side has said that it knows how.
+
+mod inbound;
+mod selective;
+mod standard;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_transport::Cx;
+use selvedge_units::Instant;
+use selvedge_wire::verbs::{Headers, Ours};
+
+use self::selective::Selective;
+use self::standard::Standard;
+use super::attributes::Terms;
+use super::memory::Memory;
+use super::qp::Failure;
+use super::receives::Receives;
+use super::requester::scheme;
+use super::rnic::Transmit;
+use super::shared::Shared;
+use super::work::{Payload, ReceiveRequest};
+
+/// See above.
+pub(super) struct Responder {
+    mode: Mode,
+    /// The other side has said that it is one of our own, of this scheme.
+    offer: Option<u8>,
+    untouched: bool,
+}
+
+enum Mode {
+    Standard(Standard),
+    Selective(Box<Selective>),
+}
+
+/// A request is refused.
+enum Refusal {
+    /// No receive request was ready.
+    NotReady,
+    /// With a NAK; the queue pair fails.
+    Nak(u8, Failure),
+    /// Silently.
+    Drop,
+}
+
+impl Responder {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { mode: Mode::Standard(Standard::new(terms)), offer: None, untouched: true }
+    }
+    /// Whether nothing has arrived yet.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.untouched
+    }
+    /// The scheme that the other side would rather use, if it is one of our own.
+    pub(super) fn offer(&self) -> Option<u8> {
+        self.offer
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    pub(super) fn on_request(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failure> {
+        let known = scheme(&terms.init.recovery);
+        match headers.ours {
+            Ours::Offers(offered) if known == Some(offered) => self.offer = known,
+            Ours::Uses(used) if known == Some(used) => {
+                if let Mode::Standard(standard) = &self.mode {
+                    // The other side goes over between messages.
+                    if !standard.is_idle_at(terms, headers.bth.psn) {
+                        return Ok(());
+                    }
+                    self.offer = known;
+                    self.mode =
+                        Mode::Selective(Box::new(Selective::new(terms, standard.expected_psn(terms), standard.msn())));
+                }
+            }
+            Ours::Uses(_) => return Ok(()),
+            Ours::Offers(_) | Ours::No => {}
+        }
+        self.untouched = false;
+        match &mut self.mode {
+            Mode::Standard(standard) => standard.on_request(cx, terms, shared, memory, receives, headers, payload),
+            Mode::Selective(selective) if matches!(headers.ours, Ours::Uses(_)) => {
+                selective.on_request(cx, terms, shared, memory, receives, headers, payload)
+            }
+            // From before the other side went over.
+            Mode::Selective(_) => Ok(()),
+        }
+    }
+
+    /// An acknowledgement of an answer.
+    pub(super) fn on_read_ack(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers) {
+        if let Mode::Selective(selective) = &mut self.mode {
+            selective.on_read_ack(cx, shared, headers);
+        }
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        payload: &mut Payload,
+    ) -> Option<Transmit> {
+        match &mut self.mode {
+            Mode::Standard(standard) => {
+                let mut reply = standard.poll_transmit(terms, shared, payload)?;
+                reply.headers.ours = self.offer.map_or(Ours::No, Ours::Offers);
+                Some(reply)
+            }
+            Mode::Selective(selective) => selective.poll_transmit(cx, terms, shared, payload),
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        if let Mode::Selective(selective) = &mut self.mode {
+            selective.handle_timeout(cx, shared);
+        }
+    }
+    pub(super) fn deadline(&self) -> Instant {
+        match &self.mode {
+            Mode::Standard(_) => Instant::NEVER,
+            Mode::Selective(selective) => selective.deadline(),
+        }
+    }
+
+    /// The receive requests that were begun.
+    pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
+        match &mut self.mode {
+            Mode::Standard(standard) => standard.drain(),
+            Mode::Selective(selective) => selective.drain(),
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Requests of one of our own, in any order (IRN, section 5.3).
+//!
+//! Payload is placed when it arrives. What has to be in order waits until it is: that a message counts (MSN), that a
+//! receive request completes (a premature CQE, kept here), that a Read or an Atomic is executed.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
+use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender};
+use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
+use selvedge_wire::{Ack, AckKind, Aeth, Data, Extension, Syndrome};
+
+use super::Refusal;
+use super::inbound::{self, MALFORMED};
+use super::standard::check_length;
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message::{self, Asked, Position};
+use crate::verbs::qp::Failure;
+use crate::verbs::receives::Receives;
+use crate::verbs::region::Intent;
+use crate::verbs::requester::{scheme, sender};
+use crate::verbs::rnic::Transmit;
+use crate::verbs::selective::{self, Pending};
+use crate::verbs::shared::Shared;
+use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
+
+/// An answer that nobody acknowledges is given up after so many timeouts: the requester has gone, or says so itself.
+const TIMEOUTS: u32 = 32;
+
+/// What a selective responder remembers.
+pub(super) struct Selective {
+    receiver: Receiver,
+    first_psn: Psn,
+    acks: Pending,
+    /// What is said beside acknowledgements.
+    refusals: VecDeque<(Seq, Aeth, Instant)>,
+    msn: u32,
+    /// The 2-bitmap (section 5.3.3).
+    completions: Completions,
+    /// Receive requests by recv_WQE_SN, from `oldest_receive` on.
+    slots: VecDeque<Slot>,
+    oldest_receive: u32,
+    /// Reads and Atomics that wait for what was sent before them.
+    waiting: BTreeMap<Seq, Request>,
+    /// Of answers: rPSN.
+    sender: Sender,
+    answers: VecDeque<Answer>,
+    /// Timeouts of the sender when an answer was last acknowledged.
+    timeouts: u32,
+}
+
+/// A receive request that has begun, or that a later one has made begin.
+struct Slot {
+    request: Option<ReceiveRequest>,
+    /// The premature CQE.
+    completion: Option<Completion>,
+}
+
+/// A Read or an Atomic.
+#[derive(Clone, Copy)]
+struct Request {
+    /// Its read_WQE_SN.
+    number: u32,
+    what: What,
+}
+#[derive(Clone, Copy)]
+enum What {
+    Read { key: u32, address: u64, length: u64 },
+    Atomic { opcode: u8, header: AtomicEth },
+}
+
+/// An answer that is under way.
+struct Answer {
+    first: Seq,
+    packets: u64,
+    number: u32,
+    msn: u32,
+    what: Found,
+}
+#[derive(Clone, Copy)]
+enum Found {
+    Read { key: u32, address: u64, length: u64 },
+    Atomic(u64),
+}
+
+impl Selective {
+    pub(super) fn new(terms: &Terms, first_psn: Psn, msn: u32) -> Self {
+        let recovery = selective::widest(terms.init.recovery);
+        Self {
+            receiver: Receiver::new(&ReceiverConfig { recovery }, first_psn),
+            first_psn,
+            acks: Pending::default(),
+            refusals: VecDeque::new(),
+            msn,
+            completions: Completions::default(),
+            slots: VecDeque::new(),
+            oldest_receive: 0,
+            waiting: BTreeMap::new(),
+            sender: sender(terms, terms.init.recovery, first_psn),
+            answers: VecDeque::new(),
+            timeouts: 0,
+        }
+    }
+    pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
+        self.slots.drain(..).filter_map(|slot| slot.request).collect()
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    pub(super) fn on_request(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failure> {
+        let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
+        let before = self.receiver.expected();
+        let Some(seq) = headers.bth.psn.near(before, self.first_psn) else { return Ok(()) };
+        if seq >= before {
+            let outcome = self.place(terms, shared, memory, receives, headers, payload, seq);
+            if let Err(refusal) = outcome {
+                return self.refuse(terms, refusal, seq, extension.sent_at);
+            }
+        }
+        let data = Data {
+            psn: headers.bth.psn,
+            payload: payload as u16,
+            last: false,
+            retransmission: extension.retransmission,
+            trimmed: false,
+        };
+        let reply = self.receiver.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+        if reply.verdict.accepted().is_some() {
+            self.note(terms, headers, placement, payload, seq);
+            let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
+                (_, Some(_)) => Bits::Receive,
+                (bits, None) => bits,
+            };
+            let completed = self.completions.on_accepted(seq, bits, before, self.receiver.expected());
+            self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
+            self.complete(terms, shared, completed.receives);
+            self.execute(terms, shared, memory)?;
+        }
+        if let Some(ack) = reply.ack {
+            self.acks.push(Ack { msn: self.msn, ..ack }, extension.sent_at);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, terms: &Terms, refusal: Refusal, seq: Seq, sent_at: Instant) -> Result<(), Failure> {
+        match refusal {
+            Refusal::Drop => Ok(()),
+            Refusal::NotReady => {
+                // Out of order it counts as lost: by the time that it is next, a request may be there.
+                if seq == self.receiver.expected() {
+                    let aeth = Aeth { syndrome: Syndrome::NotReady(terms.not_ready_timer), msn: self.msn };
+                    self.refusals.push_back((seq, aeth, sent_at));
+                }
+                Ok(())
+            }
+            Refusal::Nak(code, failure) => {
+                self.refusals.push_back((seq, Aeth { syndrome: Syndrome::Nak(code), msn: self.msn }, sent_at));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Puts a packet's payload where it belongs. A packet that came before is put there again: it is the same.
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    fn place(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+        seq: Seq,
+    ) -> Result<(), Refusal> {
+        let placement = headers.placement.unwrap_or_default();
+        match Asked::of(headers.bth.opcode).ok_or(MALFORMED)? {
+            Asked::Send(position) => {
+                check_length(terms, position, payload)?;
+                let slot = self.slot(terms, shared, receives, placement)?;
+                let Some(request) = &slot.request else { return Ok(()) };
+                let offset = u64::from(placement.packet) * u64::from(terms.mtu);
+                if let Err(status) = inbound::scatter(terms, shared, memory, request, offset, payload) {
+                    let (id, kind) = (request.id, CompletionKind::Receive);
+                    slot.request = None;
+                    let length = offset + u64::from(payload);
+                    let failed = inbound::completion(terms, id, status, kind, length, Attached::Nothing, false);
+                    shared.complete(terms.init.receive_cq, failed);
+                    return Err(inbound::refusal_of(status));
+                }
+                Ok(())
+            }
+            Asked::Write(position) => {
+                check_length(terms, position, payload)?;
+                let reth = headers.reth.ok_or(MALFORMED)?;
+                if position.ends() != (reth.length == payload) || reth.length < payload {
+                    return Err(MALFORMED);
+                }
+                if headers.immediate.is_some() {
+                    self.slot(terms, shared, receives, placement)?;
+                }
+                // The rest of the message, so that nothing of one is written that does not fit.
+                inbound::reach(terms, shared, Intent::RemoteWrite, reth.key, reth.address, u64::from(reth.length))?;
+                inbound::write(terms, shared, memory, reth.key, reth.address, payload)
+            }
+            Asked::Read | Asked::Atomic if payload > 0 => Err(MALFORMED),
+            Asked::Read => {
+                let reth = headers.reth.ok_or(MALFORMED)?;
+                let length = u64::from(reth.length);
+                inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length)?;
+                self.has_room(terms, seq)
+            }
+            Asked::Atomic => {
+                let atomic = headers.atomic.ok_or(MALFORMED)?;
+                inbound::reach(terms, shared, Intent::RemoteAtomic, atomic.key, atomic.address, 8)?;
+                self.has_room(terms, seq)
+            }
+        }
+    }
+
+    /// Whether one more Read can be remembered. If not it counts as lost.
+    fn has_room(&self, terms: &Terms, seq: Seq) -> Result<(), Refusal> {
+        // Twice what may be under way: the requester knows that an answer is complete before we know that it does.
+        let most = 2 * usize::from(terms.reads_answered.max(1));
+        let is_known = self.waiting.contains_key(&seq);
+        if is_known || self.waiting.len() + self.answers.len() <= most { Ok(()) } else { Err(Refusal::Drop) }
+    }
+
+    /// The receive request that a packet is for; those before it begin with it.
+    fn slot(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        receives: &mut Receives,
+        placement: Placement,
+    ) -> Result<&mut Slot, Refusal> {
+        let ahead = placement.wqe.wrapping_sub(self.oldest_receive) as usize;
+        let missing = (ahead + 1).saturating_sub(self.slots.len());
+        if missing > receives.available(shared, &terms.init) {
+            return Err(Refusal::NotReady);
+        }
+        for _ in 0..missing {
+            let request = receives.take(shared, &terms.init);
+            self.slots.push_back(Slot { request, completion: None });
+        }
+        Ok(&mut self.slots[ahead])
+    }
+
+    /// What an accepted packet means beyond its payload: a premature CQE, or a request that waits for its turn.
+    fn note(&mut self, terms: &Terms, headers: &Headers, placement: Placement, payload: u32, seq: Seq) {
+        let (kind, position) = match Asked::of(headers.bth.opcode) {
+            Some(Asked::Send(position)) => (CompletionKind::Receive, position),
+            Some(Asked::Write(position)) if headers.immediate.is_some() => (CompletionKind::ReceiveWrite, position),
+            Some(Asked::Read) => {
+                let Some(reth) = headers.reth else { return };
+                let what = What::Read { key: reth.key, address: reth.address, length: u64::from(reth.length) };
+                self.waiting.insert(seq, Request { number: placement.wqe, what });
+                return;
+            }
+            Some(Asked::Atomic) => {
+                let Some(header) = headers.atomic else { return };
+                let what = What::Atomic { opcode: headers.bth.opcode, header };
+                self.waiting.insert(seq, Request { number: placement.wqe, what });
+                return;
+            }
+            _ => return,
+        };
+        if !position.ends() {
+            return;
+        }
+        let ahead = placement.wqe.wrapping_sub(self.oldest_receive) as usize;
+        let Some(slot) = self.slots.get_mut(ahead) else { return };
+        let Some(request) = &slot.request else { return };
+        let length = u64::from(placement.packet) * u64::from(terms.mtu) + u64::from(payload);
+        let attached = match (headers.immediate, headers.invalidate) {
+            (Some(immediate), _) => Attached::Immediate(immediate),
+            (None, Some(key)) => Attached::Invalidate(key),
+            (None, None) => Attached::Nothing,
+        };
+        let solicited = headers.bth.solicited;
+        slot.completion =
+            Some(inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited));
+    }
+
+    /// So many receive requests have completed in order.
+    fn complete(&mut self, terms: &Terms, shared: &mut Shared, receives: u64) {
+        for _ in 0..receives {
+            let Some(slot) = self.slots.pop_front() else { return };
+            self.oldest_receive = self.oldest_receive.wrapping_add(1);
+            let Some(completion) = slot.completion else { continue };
+            if let Attached::Invalidate(key) = completion.attached {
+                // As in `inbound::attached`.
+                let _ = shared.regions.deregister(key);
+            }
+            shared.complete(terms.init.receive_cq, completion);
+        }
+    }
+
+    /// Begins the Reads, and does the Atomics, before which everything has arrived.
+    fn execute(&mut self, terms: &Terms, shared: &Shared, memory: &mut impl Memory) -> Result<(), Failure> {
+        while let Some(entry) = self.waiting.first_entry()
+            && *entry.key() < self.receiver.expected()
+        {
+            let (seq, Request { number, what }) = entry.remove_entry();
+            let (what, packets) = match what {
+                What::Read { key, address, length } => {
+                    (Found::Read { key, address, length }, message::packets(length, terms.mtu))
+                }
+                What::Atomic { opcode, header } => match inbound::atomic(terms, shared, memory, opcode, &header) {
+                    Ok(original) => (Found::Atomic(original), 1),
+                    Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
+                },
+            };
+            let first = self.sender.supplied();
+            self.answers.push_back(Answer { first, packets, number, msn: self.msn, what });
+            self.sender.supply(packets);
+        }
+        Ok(())
+    }
+
+    /// An acknowledgement of an answer.
+    pub(super) fn on_read_ack(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers) {
+        let (Some(aeth), Some(extension)) = (headers.aeth, headers.extension) else { return };
+        let (kind, expected) = match aeth.syndrome {
+            Syndrome::Ack(_) => (AckKind::Ack, headers.bth.psn.next()),
+            Syndrome::SEQUENCE_ERROR => (AckKind::Nack, headers.bth.psn),
+            _ => return,
+        };
+        let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: 0 };
+        self.sender.on_ack(cx, &mut shared.chip, &ack, extension.sent_at);
+        self.timeouts = self.sender.stats().timeouts;
+        self.forget_answers();
+    }
+    fn forget_answers(&mut self) {
+        let acked = self.sender.acked();
+        while self.answers.front().is_some_and(|answer| answer.first + answer.packets <= acked) {
+            self.answers.pop_front();
+        }
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        payload: &mut Payload,
+    ) -> Option<Transmit> {
+        if let Some((ack, sent_at)) = self.acks.pop() {
+            return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack, sent_at));
+        }
+        let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+        if let Some((seq, aeth, sent_at)) = self.refusals.pop_front() {
+            let psn = seq.to_psn(self.first_psn);
+            let extension = Extension { sent_at, sack: psn, ..Extension::default() };
+            let bth = terms.bth(op::ACKNOWLEDGE, psn);
+            let headers = Headers { bth, ours, aeth: Some(aeth), extension: Some(extension), ..Headers::default() };
+            return Some(Transmit { route: terms.route, headers, payload: 0 });
+        }
+        let size = Bytes::new(u64::from(terms.mtu));
+        let segment = self.sender.poll_transmit(cx, &mut shared.chip, |_| size)?;
+        let at = self.answers.partition_point(|answer| answer.first <= segment.seq).checked_sub(1)?;
+        let answer = &self.answers[at];
+        let index = segment.seq - answer.first;
+        let psn = segment.seq.to_psn(self.first_psn);
+        let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
+        let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
+        let placement = Placement { wqe: answer.number, packet: index as u32 };
+        let headers = Headers { ours, extension: Some(extension), placement: Some(placement), ..Headers::default() };
+        match answer.what {
+            Found::Atomic(original) => {
+                let bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, psn);
+                let headers = Headers { bth, aeth: Some(aeth), original: Some(original), ..headers };
+                Some(Transmit { route: terms.route, headers, payload: 0 })
+            }
+            Found::Read { key, address, length } => {
+                let bytes = message::bytes_in(index, length, terms.mtu);
+                let at = address.wrapping_add(index * u64::from(terms.mtu));
+                let Ok(found) = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes)) else {
+                    // The region is gone since: nothing of it is said, and the requester waits in vain.
+                    return None;
+                };
+                if bytes > 0 {
+                    payload.spans.push(Span { address: found, length: bytes });
+                }
+                let position = Position::of(index, answer.packets);
+                let bth = terms.bth(message::response_opcode(position), psn);
+                let aeth = (position != Position::Middle).then_some(aeth);
+                Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..headers }, payload: bytes })
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        if self.sender.stats().timeouts - self.timeouts < TIMEOUTS {
+            self.sender.handle_timeout(cx, &mut shared.chip);
+        }
+    }
+    pub(super) fn deadline(&self) -> Instant {
+        if self.sender.stats().timeouts - self.timeouts >= TIMEOUTS {
+            return Instant::NEVER;
+        }
+        self.sender.poll_timeout().unwrap_or(Instant::NEVER)
+    }
+}

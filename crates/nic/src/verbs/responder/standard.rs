@@ -1,0 +1,351 @@
+//! Requests of a standard peer (InfiniBand architecture, volume 1, section 9.7): in order, or not at all.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_transport::recovery::go_back_n;
+use selvedge_transport::{Cx, Receiver, RecoveryConfig, Verdict};
+use selvedge_units::{Psn, Seq};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::{Aeth, Data, Syndrome};
+
+use super::Refusal;
+use super::inbound::{self, MALFORMED};
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message::{self, Asked, Position, nak};
+use crate::verbs::qp::Failure;
+use crate::verbs::receives::Receives;
+use crate::verbs::region::Intent;
+use crate::verbs::requester::go_back_n as go_back_n_of;
+use crate::verbs::rnic::Transmit;
+use crate::verbs::shared::Shared;
+use crate::verbs::work::{CompletionKind, Payload, ReceiveRequest, Span, Status};
+
+/// What a standard responder remembers.
+pub(super) struct Standard {
+    receiver: Receiver<go_back_n::Recv>,
+    /// Messages completed.
+    msn: u32,
+    inbound: Option<Inbound>,
+    replies: VecDeque<Reply>,
+    /// Atomic operations that were done lately, and what they found: to be said again, not done again.
+    atomics: VecDeque<(Seq, u64)>,
+    /// No receive request was ready for the packet that is expected: what follows it is dropped.
+    not_ready: bool,
+}
+
+/// The message that is under way.
+enum Inbound {
+    Send { request: ReceiveRequest, received: u64 },
+    Write { key: u32, address: u64, length: u64, received: u64 },
+}
+
+/// What is to be said, in order.
+enum Reply {
+    Ack { seq: Seq, aeth: Aeth },
+    Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, msn: u32 },
+    Atomic { seq: Seq, original: u64, msn: u32 },
+}
+
+impl Standard {
+    pub(super) fn new(terms: &Terms) -> Self {
+        let RecoveryConfig::GoBackN(config) = go_back_n_of(terms) else { unreachable!("it is go-back-N") };
+        Self {
+            receiver: Receiver::with(go_back_n::Recv::new(&config), terms.receive_psn),
+            msn: 0,
+            inbound: None,
+            replies: VecDeque::new(),
+            atomics: VecDeque::new(),
+            not_ready: false,
+        }
+    }
+    pub(super) fn expected_psn(&self, terms: &Terms) -> Psn {
+        self.receiver.expected().to_psn(terms.receive_psn)
+    }
+    /// Whether no message is under way, and a packet with this PSN is not from before.
+    pub(super) fn is_idle_at(&self, terms: &Terms, psn: Psn) -> bool {
+        let expected = self.receiver.expected();
+        self.inbound.is_none() && psn.near(expected, terms.receive_psn).is_some_and(|seq| seq >= expected)
+    }
+    pub(super) fn msn(&self) -> u32 {
+        self.msn
+    }
+    pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
+        match self.inbound.take() {
+            Some(Inbound::Send { request, .. }) => Vec::from([request]),
+            _ => Vec::new(),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    pub(super) fn on_request(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+    ) -> Result<(), Failure> {
+        let Some(seq) = headers.bth.psn.near(self.receiver.expected(), terms.receive_psn) else { return Ok(()) };
+        let is_next = seq == self.receiver.expected();
+        if seq > self.receiver.expected() && self.not_ready {
+            return Ok(());
+        }
+        if seq < self.receiver.expected() {
+            self.say_again(terms, shared, headers, seq);
+            return Ok(());
+        }
+        if is_next {
+            let messages = match self.execute(terms, shared, memory, receives, headers, payload, seq) {
+                Ok(packets) => packets,
+                Err(Refusal::Drop) => return Ok(()),
+                Err(Refusal::NotReady) => {
+                    self.not_ready = true;
+                    let syndrome = Syndrome::NotReady(terms.not_ready_timer);
+                    self.say(seq, syndrome);
+                    return Ok(());
+                }
+                Err(Refusal::Nak(code, failure)) => {
+                    self.say(seq, Syndrome::Nak(code));
+                    return Err(failure);
+                }
+            };
+            self.not_ready = false;
+            self.take(cx, shared, headers, payload);
+            self.receiver.skip(messages - 1);
+            if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Atomic)) {
+                self.say(seq, Syndrome::NO_CREDITS);
+            }
+            return Ok(());
+        }
+        if let Some(gap) = self.take(cx, shared, headers, payload) {
+            self.say(gap, Syndrome::SEQUENCE_ERROR);
+        }
+        Ok(())
+    }
+
+    /// Tells the receiver of a packet; returns which is missing if that is to be said.
+    fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers, payload: u32) -> Option<Seq> {
+        let data =
+            Data { psn: headers.bth.psn, payload: payload as u16, last: false, retransmission: false, trimmed: false };
+        let reply = self.receiver.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+        (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
+    }
+
+    fn say(&mut self, seq: Seq, syndrome: Syndrome) {
+        let aeth = Aeth { syndrome, msn: self.msn };
+        if let (Some(Reply::Ack { seq: last, aeth: said }), Syndrome::Ack(_)) = (self.replies.back_mut(), syndrome)
+            && matches!(said.syndrome, Syndrome::Ack(_))
+        {
+            (*last, *said) = (seq, aeth);
+            return;
+        }
+        self.replies.push_back(Reply::Ack { seq, aeth });
+    }
+
+    /// A request that was executed before: its answer was lost.
+    fn say_again(&mut self, terms: &Terms, shared: &mut Shared, headers: &Headers, seq: Seq) {
+        match (Asked::of(headers.bth.opcode), headers.reth) {
+            (Some(Asked::Read), Some(reth)) => {
+                let under_way = self.replies.iter().filter(|reply| matches!(reply, Reply::Read { .. })).count();
+                let length = u64::from(reth.length);
+                let is_within = seq + message::packets(length, terms.mtu) <= self.receiver.expected();
+                let allowed = inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length);
+                if is_within && allowed.is_ok() && under_way <= usize::from(terms.reads_answered) {
+                    let (key, address, msn) = (reth.key, reth.address, self.msn);
+                    self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn });
+                }
+            }
+            (Some(Asked::Atomic), _) => {
+                if let Some(&(_, original)) = self.atomics.iter().find(|(done, _)| *done == seq) {
+                    self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn });
+                }
+            }
+            _ => {
+                let last = Seq::new(self.receiver.expected().index() - 1);
+                self.say(last, Syndrome::NO_CREDITS);
+            }
+        }
+    }
+
+    /// Executes the packet that is expected; returns how many sequence numbers it takes.
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    fn execute(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+        seq: Seq,
+    ) -> Result<u64, Refusal> {
+        let asked = Asked::of(headers.bth.opcode).ok_or(MALFORMED)?;
+        match asked {
+            Asked::Send(position) => self.send(terms, shared, memory, receives, headers, payload, position)?,
+            Asked::Write(position) => self.write(terms, shared, memory, receives, headers, payload, position)?,
+            Asked::Read | Asked::Atomic if self.inbound.is_some() || payload > 0 => return Err(MALFORMED),
+            Asked::Read => return self.read(terms, shared, headers, seq),
+            Asked::Atomic => {
+                let atomic = headers.atomic.ok_or(MALFORMED)?;
+                let original = inbound::atomic(terms, shared, memory, headers.bth.opcode, &atomic)?;
+                if self.atomics.len() >= usize::from(terms.reads_answered.max(1)) {
+                    self.atomics.pop_front();
+                }
+                self.atomics.push_back((seq, original));
+                self.msn = self.msn.wrapping_add(1);
+                self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn });
+            }
+        }
+        Ok(1)
+    }
+
+    fn read(&mut self, terms: &Terms, shared: &Shared, headers: &Headers, seq: Seq) -> Result<u64, Refusal> {
+        let reth = headers.reth.ok_or(MALFORMED)?;
+        let length = u64::from(reth.length);
+        inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length)?;
+        let under_way = self.replies.iter().filter(|reply| matches!(reply, Reply::Read { .. })).count();
+        if under_way >= usize::from(terms.reads_answered.max(1)) {
+            return Err(MALFORMED);
+        }
+        self.msn = self.msn.wrapping_add(1);
+        let (key, address, msn) = (reth.key, reth.address, self.msn);
+        self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn });
+        Ok(message::packets(length, terms.mtu))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    fn send(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+        position: Position,
+    ) -> Result<(), Refusal> {
+        check_length(terms, position, payload)?;
+        let (request, received) = match self.inbound.take() {
+            None if position.begins() => (receives.take(shared, &terms.init).ok_or(Refusal::NotReady)?, 0),
+            Some(Inbound::Send { request, received }) if !position.begins() => (request, received),
+            other => {
+                self.inbound = other;
+                return Err(MALFORMED);
+            }
+        };
+        let outcome = inbound::scatter(terms, shared, memory, &request, received, payload);
+        let received = received + u64::from(payload);
+        if outcome.is_ok() && !position.ends() {
+            self.inbound = Some(Inbound::Send { request, received });
+            return Ok(());
+        }
+        let attached = inbound::attached(shared, headers);
+        let (status, solicited) = (outcome.err().unwrap_or(Status::Success), headers.bth.solicited);
+        let kind = CompletionKind::Receive;
+        let completion = inbound::completion(terms, request.id, status, kind, received, attached, solicited);
+        shared.complete(terms.init.receive_cq, completion);
+        self.msn = self.msn.wrapping_add(1);
+        outcome.map_err(inbound::refusal_of)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
+    fn write(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        receives: &mut Receives,
+        headers: &Headers,
+        payload: u32,
+        position: Position,
+    ) -> Result<(), Refusal> {
+        check_length(terms, position, payload)?;
+        let (key, address, length, received) = match (&self.inbound, headers.reth) {
+            (None, Some(reth)) if position.begins() => {
+                let length = u64::from(reth.length);
+                inbound::reach(terms, shared, Intent::RemoteWrite, reth.key, reth.address, length)?;
+                (reth.key, reth.address, length, 0)
+            }
+            (&Some(Inbound::Write { key, address, length, received }), _) if !position.begins() => {
+                (key, address, length, received)
+            }
+            _ => return Err(MALFORMED),
+        };
+        let after = received + u64::from(payload);
+        if after > length || (position.ends() && after != length) {
+            return Err(MALFORMED);
+        }
+        let request = match headers.immediate {
+            Some(_) if receives.available(shared, &terms.init) == 0 => return Err(Refusal::NotReady),
+            Some(_) => receives.take(shared, &terms.init),
+            None => None,
+        };
+        inbound::write(terms, shared, memory, key, address.wrapping_add(received), payload)?;
+        self.inbound = (!position.ends()).then_some(Inbound::Write { key, address, length, received: after });
+        if position.ends() {
+            self.msn = self.msn.wrapping_add(1);
+        }
+        if let Some(request) = request {
+            let attached = inbound::attached(shared, headers);
+            let (kind, solicited) = (CompletionKind::ReceiveWrite, headers.bth.solicited);
+            let completion = inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited);
+            shared.complete(terms.init.receive_cq, completion);
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll_transmit(&mut self, terms: &Terms, shared: &Shared, payload: &mut Payload) -> Option<Transmit> {
+        let psn = |seq: Seq| seq.to_psn(terms.receive_psn);
+        let reply = |headers, payload| Some(Transmit { route: terms.route, headers, payload });
+        let done = |msn| Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn });
+        match *self.replies.front_mut()? {
+            Reply::Ack { seq, aeth } => {
+                self.replies.pop_front();
+                reply(Headers { bth: terms.bth(op::ACKNOWLEDGE, psn(seq)), aeth: Some(aeth), ..Headers::default() }, 0)
+            }
+            Reply::Atomic { seq, original, msn } => {
+                self.replies.pop_front();
+                let bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, psn(seq));
+                reply(Headers { bth, aeth: done(msn), original: Some(original), ..Headers::default() }, 0)
+            }
+            Reply::Read { first, key, address, length, ref mut sent, msn } => {
+                let (index, packets) = (*sent, message::packets(length, terms.mtu));
+                *sent += 1;
+                let bytes = message::bytes_in(index, length, terms.mtu);
+                let at = address.wrapping_add(index * u64::from(terms.mtu));
+                let found = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes));
+                if index + 1 == packets || found.is_err() {
+                    self.replies.pop_front();
+                }
+                let Ok(found) = found else {
+                    // The region is gone since.
+                    let aeth = Some(Aeth { syndrome: Syndrome::Nak(nak::REMOTE_ACCESS), msn });
+                    let bth = terms.bth(op::ACKNOWLEDGE, psn(first + index));
+                    return reply(Headers { bth, aeth, ..Headers::default() }, 0);
+                };
+                if bytes > 0 {
+                    payload.spans.push(Span { address: found, length: bytes });
+                }
+                let position = Position::of(index, packets);
+                let bth = terms.bth(message::response_opcode(position), psn(first + index));
+                let aeth = done(msn).filter(|_| position != Position::Middle);
+                reply(Headers { bth, aeth, ..Headers::default() }, bytes)
+            }
+        }
+    }
+}
+
+/// All but the last packet of a message are full; the last of several carries something.
+pub(super) fn check_length(terms: &Terms, position: Position, payload: u32) -> Result<(), Refusal> {
+    let is_right = match position {
+        Position::First | Position::Middle => payload == terms.mtu,
+        Position::Last => payload > 0 && payload <= terms.mtu,
+        Position::Only => payload <= terms.mtu,
+    };
+    if is_right { Ok(()) } else { Err(MALFORMED) }
+}

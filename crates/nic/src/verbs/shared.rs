@@ -1,0 +1,65 @@
+//! What the queue pairs of a NIC share: regions, completion queues, shared receive queues, and the list of what has
+//! happened.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use selvedge_transport::OnChip;
+use selvedge_units::QpNumber;
+
+use super::queue::{Added, CompletionQueue, CqId};
+use super::region::Regions;
+use super::srq::{SharedQueue, SrqId};
+use super::work::{Completion, ReceiveRequest};
+
+/// What has happened that the application may want to know without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A completion that this queue waited for has come.
+    Completion(CqId),
+    /// This queue had no room for a completion, which is lost: it takes no more.
+    CqOverrun(CqId),
+    /// This queue pair has failed.
+    QpFatal(QpNumber),
+    /// The other side asked for what makes no sense: this queue pair has failed.
+    QpRequest(QpNumber),
+    /// The other side asked for what it is not allowed to: this queue pair has failed.
+    QpAccess(QpNumber),
+    /// The first packet has arrived before the application said that it was ready to send.
+    Established(QpNumber),
+    /// All that was begun is finished.
+    Drained(QpNumber),
+    /// This failed queue pair will take no more requests from its shared receive queue.
+    LastReceive(QpNumber),
+    /// Fewer requests wait in this shared receive queue than its limit.
+    SrqLimit(SrqId),
+}
+
+/// See above.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) regions: Regions,
+    pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
+    pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
+    pub(super) events: VecDeque<Event>,
+    pub(super) chip: OnChip,
+}
+
+impl Shared {
+    pub(super) fn complete(&mut self, cq: CqId, completion: Completion) {
+        // The queue cannot have been destroyed: the queue pair uses it.
+        let Some(queue) = self.cqs.get_mut(&cq) else { return };
+        match queue.add(completion) {
+            Added::Quietly => {}
+            Added::Event => self.events.push_back(Event::Completion(cq)),
+            Added::Overrun => self.events.push_back(Event::CqOverrun(cq)),
+        }
+    }
+    /// The next request of a shared receive queue.
+    pub(super) fn take(&mut self, srq: SrqId) -> Option<ReceiveRequest> {
+        let (request, reached) = self.srqs.get_mut(&srq)?.take()?;
+        if reached {
+            self.events.push_back(Event::SrqLimit(srq));
+        }
+        Some(request)
+    }
+}

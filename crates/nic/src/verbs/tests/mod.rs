@@ -1,0 +1,4 @@
+mod failures;
+mod resources;
+mod transfers;
+mod world;

@@ -1,0 +1,173 @@
+//! Queue pairs, queues, domains: what may be made, changed and destroyed when.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_transport::Cx;
+use selvedge_units::Instant;
+
+use super::world::{ALL, BASE, Wire, World, go_back_n, irn, request};
+use crate::verbs::*;
+
+fn ids(world: &mut World, at: usize) -> Vec<u64> {
+    world.hosts[at].poll().into_iter().map(|completion| completion.id).collect()
+}
+
+#[test]
+fn what_is_used_cannot_be_destroyed() {
+    let mut world = World::connected([irn(); 2], Wire::default(), 1);
+    let host = &mut world.hosts[0];
+    assert_eq!(host.rnic.destroy_cq(host.cq), Err(VerbsError::InUse("queue pair")));
+    assert_eq!(host.rnic.dealloc_pd(host.pd), Err(VerbsError::InUse("memory region")));
+    host.rnic.dereg_mr(host.key).expect("it is there");
+    assert_eq!(host.rnic.dealloc_pd(host.pd), Err(VerbsError::InUse("queue pair")));
+    host.rnic.destroy_qp(host.qp).expect("it is there");
+    assert_eq!(host.rnic.destroy_qp(host.qp), Err(VerbsError::NoSuch("queue pair")));
+    host.rnic.dealloc_pd(host.pd).expect("nothing uses it");
+    host.rnic.destroy_cq(host.cq).expect("nothing uses it");
+    assert_eq!(host.rnic.poll_timeout(), None);
+}
+
+#[test]
+fn states_follow_one_another_and_nothing_else() {
+    let mut world = World::new([go_back_n(); 2], Wire::default(), 1, Service::Reliable);
+    let qp = world.hosts[0].qp;
+    let to = |world: &mut World, state| {
+        let change = QpChange { state: Some(state), ..QpChange::default() };
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &change)
+    };
+    for state in [QpState::ReadyToReceive, QpState::ReadyToSend, QpState::Draining, QpState::Initialised] {
+        assert!(to(&mut world, state).is_err(), "{state:?}");
+    }
+    let data = vec![world.hosts[0].sge(0, 1)];
+    let post = world.hosts[0].rnic.post_send(
+        &mut Cx::at(Instant::ZERO),
+        qp,
+        request(1, Operation::Send(Attached::Nothing), data),
+    );
+    assert_eq!(post, Err(VerbsError::Invalid("the queue pair is not ready to send")));
+    world.connect(0, |_| {});
+    assert!(to(&mut world, QpState::Initialised).is_err());
+    to(&mut world, QpState::Reset).expect("always");
+    assert_eq!(world.hosts[0].rnic.qp_state(qp), Some(QpState::Reset));
+    world.connect(0, |_| {});
+    to(&mut world, QpState::Error).expect("always");
+    to(&mut world, QpState::Reset).expect("always");
+}
+
+#[test]
+fn queues_hold_what_they_were_made_for() {
+    let mut world = World::connected([irn(); 2], Wire::default(), 1);
+    world.wire.loss = 1_000;
+    let key = world.hosts[1].key;
+    let operation = Operation::Write { remote: Remote { address: BASE, key }, immediate: None };
+    for id in 0..64 {
+        let data = vec![world.hosts[0].sge(0, 1)];
+        world.post(0, request(id, operation, data));
+        world.receive(0, id, 0, 1);
+    }
+    let host = &mut world.hosts[0];
+    let sge = host.sge(0, 1);
+    let full = host.rnic.post_send(&mut Cx::at(Instant::ZERO), host.qp, request(64, operation, vec![sge]));
+    assert_eq!(full, Err(VerbsError::Exhausted("places in the send queue")));
+    let full = host.rnic.post_recv(host.qp, ReceiveRequest { id: 64, scatter: vec![sge] });
+    assert_eq!(full, Err(VerbsError::Exhausted("places in the receive queue")));
+}
+
+#[test]
+fn completion_queues_raise_the_events_that_were_asked_for_and_notice_an_overrun() {
+    let mut world = World::connected([irn(); 2], Wire::default(), 1);
+    let (cq, key) = (world.hosts[1].cq, world.hosts[1].key);
+    world.hosts[1].rnic.arm_cq(cq, true).expect("it is there");
+    for solicited in [false, true, true] {
+        world.receive(1, 1, 0, 10);
+        let data = vec![world.hosts[0].sge(0, 1)];
+        world.post(0, SendRequest { solicited, ..request(1, Operation::Send(Attached::Nothing), data) });
+        world.run(1_000);
+    }
+    let events: Vec<_> = core::iter::from_fn(|| world.hosts[1].rnic.poll_event()).collect();
+    assert_eq!(events, [Event::Completion(cq)], "one, for the first that was solicited");
+    world.hosts[0].rnic.resize_cq(world.hosts[0].cq, 4).expect("three wait");
+    let operation = Operation::Write { remote: Remote { address: BASE, key }, immediate: None };
+    for id in 10..13 {
+        let data = vec![world.hosts[0].sge(0, 1)];
+        world.post(0, request(id, operation, data));
+    }
+    world.run(1_000);
+    let events: Vec<_> = core::iter::from_fn(|| world.hosts[0].rnic.poll_event()).collect();
+    assert_eq!(events, [Event::CqOverrun(world.hosts[0].cq)]);
+    assert_eq!(ids(&mut world, 0), [1, 1, 1, 10]);
+}
+
+#[test]
+fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
+    let mut world = World::new([irn(); 2], Wire::default(), 1, Service::Datagram);
+    for at in 0..2 {
+        world.connect(at, |step| {
+            step.qkey = Some(0x1111_1111);
+            step.access = None;
+        });
+    }
+    world.receive(1, 9, 1_000, 200);
+    let (qp, route) = (world.hosts[1].qp, world.route(0));
+    for (id, qkey) in [(1, 0x2222_2222), (2, 0x1111_1111)] {
+        let destination = Some(Destination { route, qp, qkey });
+        let data = vec![world.hosts[0].sge(0, 100)];
+        let send = request(id, Operation::Send(Attached::Immediate([1, 2, 3, 4])), data);
+        world.post(0, SendRequest { destination, ..send });
+    }
+    world.run(1_000);
+    assert_eq!(ids(&mut world, 0), [1, 2]);
+    let received = world.hosts[1].poll();
+    let [completion] = &received[..] else { panic!("{received:?}") };
+    assert_eq!((completion.id, completion.length, completion.status), (9, 140, Status::Success));
+    assert_eq!(completion.attached, Attached::Immediate([1, 2, 3, 4]));
+    let source = completion.source.expect("it has one");
+    assert_eq!((source.qp, source.route.remote), (world.hosts[0].qp, world.hosts[0].address));
+    assert_eq!(world.hosts[1].memory[1_040..1_140], world.hosts[0].memory[..100]);
+    assert!(world.hosts[1].memory[1_000..1_040].iter().all(|&byte| byte == 0x45));
+    // Without a receive request, it is lost.
+    let data = Data::Inline(vec![7; 10]);
+    let destination = Some(Destination { route, qp, qkey: 0x1111_1111 });
+    let send = request(3, Operation::Send(Attached::Nothing), Vec::new());
+    world.post(0, SendRequest { destination, data, ..send });
+    world.run(1_000);
+    assert_eq!((ids(&mut world, 0), ids(&mut world, 1)), (vec![3], vec![]));
+}
+
+#[test]
+fn shared_receive_queues_serve_whoever_comes_first_and_tell_when_they_run_low() {
+    for recovery in [go_back_n(), irn()] {
+        let mut world = World::connected([recovery; 2], Wire::default(), 1);
+        let host = &mut world.hosts[1];
+        let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
+        let srq = host.rnic.create_srq(host.pd, attributes).expect("it is right");
+        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+        host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("it is right");
+        for id in 0..4 {
+            let scatter = vec![host.sge(id * 1_000, 1_000)];
+            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("there is room");
+        }
+        host.rnic.modify_srq(srq, None, Some(3)).expect("it may change");
+        assert_eq!(host.rnic.destroy_srq(srq), Err(VerbsError::InUse("queue pair")));
+        let now = world.now;
+        let qp = world.hosts[0].qp;
+        let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("always");
+        world.connect(0, |_| {});
+        world.connect(1, |_| {});
+        for id in 0..3 {
+            let data = vec![world.hosts[0].sge(0, 900)];
+            world.post(0, request(id, Operation::Send(Attached::Nothing), data));
+        }
+        world.run(1_000);
+        assert_eq!(ids(&mut world, 1), [0, 1, 2]);
+        let events: Vec<_> = core::iter::from_fn(|| world.hosts[1].rnic.poll_event()).collect();
+        assert_eq!(events, [Event::SrqLimit(srq)]);
+        assert_eq!(world.hosts[1].rnic.query_srq(srq).map(|srq| srq.limit), Some(0));
+        let rights = Access { local_write: false, ..ALL };
+        let (pd, rnic) = (world.hosts[1].pd, &mut world.hosts[1].rnic);
+        let region = Region { pd, address: BASE, start: BASE, length: 1, access: rights };
+        assert!(rnic.reg_mr(region, 5).is_err(), "remote writes without local ones");
+    }
+}

@@ -1,0 +1,123 @@
+//! Whatever the wire does, messages arrive once, whole, in order.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_transport::RecoveryConfig;
+use selvedge_wire::verbs::Ours;
+
+use super::world::{BASE, Wire, World, go_back_n, irn, request};
+use crate::verbs::*;
+
+fn both(recovery: RecoveryConfig) -> [RecoveryConfig; 2] {
+    [recovery, recovery]
+}
+
+fn wires() -> Vec<Wire> {
+    vec![
+        Wire::default(),
+        Wire { loss: 20, ..Wire::default() },
+        Wire { loss: 50, duplicates: 50, jitter_us: 30 },
+        Wire { loss: 0, duplicates: 100, jitter_us: 200 },
+    ]
+}
+
+/// Everything at once: each kind of request, of all sizes, in both directions.
+fn mixture(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> World {
+    let mut world = World::connected(recovery, wire, seed);
+    let sizes = [0, 1, 255, 256, 257, 1_000, 5_000, 20_000];
+    let mut expected: [Vec<u64>; 2] = Default::default();
+    for (at, expected) in expected.iter_mut().enumerate() {
+        for (n, &size) in sizes.iter().enumerate() {
+            let n = n as u64;
+            // Quarters of memory: what is sent from, received in, written to, read into.
+            let (from, into) = (n * 30_000, 262_144 + n * 30_000);
+            let (written, read) = (524_288 + n * 30_000, 786_432 + n * 30_000);
+            let key = world.hosts[1 - at].key;
+            world.receive(1 - at, 1_000 + 2 * n, into, size);
+            world.receive(1 - at, 1_001 + 2 * n, 0, 0);
+            let here = &world.hosts[at];
+            let source = vec![here.sge(from, size / 2), here.sge(from + u64::from(size / 2), size - size / 2)];
+            let target = vec![here.sge(read, size)];
+            let word = vec![here.sge(read + 20_008, 8)];
+            let remote = |offset| Remote { address: BASE + offset, key };
+            let immediate = Attached::Immediate([1, 2, 3, n as u8]);
+            let requests = [
+                request(n * 10, Operation::Send(immediate), source.clone()),
+                request(n * 10 + 1, Operation::Write { remote: remote(written), immediate: None }, source.clone()),
+                request(n * 10 + 2, Operation::FetchAdd { remote: remote(written + 29_000), add: 1 + n }, word),
+                request(n * 10 + 3, Operation::Read(remote(from)), target),
+                request(
+                    n * 10 + 4,
+                    Operation::Write { remote: remote(written), immediate: Some([n as u8; 4]) },
+                    source,
+                ),
+            ];
+            for request in requests {
+                expected.push(request.id);
+                world.post(at, request);
+            }
+        }
+    }
+    let before = [0, 1].map(|at| world.hosts[at].memory.clone());
+    world.run(3_000_000);
+    for at in 0..2 {
+        let all = world.hosts[at].poll();
+        let failed: Vec<_> = all.iter().filter(|completion| completion.status != Status::Success).collect();
+        assert!(failed.is_empty(), "{wire:?}, seed {seed}: {failed:?}");
+        let is_receive = |kind| matches!(kind, CompletionKind::Receive | CompletionKind::ReceiveWrite);
+        let sent: Vec<_> =
+            all.iter().filter(|completion| !is_receive(completion.kind)).map(|completion| completion.id).collect();
+        assert_eq!(sent, expected[at], "send requests complete in order");
+        let received: Vec<_> =
+            all.iter().filter(|completion| is_receive(completion.kind)).map(|completion| completion.id).collect();
+        assert_eq!(received, (1_000..1_016).collect::<Vec<_>>(), "receive requests complete in order");
+        for (n, &size) in sizes.iter().enumerate() {
+            let (n, size) = (n * 30_000, size as usize);
+            let theirs = &before[1 - at][n..][..size];
+            let memory = &world.hosts[at].memory;
+            assert_eq!(&memory[262_144 + n..][..size], theirs, "a Send of {size}");
+            assert_eq!(&memory[524_288 + n..][..size], theirs, "a Write of {size}");
+            assert_eq!(&memory[786_432 + n..][..size], theirs, "a Read of {size}");
+            let counter = 524_288 + n + 29_000;
+            let word = |memory: &[u8]| u64::from_ne_bytes(memory[counter..][..8].try_into().expect("8 bytes"));
+            assert_eq!(word(memory), word(&before[at]).wrapping_add(1 + n as u64 / 30_000), "once");
+            let found = u64::from_ne_bytes(
+                world.hosts[1 - at].memory[786_432 + n + 20_008..][..8].try_into().expect("8 bytes"),
+            );
+            assert_eq!(found, word(&before[at]), "what was there before");
+        }
+    }
+    world
+}
+
+#[test]
+fn standard_connections_deliver() {
+    for (n, wire) in wires().into_iter().enumerate() {
+        for seed in 0..10 {
+            let world = mixture(both(go_back_n()), wire, seed * 10 + n as u64);
+            assert!(world.log.iter().all(|(_, headers)| headers.ours == Ours::No), "nothing of ours");
+        }
+    }
+}
+
+#[test]
+fn selective_connections_deliver() {
+    for (n, wire) in wires().into_iter().enumerate() {
+        for seed in 0..10 {
+            let world = mixture(both(irn()), wire, seed * 10 + n as u64);
+            let ours = world.log.iter().filter(|(_, headers)| matches!(headers.ours, Ours::Uses(1))).count();
+            assert!(ours > world.log.len() / 2, "{ours} of {}", world.log.len());
+        }
+    }
+}
+
+#[test]
+fn one_of_ours_and_a_standard_one_deliver() {
+    for (n, wire) in wires().into_iter().enumerate() {
+        for seed in 0..10 {
+            let world = mixture([irn(), go_back_n()], wire, seed * 10 + n as u64);
+            assert!(!world.log.iter().any(|(_, headers)| matches!(headers.ours, Ours::Uses(_))));
+        }
+    }
+}

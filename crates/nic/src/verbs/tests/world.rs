@@ -1,0 +1,288 @@
+//! Two NICs, a wire that loses, delays and repeats, and two memories.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+
+use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
+use selvedge_transport::{Cx, RecoveryConfig};
+use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
+use selvedge_wire::verbs::Headers;
+
+use crate::verbs::*;
+
+/// Where a host's memory begins.
+pub(crate) const BASE: u64 = 0x7000_0000;
+/// How much a host has.
+pub(crate) const SIZE: usize = 1 << 20;
+pub(crate) const MTU: u16 = 256;
+
+pub(crate) const ALL: Access = Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true };
+
+/// IRN with timeouts for a round trip of 20 us.
+pub(crate) fn irn() -> RecoveryConfig {
+    RecoveryConfig::Irn(IrnConfig {
+        timeouts: Timeouts::On,
+        rto_high: Setting::Value(Duration::from_us(320)),
+        bdp_cap: Setting::Value(64),
+        ..IrnConfig::default()
+    })
+}
+pub(crate) fn go_back_n() -> RecoveryConfig {
+    RecoveryConfig::GoBackN(GoBackNConfig::default())
+}
+
+pub(crate) struct Host {
+    pub(crate) rnic: Rnic,
+    pub(crate) memory: Vec<u8>,
+    pub(crate) pd: PdId,
+    pub(crate) key: u32,
+    pub(crate) cq: CqId,
+    pub(crate) qp: QpNumber,
+    pub(crate) address: Ipv6Addr,
+}
+
+/// What a wire does to packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wire {
+    /// In a thousand.
+    pub(crate) loss: u64,
+    pub(crate) duplicates: u64,
+    /// Packets take up to so much longer than others.
+    pub(crate) jitter_us: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) hosts: [Host; 2],
+    pub(crate) now: Instant,
+    pub(crate) wire: Wire,
+    rng: Rng,
+    in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
+    sent: u64,
+    /// The headers of all packets that were sent, by which host.
+    pub(crate) log: Vec<(usize, Headers)>,
+}
+
+struct View<'a> {
+    memory: &'a mut [u8],
+    payload: &'a [u8],
+}
+
+impl View<'_> {
+    fn at(&mut self, address: u64, length: usize) -> Result<&mut [u8], Fault> {
+        let from = address.checked_sub(BASE).ok_or(Fault)? as usize;
+        self.memory.get_mut(from..from + length).ok_or(Fault)
+    }
+    fn word(&mut self, address: u64, change: impl FnOnce(u64) -> u64) -> Result<u64, Fault> {
+        let place = self.at(address, 8)?;
+        let before = u64::from_ne_bytes(place.try_into().map_err(|_| Fault)?);
+        place.copy_from_slice(&change(before).to_ne_bytes());
+        Ok(before)
+    }
+}
+
+impl Memory for View<'_> {
+    fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        let piece = &self.payload[from as usize..][..length as usize];
+        self.at(address, length as usize)?.copy_from_slice(piece);
+        Ok(())
+    }
+    fn place_network_header(&mut self, address: u64, _: u32, length: u32) -> Result<(), Fault> {
+        self.at(address, length as usize)?.fill(0x45);
+        Ok(())
+    }
+    fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault> {
+        self.word(address, |before| before.wrapping_add(add))
+    }
+    fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
+        self.word(address, |before| if before == compare { swap } else { before })
+    }
+    fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        self.word(address, |_| value).map(drop)
+    }
+}
+
+impl Host {
+    fn new(n: u16, recovery: RecoveryConfig, service: Service) -> Self {
+        let mut rnic = Rnic::new(0, u32::from(n) * 100);
+        let pd = rnic.alloc_pd();
+        let region = Region { pd, address: BASE, start: BASE, length: SIZE as u64, access: ALL };
+        let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("it is right");
+        let cq = rnic.create_cq(1_000).expect("it is right");
+        let capacities =
+            Capacities { send_requests: 64, receive_requests: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
+        let init = QpInit {
+            service,
+            pd,
+            send_cq: cq,
+            receive_cq: cq,
+            srq: None,
+            capacities,
+            all_signaled: false,
+            recovery,
+            window: 32,
+        };
+        let qp = rnic.create_qp(init).expect("it is right");
+        let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
+        let address = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);
+        Self { rnic, memory, pd, key, cq, qp, address }
+    }
+    pub(crate) fn sge(&self, offset: u64, length: u32) -> Sge {
+        Sge { address: BASE + offset, length, key: self.key }
+    }
+    pub(crate) fn poll(&mut self) -> Vec<Completion> {
+        core::iter::from_fn(|| self.rnic.poll_cq(self.cq)).collect()
+    }
+}
+
+impl World {
+    /// Two hosts with a queue pair each, connected and ready.
+    pub(crate) fn connected(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> Self {
+        let mut world = Self::new(recovery, wire, seed, Service::Reliable);
+        world.connect(0, |_| {});
+        world.connect(1, |_| {});
+        world
+    }
+    pub(crate) fn new(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64, service: Service) -> Self {
+        Self {
+            hosts: [Host::new(1, recovery[0], service), Host::new(2, recovery[1], service)],
+            now: Instant::ZERO,
+            wire,
+            rng: Rng::stream(seed, Domain::Impairment, 0),
+            in_flight: BTreeMap::new(),
+            sent: 0,
+            log: Vec::new(),
+        }
+    }
+    pub(crate) fn route(&self, from: usize) -> Route {
+        let (local, remote) = (self.hosts[from].address, self.hosts[1 - from].address);
+        Route { local, remote, traffic_class: 0, hop_limit: 64, flow_label: 0 }
+    }
+    /// Takes a host's queue pair from Reset to ReadyToSend, with changes of one's own.
+    pub(crate) fn connect(&mut self, at: usize, adapt: impl Fn(&mut QpChange)) {
+        let destination = self.hosts[1 - at].qp;
+        let route = self.route(at);
+        // Just before the end of the numbers.
+        let psn = [Psn::new(0xff_fff0), Psn::new(0x12)];
+        let steps = [
+            QpChange {
+                state: Some(QpState::Initialised),
+                access: Some(ALL),
+                pkey_index: Some(0),
+                port: Some(1),
+                ..QpChange::default()
+            },
+            QpChange {
+                state: Some(QpState::ReadyToReceive),
+                route: Some(route),
+                destination: Some(destination),
+                mtu: Some(MTU),
+                receive_psn: Some(psn[1 - at]),
+                reads_answered: Some(4),
+                not_ready_timer: Some(1),
+                ..QpChange::default()
+            },
+            QpChange {
+                state: Some(QpState::ReadyToSend),
+                send_psn: Some(psn[at]),
+                timeout: Some(7),
+                retries: Some(7),
+                not_ready_retries: Some(7),
+                reads_asked: Some(4),
+                ..QpChange::default()
+            },
+        ];
+        let now = self.now;
+        let host = &mut self.hosts[at];
+        for mut step in steps {
+            adapt(&mut step);
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the step is right");
+        }
+    }
+    pub(crate) fn post(&mut self, at: usize, request: SendRequest) {
+        let (now, host) = (self.now, &mut self.hosts[at]);
+        host.rnic.post_send(&mut Cx::at(now), host.qp, request).expect("it can be posted");
+    }
+    pub(crate) fn receive(&mut self, at: usize, id: u64, offset: u64, length: u32) {
+        let host = &mut self.hosts[at];
+        let request = ReceiveRequest { id, scatter: vec![host.sge(offset, length)] };
+        host.rnic.post_recv(host.qp, request).expect("it can be posted");
+    }
+
+    fn transmit(&mut self, at: usize) {
+        let mut payload = Payload::default();
+        while let Some(transmit) = self.hosts[at].rnic.poll_transmit(&mut Cx::at(self.now), &mut payload) {
+            self.log.push((at, transmit.headers));
+            let mut bytes = payload.inline.clone();
+            for span in &payload.spans {
+                let from = (span.address - BASE) as usize;
+                bytes.extend_from_slice(&self.hosts[at].memory[from..][..span.length as usize]);
+            }
+            assert_eq!(bytes.len(), transmit.payload as usize);
+            let mut packet = vec![0; Headers::LONGEST];
+            let length = transmit.headers.emit(bytes.len(), &mut packet);
+            packet.truncate(length);
+            packet.extend_from_slice(&bytes);
+            packet.resize(length + bytes.len().next_multiple_of(4), 0);
+            if self.rng.below(1_000) < self.wire.loss {
+                continue;
+            }
+            let copies = 1 + u64::from(self.rng.below(1_000) < self.wire.duplicates);
+            for _ in 0..copies {
+                self.sent += 1;
+                let jitter = Duration::from_us(self.rng.below(self.wire.jitter_us + 1));
+                let arrival = self.now + Duration::from_us(10) + jitter;
+                self.in_flight.insert((arrival, self.sent), (1 - at, transmit.route, packet.clone()));
+            }
+        }
+    }
+
+    /// Hands a packet to a host.
+    pub(crate) fn deliver(&mut self, to: usize, route: Route, packet: &[u8]) {
+        let back = Route { local: route.remote, remote: route.local, ..route };
+        let Ok((headers, payload)) = Headers::parse(packet) else { return };
+        let host = &mut self.hosts[to];
+        let mut view = View { memory: &mut host.memory, payload };
+        host.rnic.handle_packet(&mut Cx::at(self.now), &mut view, &back, &headers, payload.len() as u32);
+    }
+
+    /// Lets time pass until nothing happens any more, or `limit_us` is over.
+    pub(crate) fn run(&mut self, limit_us: u64) {
+        let end = self.now + Duration::from_us(limit_us);
+        loop {
+            for at in 0..2 {
+                self.transmit(at);
+            }
+            let arrival = self.in_flight.first_key_value().map(|(&(at, _), _)| at);
+            let wakes = [0, 1].map(|at| self.hosts[at].rnic.poll_timeout().unwrap_or(Instant::NEVER));
+            let next = arrival.unwrap_or(Instant::NEVER).min(wakes[0]).min(wakes[1]);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            if arrival == Some(next) {
+                let Some((_, (to, route, packet))) = self.in_flight.pop_first() else { unreachable!() };
+                self.deliver(to, route, &packet);
+            }
+            for host in &mut self.hosts {
+                host.rnic.handle_timeout(&mut Cx::at(self.now));
+            }
+        }
+    }
+}
+
+/// A request that completes visibly.
+pub(crate) fn request(id: u64, operation: Operation, data: Vec<Sge>) -> SendRequest {
+    SendRequest {
+        id,
+        operation,
+        data: Data::Gather(data),
+        signaled: true,
+        solicited: false,
+        fence: false,
+        destination: None,
+    }
+}

@@ -1,0 +1,34 @@
+//! What EQIFs did in a run.
+
+use selvedge_telemetry::EqifTotals;
+use serde::{Deserialize, Serialize};
+
+/// See [`EqifTotals`].
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the names and meanings are EqifTotals'")]
+pub struct EqifReport {
+    pub dropped: u64,
+    pub marked: u64,
+    pub cnps: u64,
+    pub pauses: u64,
+    pub strays: u64,
+    pub left: u64,
+    pub wait_mean_us: Option<f64>,
+    pub peak_bytes: u64,
+}
+
+impl From<&EqifTotals> for EqifReport {
+    fn from(totals: &EqifTotals) -> Self {
+        Self {
+            dropped: totals.dropped,
+            marked: totals.marked,
+            cnps: totals.cnps,
+            pauses: totals.pauses,
+            strays: totals.strays,
+            left: totals.left,
+            wait_mean_us: (totals.left > 0).then(|| totals.waited.as_us_f64() / totals.left as f64),
+            peak_bytes: totals.peak.get(),
+        }
+    }
+}

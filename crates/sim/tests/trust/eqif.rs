@@ -1,0 +1,153 @@
+//! Stacks that send through EQDS tunnels: TCP and RDMA behind EQIFs, in a fabric that trims and in one that drops.
+
+use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
+use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::FatTree;
+use selvedge_transport::congestion::dcqcn::DcqcnConfig;
+use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, TcpEqif};
+use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::irn::IrnConfig;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::congestion::CongestionConfig;
+use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
+
+use crate::support::{Scene, Series, link, star};
+
+/// Which stack sends through tunnels.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stack {
+    Tcp,
+    Dctcp,
+    Roce,
+    RoceDcqcn,
+    Irn,
+}
+
+impl Stack {
+    const ALL: [Self; 5] = [Self::Tcp, Self::Dctcp, Self::Roce, Self::RoceDcqcn, Self::Irn];
+
+    fn transport(self, burst: Toggle) -> TransportConfig {
+        let is_tcp = matches!(self, Self::Tcp | Self::Dctcp);
+        let eqif = EqifConfig {
+            tcp: is_tcp.then(TcpEqif::default),
+            rdma: (!is_tcp).then(RdmaEqif::default),
+            ..EqifConfig::default()
+        };
+        let rto = Setting::Value(Duration::from_us(100));
+        let eqds = Some(EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() });
+        let plain = TransportConfig { eqds, has_rdma_stack: !is_tcp, ..TransportConfig::default() };
+        let roce = GoBackNConfig::default().into();
+        match self {
+            Self::Tcp => TransportConfig { tcp: Some(TcpConfig::default()), ..plain },
+            Self::Dctcp => {
+                let tcp = TcpConfig { congestion: CongestionConfig::Dctcp(Default::default()), ..TcpConfig::default() };
+                TransportConfig { tcp: Some(tcp), ..plain }
+            }
+            Self::Roce => TransportConfig { recovery: roce, ..plain },
+            Self::RoceDcqcn => TransportConfig { recovery: roce, congestion: DcqcnConfig::default().into(), ..plain },
+            Self::Irn => TransportConfig { recovery: IrnConfig::default().into(), ..plain },
+        }
+    }
+}
+
+fn through_tunnels(scene: Scene, stack: Stack, burst: Toggle) -> Scene {
+    scene.with(|config| {
+        config.transport = stack.transport(burst);
+        if burst != Toggle::Off {
+            config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+            config.nic.ack_class = Trimming::default().header_class;
+        }
+    })
+}
+
+/// Eight hosts send to one at the same time.
+fn incast(stack: Stack, burst: Toggle) -> Scene {
+    let scene = through_tunnels(Scene::new(star(&[link(40, 500); 9]), Series::Irn), stack, burst);
+    (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO))
+}
+
+#[test]
+fn an_incast_of_any_stack_loses_nothing_in_the_fabric() {
+    for stack in Stack::ALL {
+        for burst in [Toggle::Auto, Toggle::Off] {
+            let record = incast(stack, burst).finish().record;
+            assert_eq!(record.goodput, Bytes::new(8 * 100_000), "{stack:?}");
+            assert_eq!(record.data_drops.total(), 0, "{stack:?}");
+            assert_eq!((record.eqif.dropped, record.eqif.strays), (0, 0), "{stack:?}");
+            assert!(record.eqif.left >= 8 * 98, "{stack:?}: all of it went through queues");
+            assert!(burst == Toggle::Off || record.trims > 0, "{stack:?}");
+        }
+    }
+}
+
+#[test]
+fn losses_are_repaired_between_the_ends_of_the_tunnel() {
+    for stack in Stack::ALL {
+        for burst in [Toggle::Auto, Toggle::Off] {
+            let scene = incast(stack, burst).with(|config| {
+                let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 100) });
+                let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
+                config.loss.push(LossConfig { link, direction, packets, model });
+                if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
+                    *own = InputQueued { per_port: Setting::Off, ..*own };
+                }
+            });
+            let record = scene.finish().record;
+            assert_eq!(record.goodput, Bytes::new(8 * 100_000), "{stack:?}");
+            // What the tunnel sends again, the stack does not: it notices nothing but delay.
+            assert!(record.retransmissions > 0 && record.eqif.dropped == 0, "{stack:?}");
+        }
+    }
+}
+
+/// One host sends much to another, whose link is slower.
+fn overload(stack: Stack) -> Scene {
+    let links = [link(40, 500), link(10, 500)];
+    let scene = through_tunnels(Scene::new(star(&links), Series::Irn), stack, Toggle::Auto).with(|config| {
+        if let Some(eqds) = &mut config.transport.eqds {
+            eqds.pull_rate = Setting::Value(link(10, 0).rate);
+        }
+    });
+    (0..4).fold(scene, |scene, _| scene.flow(0, 1, 2_000_000, Duration::ZERO))
+}
+
+#[test]
+fn tcp_drops_where_its_queue_is_full_and_dctcp_is_marked_before() {
+    let tcp = overload(Stack::Tcp).finish().record;
+    assert!(tcp.eqif.dropped > 0 && tcp.eqif.marked == 0, "{:?}", tcp.eqif);
+    assert!(tcp.eqif.peak <= Bytes::new(100 * (1_024 + 70 + 44)), "{:?}", tcp.eqif);
+    let dctcp = overload(Stack::Dctcp).finish().record;
+    assert!(dctcp.eqif.marked > 0, "{:?}", dctcp.eqif);
+    assert!(dctcp.eqif.waited < tcp.eqif.waited, "{:?} {:?}", dctcp.eqif, tcp.eqif);
+}
+
+#[test]
+fn rdma_is_slowed_down_and_loses_nothing() {
+    let paused = overload(Stack::Roce).finish().record;
+    assert!(paused.eqif.pauses > 0 && paused.eqif.cnps == 0, "{:?}", paused.eqif);
+    assert!(paused.eqif.peak < Bytes::new(584_000 + 2_000), "{:?}", paused.eqif);
+    let told = overload(Stack::RoceDcqcn).finish().record;
+    assert!(told.eqif.cnps > 0 && told.eqif.pauses == 0, "{:?}", told.eqif);
+    for record in [paused, told] {
+        assert_eq!((record.eqif.dropped, record.timeouts), (0, 0));
+        assert_eq!(record.goodput, Bytes::new(8_000_000));
+    }
+}
+
+#[test]
+fn partitions_do_not_change_what_happens() {
+    for stack in Stack::ALL {
+        let scene = |threads, partitions| {
+            let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a fat-tree");
+            let scene =
+                through_tunnels(Scene::new(graph, Series::Irn), stack, Toggle::Auto).parallel(threads, partitions);
+            (0..40)
+                .fold(scene, |scene, n| scene.flow(n % 16, (n * 7 + 5) % 16, 60_000, Duration::from_us(u64::from(n))))
+        };
+        let alone = scene(1, 1).finish().record.fingerprint;
+        for (threads, partitions) in [(1, 2), (2, 4)] {
+            assert_eq!(scene(threads, partitions).finish().record.fingerprint, alone, "{stack:?}");
+        }
+    }
+}

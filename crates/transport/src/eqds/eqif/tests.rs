@@ -1,0 +1,147 @@
+//! Queues, RED's curve, what an engine hears, shares of an uplink.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_units::{Bytes, Chance, Setting};
+
+use super::*;
+
+fn queue_of(packets: u32) -> Queue<u32> {
+    let mut queue = Queue::new();
+    (0..packets).for_each(|packet| queue.push(packet, 1_000));
+    queue
+}
+
+/// What becomes of so many packets, one after another, that find a queue of this length each.
+fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
+    let mut queue = queue_of(length);
+    (0..packets).map(|_| queue.offer(eqif, ecn_capable)).collect()
+}
+
+fn count(offers: &[Offer], which: Offer) -> usize {
+    offers.iter().filter(|offer| **offer == which).count()
+}
+
+#[test]
+fn a_queue_is_first_in_first_out_and_knows_its_bytes() {
+    let mut queue = queue_of(3);
+    assert_eq!((queue.len(), queue.bytes(), queue.head()), (3, 3_000, Some(1_000)));
+    assert_eq!((queue.pop(), queue.pop()), (Some((0, 1_000)), Some((1, 1_000))));
+    assert_eq!((queue.len(), queue.bytes(), queue.is_empty()), (1, 1_000, false));
+}
+
+#[test]
+fn a_full_queue_drops_what_comes() {
+    let eqif = TcpEqif { limit: 5, ..TcpEqif::default() };
+    assert_eq!(offers(&eqif, 4, false, 1), [Offer::Taken]);
+    assert_eq!(offers(&eqif, 5, false, 1), [Offer::Dropped]);
+    assert_eq!(offers(&eqif, 5, true, 1), [Offer::Dropped], "marks make no room");
+}
+
+#[test]
+fn by_default_ecn_capable_packets_are_marked_from_sixteen_on() {
+    let eqif = TcpEqif::default();
+    assert_eq!(offers(&eqif, 15, true, 1), [Offer::Taken]);
+    assert_eq!(offers(&eqif, 16, true, 1), [Offer::Marked]);
+    assert_eq!(offers(&eqif, 99, false, 1), [Offer::Taken], "others are not");
+}
+
+#[test]
+fn the_curve_rises_linearly_and_marks_lie_evenly() {
+    let red = Red { min: 10, max: 50, probability: Chance::ratio(1, 2), ..Red::default() };
+    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    for (length, expected) in [(9, 0), (10, 0), (20, 125), (30, 250), (49, 487), (50, 1_000)] {
+        let marked = count(&offers(&eqif, length, true, 1_000), Offer::Marked);
+        assert!(marked.abs_diff(expected) <= 1, "{marked} of 1000 at {length}");
+    }
+    let at_thirty = offers(&eqif, 30, true, 40);
+    assert!(at_thirty.chunks(4).all(|four| count(four, Offer::Marked) == 1), "{at_thirty:?}");
+}
+
+#[test]
+fn an_average_follows_slowly() {
+    let red = Red { weight: 4, ..Red::default() };
+    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    let burst = offers(&eqif, 30, true, 40);
+    let first = burst.iter().position(|offer| *offer == Offer::Marked).expect("at last");
+    assert!((8..20).contains(&first), "{first}: half of 30 within some 2^4 packets");
+    assert_eq!(burst.last(), Some(&Offer::Marked));
+}
+
+#[test]
+fn early_drops_are_for_those_who_cannot_be_marked() {
+    let red = Red { drops: true, ..Red::default() };
+    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    assert_eq!(offers(&eqif, 16, false, 1), [Offer::Dropped]);
+    assert_eq!(offers(&eqif, 16, true, 1), [Offer::Marked]);
+}
+
+#[test]
+fn the_engine_is_paused_while_any_queue_is_long() {
+    let pressure = BackPressure::Pause(PauseConfig { above: Bytes::new(100), resume: Setting::Value(Bytes::new(40)) });
+    let (mut backlog, mut a, mut b) = (Backlog::default(), Signal::default(), Signal::default());
+    assert!(!backlog.note_length(&mut a, &pressure, 100) && !backlog.pauses());
+    assert!(!backlog.note_length(&mut a, &pressure, 101) && backlog.pauses());
+    assert!(!backlog.note_length(&mut b, &pressure, 150) && backlog.pauses());
+    assert!(!backlog.note_length(&mut a, &pressure, 40) && backlog.pauses(), "b is still long");
+    assert!(!backlog.note_length(&mut b, &pressure, 41) && backlog.pauses());
+    assert!(backlog.note_length(&mut b, &pressure, 40) && !backlog.pauses(), "now it may go on");
+}
+
+#[test]
+fn cnps_are_asked_for_between_the_thresholds_ever_more_often() {
+    let cnp = CnpConfig { k_low: Bytes::new(1_000), k_high: Bytes::new(5_000), ..CnpConfig::default() };
+    let pressure = BackPressure::Cnp(cnp);
+    let asked = |waiting| {
+        let mut signal = Signal::default();
+        (0..100).filter(|_| signal.asks_for_cnp(&pressure, waiting)).count()
+    };
+    assert_eq!([1_000, 2_000, 3_000, 4_000, 5_000, 5_001].map(asked), [0, 25, 50, 75, 100, 100]);
+}
+
+/// Serves EQIFs whose tunnels always have packets of these sizes; returns the bytes of each.
+fn served(shares: [Share; 3], sizes: [&[u32]; 3], packets: u32) -> Vec<u64> {
+    let mut schedule = Schedule::new(&shares);
+    let mut bytes = vec![0; 3];
+    for (eqif, sizes) in (0..).zip(sizes) {
+        (0..sizes.len() as u32).for_each(|tunnel| schedule.join(eqif, tunnel));
+    }
+    for _ in 0..packets {
+        let (eqif, tunnel) = schedule.pop(1_500).expect("all want to send");
+        let size = sizes[usize::from(eqif)][tunnel as usize];
+        bytes[usize::from(eqif)] += u64::from(size);
+        schedule.charge(eqif, size);
+        schedule.join(eqif, tunnel);
+    }
+    bytes
+}
+
+#[test]
+fn eqifs_share_by_bytes_whatever_their_packets_and_tunnels() {
+    let bytes = served([Share::default(); 3], [&[9_000], &[64, 64], &[1_500, 1_500, 1_500]], 100_000);
+    let mean = bytes.iter().sum::<u64>() / 3;
+    assert!(bytes.iter().all(|of| of.abs_diff(mean) <= 20_000), "{bytes:?}");
+}
+
+#[test]
+fn weights_are_proportions() {
+    let share = |weight| Share { priority: 0, weight };
+    let bytes = served([share(1), share(2), share(5)], [&[1_000], &[1_000], &[1_000]], 80_000);
+    for (bytes, expected) in bytes.iter().zip([10_000_000, 20_000_000, 50_000_000]) {
+        assert!(bytes.abs_diff(expected) <= 10_000, "{bytes} of {expected}");
+    }
+}
+
+#[test]
+fn a_higher_priority_goes_first_and_others_get_the_rest() {
+    let share = |priority| Share { priority, weight: 1 };
+    let shares = [share(0), share(3), share(3)];
+    let bytes = served(shares, [&[1_000], &[1_000], &[1_000]], 10_000);
+    assert_eq!(bytes, [0, 5_000_000, 5_000_000]);
+    let mut schedule = Schedule::new(&shares);
+    schedule.join(0, 7);
+    schedule.join(1, 8);
+    assert_eq!((schedule.pop(1_500), schedule.pop(1_500), schedule.pop(1_500)), (Some((1, 8)), Some((0, 7)), None));
+    assert!(schedule.is_empty());
+}

@@ -1,0 +1,56 @@
+//! The atomic extended transport header.
+//!
+//! | bytes | field                                              |
+//! |-------|----------------------------------------------------|
+//! | 0-7   | virtual address at the responder                   |
+//! | 8-11  | key of its memory region                           |
+//! | 12-19 | what to put there, or to add                       |
+//! | 20-27 | what to compare with                               |
+
+use crate::error::{ParseError, take};
+
+/// The atomic extended transport header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AtomicEth {
+    /// Virtual address at the responder.
+    pub address: u64,
+    /// Key of its memory region.
+    pub key: u32,
+    /// What to put there, or to add.
+    pub swap_add: u64,
+    /// What to compare with; means nothing to an addition.
+    pub compare: u64,
+}
+
+impl AtomicEth {
+    /// Bytes of the header.
+    pub const LENGTH: usize = 28;
+
+    /// Reads the header; returns what follows, too.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        if bytes.len() < Self::LENGTH {
+            return Err(ParseError::Truncated { found: bytes.len(), needed: Self::LENGTH });
+        }
+        let (&address, rest) = take::<8>(bytes)?;
+        let (&key, rest) = take::<4>(rest)?;
+        let (&swap_add, rest) = take::<8>(rest)?;
+        let (&compare, rest) = take::<8>(rest)?;
+        let atomic = Self {
+            address: u64::from_be_bytes(address),
+            key: u32::from_be_bytes(key),
+            swap_add: u64::from_be_bytes(swap_add),
+            compare: u64::from_be_bytes(compare),
+        };
+        Ok((atomic, rest))
+    }
+
+    /// The header's bytes.
+    pub fn emit(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..8].copy_from_slice(&self.address.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.key.to_be_bytes());
+        bytes[12..20].copy_from_slice(&self.swap_add.to_be_bytes());
+        bytes[20..].copy_from_slice(&self.compare.to_be_bytes());
+        bytes
+    }
+}

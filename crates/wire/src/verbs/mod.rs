@@ -1,0 +1,190 @@
+//! All headers of an InfiniBand transport packet (architecture, volume 1, chapter 9): the BTH, and what its opcode says
+//! follows.
+//!
+//! | header     | of                                                    | bytes |
+//! |------------|-------------------------------------------------------|-------|
+//! | DETH       | datagrams                                             | 8     |
+//! | RETH       | first or only packets of Writes, Read requests        | 16    |
+//! | AtomicETH  | atomic requests                                       | 28    |
+//! | AETH       | acknowledgements, first, last or only Read responses  | 4     |
+//! | AtomicAckETH | atomic responses                                    | 8     |
+//! | ImmDt      | last or only packets with an immediate                | 4     |
+//! | IETH       | last or only packets of Sends that invalidate         | 4     |
+//!
+//! Between two of our own follow [`Extension`] and [`Placement`]: see [`Headers::ours`].
+
+mod atomic;
+mod deth;
+pub mod opcode;
+mod placement;
+
+pub use atomic::AtomicEth;
+pub use deth::Deth;
+pub use placement::Placement;
+
+use crate::aeth::Aeth;
+use crate::bth::Bth;
+use crate::error::{ParseError, take};
+use crate::extension::Extension;
+use crate::holes::{Hole, Holes};
+use crate::reth::Reth;
+
+/// All headers of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Headers {
+    /// The base transport header. Its `pad` follows from the payload.
+    pub bth: Bth,
+    /// What our own packets say of themselves in the BTH's reserved bits, which others ignore.
+    pub ours: Ours,
+    /// Who sent a datagram.
+    pub deth: Option<Deth>,
+    /// Where a Write goes, or a Read reads.
+    pub reth: Option<Reth>,
+    /// What an atomic operation does.
+    pub atomic: Option<AtomicEth>,
+    /// What the responder says.
+    pub aeth: Option<Aeth>,
+    /// What was there before an atomic operation.
+    pub original: Option<u64>,
+    /// Four bytes for the receiver's application.
+    pub immediate: Option<[u8; 4]>,
+    /// A key that is to be invalidated.
+    pub invalidate: Option<u32>,
+    /// Time stamp and SACK.
+    pub extension: Option<Extension>,
+    /// Where the packet belongs whatever the order of arrival.
+    pub placement: Option<Placement>,
+    /// Packets that are missing (MELO).
+    pub holes: Option<Holes>,
+}
+
+/// The seven reserved bits behind the BTH's acknowledgement request: zero from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ours {
+    /// A standard packet of somebody who knows nothing else.
+    #[default]
+    No,
+    /// A standard packet of somebody who would rather use this scheme, 0 to 15.
+    Offers(u8),
+    /// A packet with our headers, of a queue pair that uses this scheme, 0 to 15.
+    Uses(u8),
+}
+
+impl Ours {
+    const OFFERS: u8 = 0x20;
+    const USES: u8 = 0x60;
+
+    /// From the reserved bits. What means nothing to us counts as nothing, as the standard wants.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0x70 {
+            Self::OFFERS => Self::Offers(bits & 0x0f),
+            Self::USES => Self::Uses(bits & 0x0f),
+            _ => Self::No,
+        }
+    }
+    /// The reserved bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::No => 0,
+            Self::Offers(scheme) => Self::OFFERS | scheme & 0x0f,
+            Self::Uses(scheme) => Self::USES | scheme & 0x0f,
+        }
+    }
+}
+
+impl Headers {
+    /// The most bytes.
+    pub const LONGEST: usize = 96;
+    /// Where the reserved bits stand.
+    const RESERVED: usize = 8;
+
+    /// Reads the headers of a packet without its ICRC; returns the payload without padding.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (bth, rest) = Bth::parse(bytes)?;
+        let ours = Ours::from_bits(bytes[Self::RESERVED] & 0x7f);
+        let mut headers = Self { bth, ours, ..Self::default() };
+        let layout = opcode::layout(bth.opcode).ok_or(ParseError::Opcode(bth.opcode))?;
+        let is_ours = matches!(ours, Ours::Uses(_));
+        let mut reader = Reader(rest);
+        headers.deth = reader.read(layout.deth, Deth::parse)?;
+        headers.reth = reader.read(layout.reth || (is_ours && layout.write), Reth::parse)?;
+        headers.atomic = reader.read(layout.atomic, AtomicEth::parse)?;
+        headers.aeth = reader.read(layout.aeth, Aeth::parse)?;
+        headers.original = reader
+            .read(layout.original, |bytes| take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest)))?;
+        headers.immediate =
+            reader.read(layout.immediate, |bytes| take::<4>(bytes).map(|(value, rest)| (*value, rest)))?;
+        headers.invalidate = reader.read(layout.invalidate, |bytes| {
+            take::<4>(bytes).map(|(value, rest)| (u32::from_be_bytes(*value), rest))
+        })?;
+        headers.extension = reader.read(is_ours, Extension::parse)?;
+        headers.placement = reader.read(is_ours && layout.placed, Placement::parse)?;
+        let holes = headers.extension.is_some_and(|extension| extension.holes);
+        headers.holes = reader.read(holes, Hole::parse_three)?;
+        let padded = reader.0;
+        let payload = padded.len().checked_sub(usize::from(bth.pad)).filter(|_| padded.len().is_multiple_of(4));
+        let payload = payload.ok_or(ParseError::Padding(bth.pad))?;
+        Ok((headers, &padded[..payload]))
+    }
+
+    /// Writes the headers of a packet with so many bytes of `payload` into the beginning of `buffer`; returns how many
+    /// bytes they take. Behind them go the payload and zeros up to a multiple of four.
+    ///
+    /// # Panics
+    /// When `buffer` is shorter than [`Headers::LONGEST`].
+    pub fn emit(&self, payload: usize, buffer: &mut [u8]) -> usize {
+        let pad = payload.next_multiple_of(4) - payload;
+        let mut writer = Writer { buffer, at: 0 };
+        let mut bth = Bth { pad: pad as u8, ..self.bth }.emit();
+        bth[Self::RESERVED] |= self.ours.bits();
+        writer.write(&bth);
+        writer.option(self.deth.map(|deth| deth.emit()));
+        writer.option(self.reth.map(|reth| reth.emit()));
+        writer.option(self.atomic.map(|atomic| atomic.emit()));
+        writer.option(self.aeth.map(|aeth| aeth.emit()));
+        writer.option(self.original.map(u64::to_be_bytes));
+        writer.option(self.immediate);
+        writer.option(self.invalidate.map(u32::to_be_bytes));
+        writer.option(self.extension.map(|extension| Extension { holes: self.holes.is_some(), ..extension }.emit()));
+        writer.option(self.placement.map(|placement| placement.emit()));
+        writer.option(self.holes.map(|holes| Hole::emit_three(&holes)));
+        writer.at
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn read<T>(
+        &mut self,
+        there: bool,
+        parse: impl FnOnce(&'a [u8]) -> Result<(T, &'a [u8]), ParseError>,
+    ) -> Result<Option<T>, ParseError> {
+        if !there {
+            return Ok(None);
+        }
+        let (value, rest) = parse(self.0)?;
+        self.0 = rest;
+        Ok(Some(value))
+    }
+}
+
+struct Writer<'a> {
+    buffer: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) {
+        self.buffer[self.at..][..bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+    fn option<const N: usize>(&mut self, bytes: Option<[u8; N]>) {
+        if let Some(bytes) = bytes {
+            self.write(&bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Opcodes: the upper three bits name the service, the lower five the operation.
+
+/// Reliable connection.
+pub const RELIABLE: u8 = 0x00;
+/// Unreliable datagram.
+pub const DATAGRAM: u8 = 0x60;
+
+/// Operations, the lower five bits.
+pub mod operation {
+    #![expect(missing_docs, reason = "the names are the specification's")]
+    pub const SEND_FIRST: u8 = 0x00;
+    pub const SEND_MIDDLE: u8 = 0x01;
+    pub const SEND_LAST: u8 = 0x02;
+    pub const SEND_LAST_IMMEDIATE: u8 = 0x03;
+    pub const SEND_ONLY: u8 = 0x04;
+    pub const SEND_ONLY_IMMEDIATE: u8 = 0x05;
+    pub const WRITE_FIRST: u8 = 0x06;
+    pub const WRITE_MIDDLE: u8 = 0x07;
+    pub const WRITE_LAST: u8 = 0x08;
+    pub const WRITE_LAST_IMMEDIATE: u8 = 0x09;
+    pub const WRITE_ONLY: u8 = 0x0a;
+    pub const WRITE_ONLY_IMMEDIATE: u8 = 0x0b;
+    pub const READ_REQUEST: u8 = 0x0c;
+    pub const READ_RESPONSE_FIRST: u8 = 0x0d;
+    pub const READ_RESPONSE_MIDDLE: u8 = 0x0e;
+    pub const READ_RESPONSE_LAST: u8 = 0x0f;
+    pub const READ_RESPONSE_ONLY: u8 = 0x10;
+    pub const ACKNOWLEDGE: u8 = 0x11;
+    pub const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
+    pub const COMPARE_SWAP: u8 = 0x13;
+    pub const FETCH_ADD: u8 = 0x14;
+    pub const SEND_LAST_INVALIDATE: u8 = 0x16;
+    pub const SEND_ONLY_INVALIDATE: u8 = 0x17;
+    /// One of the eight that are free: the requester's answer to a Read response (IRN, section 5.2).
+    pub const READ_ACKNOWLEDGE: u8 = 0x18;
+}
+
+/// Which headers follow the BTH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Layout {
+    pub(super) deth: bool,
+    pub(super) reth: bool,
+    /// A later packet of a Write: between two of our own it has a RETH, too.
+    pub(super) write: bool,
+    pub(super) atomic: bool,
+    pub(super) aeth: bool,
+    pub(super) original: bool,
+    pub(super) immediate: bool,
+    pub(super) invalidate: bool,
+    /// Between two of our own it says where it belongs.
+    pub(super) placed: bool,
+}
+
+/// Which headers follow a BTH with this opcode, if it is in use.
+pub(super) fn layout(opcode: u8) -> Option<Layout> {
+    use operation::*;
+    const NONE: Layout = Layout {
+        deth: false,
+        reth: false,
+        write: false,
+        atomic: false,
+        aeth: false,
+        original: false,
+        immediate: false,
+        invalidate: false,
+        placed: false,
+    };
+    const PLACED: Layout = Layout { placed: true, ..NONE };
+    let of = match (opcode & 0xe0, opcode & 0x1f) {
+        (RELIABLE, operation) => match operation {
+            SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => PLACED,
+            SEND_LAST_IMMEDIATE | SEND_ONLY_IMMEDIATE => Layout { immediate: true, ..PLACED },
+            SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Layout { invalidate: true, ..PLACED },
+            WRITE_FIRST | WRITE_ONLY | READ_REQUEST => Layout { reth: true, ..PLACED },
+            WRITE_MIDDLE | WRITE_LAST => Layout { write: true, ..PLACED },
+            WRITE_LAST_IMMEDIATE => Layout { write: true, immediate: true, ..PLACED },
+            WRITE_ONLY_IMMEDIATE => Layout { reth: true, immediate: true, ..PLACED },
+            READ_RESPONSE_FIRST | READ_RESPONSE_LAST | READ_RESPONSE_ONLY => Layout { aeth: true, ..PLACED },
+            READ_RESPONSE_MIDDLE => PLACED,
+            ACKNOWLEDGE | READ_ACKNOWLEDGE => Layout { aeth: true, ..NONE },
+            ATOMIC_ACKNOWLEDGE => Layout { aeth: true, original: true, ..PLACED },
+            COMPARE_SWAP | FETCH_ADD => Layout { atomic: true, ..PLACED },
+            _ => return None,
+        },
+        (DATAGRAM, SEND_ONLY) => Layout { deth: true, ..NONE },
+        (DATAGRAM, SEND_ONLY_IMMEDIATE) => Layout { deth: true, immediate: true, ..NONE },
+        _ => return None,
+    };
+    Some(of)
+}

@@ -1,0 +1,63 @@
+use selvedge_units::{Instant, Psn, QpNumber};
+
+use super::*;
+use crate::aeth::Syndrome;
+
+/// What `Headers` of this opcode carry, all fields set that its layout has.
+fn full(opcode: u8, ours: Ours) -> Option<Headers> {
+    let layout = opcode::layout(opcode)?;
+    let uses = matches!(ours, Ours::Uses(_));
+    let extension = Extension { sent_at: Instant::from_ps(77), retransmission: true, holes: uses, sack: Psn::new(9) };
+    let reth = Reth { address: 0x1234_5678_9abc, key: 7, length: 4_096 };
+    Some(Headers {
+        bth: Bth {
+            opcode,
+            partition: 0xffff,
+            destination: QpNumber(0x12_3456),
+            psn: Psn::new(0xff_ffff),
+            pad: 3,
+            ..Bth::default()
+        },
+        ours,
+        deth: layout.deth.then_some(Deth { qkey: 0x1111_1111, source: QpNumber(5) }),
+        reth: (layout.reth || (uses && layout.write)).then_some(reth),
+        atomic: layout.atomic.then_some(AtomicEth { address: 8, key: 9, swap_add: 10, compare: 11 }),
+        aeth: layout.aeth.then_some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: 3 }),
+        original: layout.original.then_some(u64::MAX - 1),
+        immediate: layout.immediate.then_some([1, 2, 3, 4]),
+        invalidate: layout.invalidate.then_some(0xdead_beef),
+        extension: uses.then_some(extension),
+        placement: (uses && layout.placed).then_some(Placement { wqe: 1 << 31, packet: 2 }),
+        holes: uses.then_some([Hole { start: 1, length: 2 }; 3]),
+    })
+}
+
+#[test]
+fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
+    let mut known = 0;
+    for opcode in 0..=255 {
+        for ours in [Ours::No, Ours::Offers(3), Ours::Uses(15)] {
+            let Some(headers) = full(opcode, ours) else { continue };
+            known += 1;
+            let mut buffer = [0; Headers::LONGEST + 8];
+            let length = headers.emit(5, &mut buffer);
+            assert!(length <= Headers::LONGEST, "{length}");
+            buffer[length..][..5].copy_from_slice(b"hello");
+            let packet = &buffer[..length + 8];
+            assert_eq!(Headers::parse(packet), Ok((headers, &b"hello"[..])), "{opcode:#x}");
+            for short in 0..length {
+                assert!(Headers::parse(&packet[..short]).is_err(), "{opcode:#x} cut to {short} of {length}");
+            }
+        }
+    }
+    assert_eq!(known, 3 * 26, "24 operations of connections, two of datagrams");
+}
+
+#[test]
+fn reserved_bits_that_mean_nothing_to_us_are_ignored() {
+    for bits in 0..0x80 {
+        let ours = Ours::from_bits(bits);
+        assert!(ours == Ours::No || ours.bits() == bits, "{bits:#x}");
+    }
+    assert_eq!(Ours::from_bits(0), Ours::No);
+}
