@@ -311,7 +311,7 @@ fn the_pool_keeps_what_is_asked_for_most() {
 #[test]
 fn when_the_pool_is_full_what_is_old_goes_first() {
     let mut pool = Duplicates::new();
-    let mut add = |pool: &mut Duplicates<u32>, at, (of, requests), psn, oldest| {
+    let add = |pool: &mut Duplicates<u32>, at, (of, requests), psn, oldest| {
         pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), (3_000, us(oldest)));
     };
     let (ended, new) = (flow(1), flow(2));
