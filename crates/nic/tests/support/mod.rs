@@ -231,7 +231,7 @@ pub(crate) fn torment_rnic(bytes: &[u8]) {
             0..=3 => victim.packet(&mut script),
             4 => victim.post(&mut script),
             5 => {
-                victim.now = victim.now + Duration::from_us(u64::from(script.byte()) * 10);
+                victim.now += Duration::from_us(u64::from(script.byte()) * 10);
                 victim.rnic.handle_timeout(&mut Cx::at(victim.now));
                 victim.cm.handle_timeout(&mut Cx::at(victim.now));
             }
