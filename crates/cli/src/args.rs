@@ -40,6 +40,9 @@ pub(crate) enum Command {
     /// Drive an IRN engine by an event trace and print its output trace
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
+    /// Run a program that wants RDMA hardware, without any: a software RNIC over UDP
+    #[command(after_long_help = VERBS_EXAMPLES)]
+    Verbs(VerbsArgs),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print a completion script for a shell
@@ -345,3 +348,31 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay irn-receiver recvInput.txt > out.txt
   zcat trace.gz | selvedge replay irn-sender - | head";
+
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct VerbsArgs {
+    /// Show devices, their GIDs and MTUs, and what this host lacks
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) info: bool,
+    /// As JSON
+    #[arg(long, requires = "info")]
+    pub(crate) json: bool,
+    /// Loss recovery towards others of our own
+    #[arg(long, value_name = "NAME", value_parser = ["irn", "melo", "go-back-n"])]
+    pub(crate) recovery: Option<String>,
+    /// The folder with libibverbs.so.1; default: lib beside this program's folder, or what SELVEDGE_LIBRARIES says
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) libraries: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+const VERBS_EXAMPLES: &str = "\
+Examples:
+  selvedge verbs --info
+  selvedge verbs -- ibv_devinfo
+  selvedge verbs -- ib_write_bw -d sv-lo               # one terminal
+  selvedge verbs -- ib_write_bw -d sv-lo 127.0.0.1     # another
+  selvedge verbs --recovery go-back-n -- ib_send_bw -d sv-eth0 10.0.0.2";

@@ -14,6 +14,8 @@ mod output;
 mod progress;
 mod replay;
 mod run;
+#[cfg(target_os = "linux")]
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
         Command::Workload(args) => inspect::workload(&args),
         Command::Footprint(args) => inspect::footprint(&args),
         Command::Replay(args) => replay::replay(&args),
+        #[cfg(target_os = "linux")]
+        Command::Verbs(args) => verbs::verbs(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
         Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
         Command::Completions { shell } => {
             let mut script = Vec::new();

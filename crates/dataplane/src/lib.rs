@@ -1,13 +1,15 @@
 //! The real world: sockets, clock and threads around the same engines.
 //!
-//! The only crate that waits, and the only one with a clock. For now one flow between two UDP
-//! sockets: enough to hold the engines to the same tests in both worlds.
-#![forbid(unsafe_code)]
+//! The only crate that waits, and the only one with a clock. One flow between two UDP sockets ([`send`], [`receive`])
+//! holds the engines to the same tests in both worlds; [`rnic`] is a whole RDMA NIC for the programs of this host.
+#![deny(unsafe_code)]
 
 mod clock;
 mod driver;
 mod icrc;
 mod reorder;
+#[cfg(target_os = "linux")]
+pub mod rnic;
 mod udp;
 
 pub use clock::Clock;

@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod cm;
 mod echo;
 mod eqds;
 mod eqif;

@@ -10,6 +10,7 @@
 mod ack;
 pub mod aeth;
 pub mod bth;
+pub mod cm;
 pub mod cnp;
 pub mod datagram;
 pub mod eqds;

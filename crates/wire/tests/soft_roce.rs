@@ -1,5 +1,7 @@
 //! Linux's soft RoCE, captured: a wire that others have made.
 
+use selvedge_wire::cm::{self, Mad, Message};
+use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Bth, EtherType, Ethernet, Icrc, Ipv4, Udp};
 
 mod support;
@@ -36,6 +38,19 @@ fn check_frame(frame: &[u8]) -> bool {
     let mut crc = Icrc::begin(sent.0, sent.1, sent.2);
     crc.update(&covered[Bth::LENGTH..]);
     assert_eq!(crc.finish(), *icrc, "opcode {:#04x}", bth.opcode);
+    let (headers, payload) = Headers::parse(&message[..message.len() - Icrc::LENGTH]).expect("all of it is in use");
+    assert_eq!(headers.ours, Ours::No);
+    if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
+        let mad = Mad::parse(payload).expect("it is one of the connection manager's");
+        assert_eq!(Mad::parse(&mad.emit()), Ok(mad));
+        let Message::Request(request) = mad.message else { return true };
+        let source = request.ip.source.to_ipv4_mapped();
+        assert_eq!((source, request.service >> 16), (Some(ip.source), 0x0106), "{request:?}");
+        assert_eq!((request.mtu, request.retries, request.not_ready_retries), (3, 7, 7));
+    }
+    let mut emitted = [0; Headers::LONGEST];
+    let length = headers.emit(payload.len(), &mut emitted);
+    assert_eq!(emitted[..length], message[..length], "opcode {:#04x}", bth.opcode);
     true
 }
 

@@ -4,11 +4,13 @@
 #![deny(unsafe_code)]
 
 mod command;
+mod dist;
 mod figures;
 mod fingerprints;
 mod kernel_tcp;
 mod product;
 mod schema;
+mod soft_roce;
 mod test;
 mod tidy;
 mod tools;
@@ -40,8 +42,12 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Run the figures and check what their papers claim
     Figures(figures::Options),
+    /// Make what people install: libraries and the command line, in one folder
+    Dist(dist::Options),
     /// Compare our TCP with the kernel's, between two network namespaces (root)
     KernelTcp(kernel_tcp::Options),
+    /// Run RDMA programs between our software RNIC and Linux's own, in a virtual machine (root, qemu)
+    SoftRoce(soft_roce::Options),
     /// One end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
@@ -55,7 +61,9 @@ fn main() -> ExitCode {
         Task::Schema(options) => schema::schema(&options),
         Task::Fingerprints(options) => fingerprints::fingerprints(&options),
         Task::Figures(options) => figures::figures(&options),
+        Task::Dist(options) => dist::dist(&options),
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
+        Task::SoftRoce(options) => soft_roce::soft_roce(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
     };
     match outcome {

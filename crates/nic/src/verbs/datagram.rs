@@ -6,16 +6,14 @@ use selvedge_wire::Bth;
 use selvedge_wire::verbs::opcode::{DATAGRAM, operation as op};
 use selvedge_wire::verbs::{Deth, Headers};
 
+use super::arrival::{Arrival, Site};
 use super::attributes::{PARTITION, Terms};
 use super::error::VerbsError;
 use super::memory::Memory;
-use super::receives::Receives;
 use super::region::Intent;
 use super::rnic::Transmit;
 use super::shared::Shared;
-use super::work::{
-    Attached, Completion, CompletionKind, Data, Operation, Payload, Route, SendRequest, Source, Span, Status,
-};
+use super::work::{Attached, Completion, CompletionKind, Data, Operation, Payload, SendRequest, Source, Span, Status};
 
 /// Bytes before a datagram's payload in its receive request: a global route header, or an IPv4 header at its end.
 const NETWORK_HEADER: u64 = 40;
@@ -97,13 +95,10 @@ impl Datagrams {
     /// A datagram has arrived. What does not fit is dropped: nobody waits for an answer.
     pub(super) fn receive(
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        route: &Route,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        &Arrival { route, headers, payload }: &Arrival<'_>,
     ) {
+        let Site { shared, memory, receives } = site;
         let Some(deth) = headers.deth.filter(|deth| deth.qkey == terms.qkey) else { return };
         let Some(request) = receives.take(shared, &terms.init) else { return };
         let mut completion = Completion {

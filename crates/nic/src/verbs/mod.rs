@@ -17,6 +17,7 @@
 //! out about each other by bits that the standard reserves ([`Ours`](selvedge_wire::verbs::Ours)), and then use the
 //! recovery that they were made with, with all of IRN's section 5.
 
+mod arrival;
 mod attributes;
 mod datagram;
 mod error;

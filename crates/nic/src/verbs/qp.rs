@@ -2,9 +2,9 @@
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
-use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
 
+use super::arrival::{Arrival, Site};
 use super::attributes::{QpChange, QpInit, QpState, Service, Terms};
 use super::datagram::Datagrams;
 use super::error::VerbsError;
@@ -15,7 +15,7 @@ use super::responder::Responder;
 use super::rnic::{Limits, Transmit};
 use super::shared::{Event, Shared};
 use super::transition;
-use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Route, SendRequest, Status};
+use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, SendRequest, Status};
 
 /// A queue pair.
 pub(super) struct QueuePair {
@@ -150,48 +150,49 @@ impl QueuePair {
         cx: &mut Cx<'_>,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        route: &Route,
-        headers: &Headers,
-        payload: u32,
+        arrival: &Arrival<'_>,
     ) {
+        let headers = arrival.headers;
         if matches!(self.state, QpState::Reset | QpState::Initialised | QpState::Error) {
             return;
         }
         let is_datagram = headers.deth.is_some();
         let outcome = match self.init.service {
             Service::Datagram if is_datagram => {
-                Datagrams::receive(&self.terms, shared, memory, &mut self.receives, route, headers, payload);
+                let mut site = Site { shared, memory, receives: &mut self.receives };
+                Datagrams::receive(&self.terms, &mut site, arrival);
                 Ok(())
             }
             // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
-            Service::Reliable if !is_datagram && route.remote == self.terms.route.remote => match headers.bth.opcode {
-                op::ACKNOWLEDGE
-                | op::ATOMIC_ACKNOWLEDGE
-                | op::READ_RESPONSE_FIRST
-                | op::READ_RESPONSE_MIDDLE
-                | op::READ_RESPONSE_LAST
-                | op::READ_RESPONSE_ONLY => {
-                    let outcome = self.requester.on_reply(cx, &self.terms, shared, memory, headers, payload);
-                    self.drained(shared);
-                    outcome
-                }
-                op::READ_ACKNOWLEDGE => {
-                    self.responder.on_read_ack(cx, shared, headers);
-                    Ok(())
-                }
-                _ => {
-                    if self.state == QpState::ReadyToReceive && self.responder.is_untouched() {
-                        shared.events.push_back(Event::Established(self.number));
+            Service::Reliable if !is_datagram && arrival.route.remote == self.terms.route.remote => {
+                match headers.bth.opcode {
+                    op::ACKNOWLEDGE
+                    | op::ATOMIC_ACKNOWLEDGE
+                    | op::READ_RESPONSE_FIRST
+                    | op::READ_RESPONSE_MIDDLE
+                    | op::READ_RESPONSE_LAST
+                    | op::READ_RESPONSE_ONLY => {
+                        let outcome = self.requester.on_reply(cx, &self.terms, shared, memory, arrival);
+                        self.drained(shared);
+                        outcome
                     }
-                    let receives = &mut self.receives;
-                    let outcome =
-                        self.responder.on_request(cx, &self.terms, shared, memory, receives, headers, payload);
-                    if let Some(offered) = self.responder.offer() {
-                        self.requester.on_offer(&self.terms, offered);
+                    op::READ_ACKNOWLEDGE => {
+                        self.responder.on_read_ack(cx, shared, headers);
+                        Ok(())
                     }
-                    outcome
+                    _ => {
+                        if self.state == QpState::ReadyToReceive && self.responder.is_untouched() {
+                            shared.events.push_back(Event::Established(self.number));
+                        }
+                        let mut site = Site { shared, memory, receives: &mut self.receives };
+                        let outcome = self.responder.on_request(cx, &self.terms, &mut site, arrival);
+                        if let Some(offered) = self.responder.offer() {
+                            self.requester.on_offer(&self.terms, offered);
+                        }
+                        outcome
+                    }
                 }
-            },
+            }
             _ => Ok(()),
         };
         if let Err(failure) = outcome {

@@ -7,6 +7,7 @@ use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
+use super::arrival::Arrival;
 use super::attributes::{Capacities, QpChange, QpInit, QpState};
 use super::error::VerbsError;
 use super::memory::Memory;
@@ -368,7 +369,7 @@ impl Rnic {
     ) {
         let qp = headers.bth.destination.0;
         if let Some(pair) = self.qps.get_mut(&qp) {
-            pair.handle_packet(cx, &mut self.shared, memory, route, headers, payload);
+            pair.handle_packet(cx, &mut self.shared, memory, &Arrival { route, headers, payload });
             self.settle(qp);
         }
     }

@@ -96,7 +96,9 @@ fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
             .map_err(|error| first_line(&error.to_string())),
         ["cargo", "run", "--release", "--", ref rest @ ..] | ["selvedge", ref rest @ ..] => {
             let mut help = Command::new(product);
-            let output = help.args(rest).arg("--help").output().map_err(|error| error.to_string())?;
+            // What stands behind `--` is somebody else's.
+            let ours = rest.iter().take_while(|word| **word != "--");
+            let output = help.args(ours).arg("--help").output().map_err(|error| error.to_string())?;
             if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }
         }
         _ => Ok(()),

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-scenario", 5),
     ("selvedge-results", 5),
     ("selvedge-traces", 5),
+    ("selvedge-ibverbs", 5),
     ("selvedge-study", 6),
     ("selvedge-explain", 6),
     ("selvedge", 7),

@@ -27,6 +27,7 @@ use selvedge_wire::{Ack, Aeth, Syndrome};
 
 use self::selective::Selective;
 use self::standard::Standard;
+use super::arrival::Arrival;
 use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
@@ -291,9 +292,9 @@ impl Requester {
         terms: &Terms,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
-        payload: u32,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
+        let headers = arrival.headers;
         let uses = matches!(headers.ours, Ours::Uses(_));
         if uses != matches!(self.mode, Mode::Selective(_)) {
             return Ok(());
@@ -305,8 +306,8 @@ impl Requester {
         }
         let before = (self.sender.acked(), self.unanswered.len(), self.answered());
         let outcome = match &self.mode {
-            Mode::Standard(_) => self.on_standard_reply(cx, terms, shared, memory, headers, payload),
-            Mode::Selective(_) => self.on_selective_reply(cx, terms, shared, memory, headers, payload),
+            Mode::Standard(_) => self.on_standard_reply(cx, terms, shared, memory, arrival),
+            Mode::Selective(_) => self.on_selective_reply(cx, terms, shared, memory, arrival),
         };
         if before != (self.sender.acked(), self.unanswered.len(), self.answered()) {
             self.progress = cx.now;
@@ -473,9 +474,8 @@ impl Wqe {
         terms: &Terms,
         shared: &Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
+        &Arrival { headers, payload, .. }: &Arrival<'_>,
         index: u64,
-        payload: u32,
     ) -> Result<(), Failed> {
         let mut place = Payload::default();
         let offset = index * u64::from(terms.mtu);

@@ -9,6 +9,7 @@ use selvedge_wire::{Ack, AckKind, Data, Extension, Reth, Syndrome};
 
 use super::standard::{atomic, attach};
 use super::{Failed, Mode, Requester, Wqe, scheme};
+use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
@@ -108,12 +109,12 @@ impl Requester {
         terms: &Terms,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
-        payload: u32,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failed> {
+        let headers = arrival.headers;
         let Some(extension) = headers.extension else { return Ok(()) };
         if headers.bth.opcode != op::ACKNOWLEDGE {
-            return self.on_selective_answer(cx, terms, shared, memory, headers, payload);
+            return self.on_selective_answer(cx, terms, shared, memory, arrival);
         }
         let Some(aeth) = headers.aeth else { return Ok(()) };
         let kind = match aeth.syndrome {
@@ -145,9 +146,9 @@ impl Requester {
         terms: &Terms,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
-        payload: u32,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failed> {
+        let &Arrival { headers, payload, .. } = arrival;
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let data = Data {
             psn: headers.bth.psn,
@@ -169,7 +170,7 @@ impl Requester {
             return Err(Failed(super::Status::BadResponse));
         };
         let wqe = &mut self.queue[(number - self.completed) as usize];
-        wqe.take_answer(terms, shared, memory, headers, u64::from(placement.packet), payload)?;
+        wqe.take_answer(terms, shared, memory, arrival, u64::from(placement.packet))?;
         wqe.answered += 1;
         while let Some(&number) = self.unanswered.front()
             && self.queue[(number - self.completed) as usize].is_answered(terms)

@@ -8,6 +8,7 @@ use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
 use super::{Failed, Mode, Requester, Wqe};
+use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position, nak};
@@ -152,9 +153,9 @@ impl Requester {
         terms: &Terms,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
-        payload: u32,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failed> {
+        let headers = arrival.headers;
         let Some(seq) = headers.bth.psn.near(self.sender.acked(), self.first_psn) else { return Ok(()) };
         if seq >= self.sender.supplied() {
             return Ok(());
@@ -178,7 +179,7 @@ impl Requester {
                     }
                 }
             }
-            _ => self.on_answer(cx, terms, shared, memory, headers, seq, payload),
+            _ => self.on_answer(cx, terms, shared, memory, arrival, seq),
         }
     }
 
@@ -214,16 +215,14 @@ impl Requester {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     fn on_answer(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
         shared: &mut Shared,
         memory: &mut impl Memory,
-        headers: &Headers,
+        arrival: &Arrival<'_>,
         seq: Seq,
-        payload: u32,
     ) -> Result<(), Failed> {
         let Some(expected) = self.next_answer() else { return Ok(()) };
         if seq < expected {
@@ -236,7 +235,7 @@ impl Requester {
         }
         let at = (self.unanswered[0] - self.completed) as usize;
         let wqe = &mut self.queue[at];
-        wqe.take_answer(terms, shared, memory, headers, wqe.answered, payload)?;
+        wqe.take_answer(terms, shared, memory, arrival, wqe.answered)?;
         wqe.answered += 1;
         if wqe.is_answered(terms) {
             self.unanswered.pop_front();

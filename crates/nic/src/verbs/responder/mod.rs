@@ -16,10 +16,10 @@ use selvedge_wire::verbs::{Headers, Ours};
 
 use self::selective::Selective;
 use self::standard::Standard;
+use super::arrival::{Arrival, Site};
 use super::attributes::Terms;
 use super::memory::Memory;
 use super::qp::Failure;
-use super::receives::Receives;
 use super::requester::scheme;
 use super::rnic::Transmit;
 use super::shared::Shared;
@@ -61,17 +61,14 @@ impl Responder {
         self.offer
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     pub(super) fn on_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
+        let headers = arrival.headers;
         let known = scheme(&terms.init.recovery);
         match headers.ours {
             Ours::Offers(offered) if known == Some(offered) => self.offer = known,
@@ -91,9 +88,9 @@ impl Responder {
         }
         self.untouched = false;
         match &mut self.mode {
-            Mode::Standard(standard) => standard.on_request(cx, terms, shared, memory, receives, headers, payload),
+            Mode::Standard(standard) => standard.on_request(cx, terms, site, arrival),
             Mode::Selective(selective) if matches!(headers.ours, Ours::Uses(_)) => {
-                selective.on_request(cx, terms, shared, memory, receives, headers, payload)
+                selective.on_request(cx, terms, site, arrival)
             }
             // From before the other side went over.
             Mode::Selective(_) => Ok(()),

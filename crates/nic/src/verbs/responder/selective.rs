@@ -16,11 +16,11 @@ use selvedge_wire::{Ack, AckKind, Aeth, Data, Extension, Syndrome};
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
 use super::standard::check_length;
+use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::qp::Failure;
-use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
 use crate::verbs::rnic::Transmit;
@@ -109,22 +109,19 @@ impl Selective {
         self.slots.drain(..).filter_map(|slot| slot.request).collect()
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     pub(super) fn on_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
+        let &Arrival { headers, payload, .. } = arrival;
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let before = self.receiver.expected();
         let Some(seq) = headers.bth.psn.near(before, self.first_psn) else { return Ok(()) };
         if seq >= before {
-            let outcome = self.place(terms, shared, memory, receives, headers, payload, seq);
+            let outcome = self.place(terms, site, arrival, seq);
             if let Err(refusal) = outcome {
                 return self.refuse(terms, refusal, seq, extension.sent_at);
             }
@@ -136,7 +133,7 @@ impl Selective {
             retransmission: extension.retransmission,
             trimmed: false,
         };
-        let reply = self.receiver.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+        let reply = self.receiver.on_data(cx, &mut site.shared.chip, &data, headers.bth.fecn);
         if reply.verdict.accepted().is_some() {
             self.note(terms, headers, placement, payload, seq);
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
@@ -145,8 +142,8 @@ impl Selective {
             };
             let completed = self.completions.on_accepted(seq, bits, before, self.receiver.expected());
             self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
-            self.complete(terms, shared, completed.receives);
-            self.execute(terms, shared, memory)?;
+            self.complete(terms, site.shared, completed.receives);
+            self.execute(terms, site)?;
         }
         if let Some(ack) = reply.ack {
             self.acks.push(Ack { msn: self.msn, ..ack }, extension.sent_at);
@@ -173,30 +170,27 @@ impl Selective {
     }
 
     /// Puts a packet's payload where it belongs. A packet that came before is put there again: it is the same.
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     fn place(
         &mut self,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
         seq: Seq,
     ) -> Result<(), Refusal> {
+        let &Arrival { headers, payload, .. } = arrival;
         let placement = headers.placement.unwrap_or_default();
         match Asked::of(headers.bth.opcode).ok_or(MALFORMED)? {
             Asked::Send(position) => {
                 check_length(terms, position, payload)?;
-                let slot = self.slot(terms, shared, receives, placement)?;
+                let slot = self.slot(terms, site, placement)?;
                 let Some(request) = &slot.request else { return Ok(()) };
                 let offset = u64::from(placement.packet) * u64::from(terms.mtu);
-                if let Err(status) = inbound::scatter(terms, shared, memory, request, offset, payload) {
+                if let Err(status) = inbound::scatter(terms, site.shared, site.memory, request, offset, payload) {
                     let (id, kind) = (request.id, CompletionKind::Receive);
                     slot.request = None;
                     let length = offset + u64::from(payload);
                     let failed = inbound::completion(terms, id, status, kind, length, Attached::Nothing, false);
-                    shared.complete(terms.init.receive_cq, failed);
+                    site.shared.complete(terms.init.receive_cq, failed);
                     return Err(inbound::refusal_of(status));
                 }
                 Ok(())
@@ -208,22 +202,29 @@ impl Selective {
                     return Err(MALFORMED);
                 }
                 if headers.immediate.is_some() {
-                    self.slot(terms, shared, receives, placement)?;
+                    self.slot(terms, site, placement)?;
                 }
                 // The rest of the message, so that nothing of one is written that does not fit.
-                inbound::reach(terms, shared, Intent::RemoteWrite, reth.key, reth.address, u64::from(reth.length))?;
-                inbound::write(terms, shared, memory, reth.key, reth.address, payload)
+                inbound::reach(
+                    terms,
+                    site.shared,
+                    Intent::RemoteWrite,
+                    reth.key,
+                    reth.address,
+                    u64::from(reth.length),
+                )?;
+                inbound::write(terms, site.shared, site.memory, reth.key, reth.address, payload)
             }
             Asked::Read | Asked::Atomic if payload > 0 => Err(MALFORMED),
             Asked::Read => {
                 let reth = headers.reth.ok_or(MALFORMED)?;
                 let length = u64::from(reth.length);
-                inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length)?;
+                inbound::reach(terms, site.shared, Intent::RemoteRead, reth.key, reth.address, length)?;
                 self.has_room(terms, seq)
             }
             Asked::Atomic => {
                 let atomic = headers.atomic.ok_or(MALFORMED)?;
-                inbound::reach(terms, shared, Intent::RemoteAtomic, atomic.key, atomic.address, 8)?;
+                inbound::reach(terms, site.shared, Intent::RemoteAtomic, atomic.key, atomic.address, 8)?;
                 self.has_room(terms, seq)
             }
         }
@@ -241,17 +242,16 @@ impl Selective {
     fn slot(
         &mut self,
         terms: &Terms,
-        shared: &mut Shared,
-        receives: &mut Receives,
+        site: &mut Site<'_, impl Memory>,
         placement: Placement,
     ) -> Result<&mut Slot, Refusal> {
         let ahead = placement.wqe.wrapping_sub(self.oldest_receive) as usize;
         let missing = (ahead + 1).saturating_sub(self.slots.len());
-        if missing > receives.available(shared, &terms.init) {
+        if missing > site.receives.available(site.shared, &terms.init) {
             return Err(Refusal::NotReady);
         }
         for _ in 0..missing {
-            let request = receives.take(shared, &terms.init);
+            let request = site.receives.take(site.shared, &terms.init);
             self.slots.push_back(Slot { request, completion: None });
         }
         Ok(&mut self.slots[ahead])
@@ -308,7 +308,7 @@ impl Selective {
     }
 
     /// Begins the Reads, and does the Atomics, before which everything has arrived.
-    fn execute(&mut self, terms: &Terms, shared: &Shared, memory: &mut impl Memory) -> Result<(), Failure> {
+    fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>) -> Result<(), Failure> {
         while let Some(entry) = self.waiting.first_entry()
             && *entry.key() < self.receiver.expected()
         {
@@ -317,10 +317,12 @@ impl Selective {
                 What::Read { key, address, length } => {
                     (Found::Read { key, address, length }, message::packets(length, terms.mtu))
                 }
-                What::Atomic { opcode, header } => match inbound::atomic(terms, shared, memory, opcode, &header) {
-                    Ok(original) => (Found::Atomic(original), 1),
-                    Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
-                },
+                What::Atomic { opcode, header } => {
+                    match inbound::atomic(terms, site.shared, site.memory, opcode, &header) {
+                        Ok(original) => (Found::Atomic(original), 1),
+                        Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
+                    }
+                }
             };
             let first = self.sender.supplied();
             self.answers.push_back(Answer { first, packets, number, msn: self.msn, what });

@@ -12,11 +12,11 @@ use selvedge_wire::{Aeth, Data, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
+use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position, nak};
 use crate::verbs::qp::Failure;
-use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::go_back_n as go_back_n_of;
 use crate::verbs::rnic::Transmit;
@@ -79,28 +79,25 @@ impl Standard {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     pub(super) fn on_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
+        let &Arrival { headers, payload, .. } = arrival;
         let Some(seq) = headers.bth.psn.near(self.receiver.expected(), terms.receive_psn) else { return Ok(()) };
         let is_next = seq == self.receiver.expected();
         if seq > self.receiver.expected() && self.not_ready {
             return Ok(());
         }
         if seq < self.receiver.expected() {
-            self.say_again(terms, shared, headers, seq);
+            self.say_again(terms, site.shared, headers, seq);
             return Ok(());
         }
         if is_next {
-            let messages = match self.execute(terms, shared, memory, receives, headers, payload, seq) {
+            let messages = match self.execute(terms, site, arrival, seq) {
                 Ok(packets) => packets,
                 Err(Refusal::Drop) => return Ok(()),
                 Err(Refusal::NotReady) => {
@@ -115,14 +112,14 @@ impl Standard {
                 }
             };
             self.not_ready = false;
-            self.take(cx, shared, headers, payload);
+            self.take(cx, site.shared, headers, payload);
             self.receiver.skip(messages - 1);
             if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Atomic)) {
                 self.say(seq, Syndrome::NO_CREDITS);
             }
             return Ok(());
         }
-        if let Some(gap) = self.take(cx, shared, headers, payload) {
+        if let Some(gap) = self.take(cx, site.shared, headers, payload) {
             self.say(gap, Syndrome::SEQUENCE_ERROR);
         }
         Ok(())
@@ -173,26 +170,23 @@ impl Standard {
     }
 
     /// Executes the packet that is expected; returns how many sequence numbers it takes.
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     fn execute(
         &mut self,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
         seq: Seq,
     ) -> Result<u64, Refusal> {
+        let &Arrival { headers, payload, .. } = arrival;
         let asked = Asked::of(headers.bth.opcode).ok_or(MALFORMED)?;
         match asked {
-            Asked::Send(position) => self.send(terms, shared, memory, receives, headers, payload, position)?,
-            Asked::Write(position) => self.write(terms, shared, memory, receives, headers, payload, position)?,
+            Asked::Send(position) => self.send(terms, site, arrival, position)?,
+            Asked::Write(position) => self.write(terms, site, arrival, position)?,
             Asked::Read | Asked::Atomic if self.inbound.is_some() || payload > 0 => return Err(MALFORMED),
-            Asked::Read => return self.read(terms, shared, headers, seq),
+            Asked::Read => return self.read(terms, site.shared, headers, seq),
             Asked::Atomic => {
                 let atomic = headers.atomic.ok_or(MALFORMED)?;
-                let original = inbound::atomic(terms, shared, memory, headers.bth.opcode, &atomic)?;
+                let original = inbound::atomic(terms, site.shared, site.memory, headers.bth.opcode, &atomic)?;
                 if self.atomics.len() >= usize::from(terms.reads_answered.max(1)) {
                     self.atomics.pop_front();
                 }
@@ -218,57 +212,51 @@ impl Standard {
         Ok(message::packets(length, terms.mtu))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     fn send(
         &mut self,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
         position: Position,
     ) -> Result<(), Refusal> {
+        let &Arrival { headers, payload, .. } = arrival;
         check_length(terms, position, payload)?;
         let (request, received) = match self.inbound.take() {
-            None if position.begins() => (receives.take(shared, &terms.init).ok_or(Refusal::NotReady)?, 0),
+            None if position.begins() => (site.receives.take(site.shared, &terms.init).ok_or(Refusal::NotReady)?, 0),
             Some(Inbound::Send { request, received }) if !position.begins() => (request, received),
             other => {
                 self.inbound = other;
                 return Err(MALFORMED);
             }
         };
-        let outcome = inbound::scatter(terms, shared, memory, &request, received, payload);
+        let outcome = inbound::scatter(terms, site.shared, site.memory, &request, received, payload);
         let received = received + u64::from(payload);
         if outcome.is_ok() && !position.ends() {
             self.inbound = Some(Inbound::Send { request, received });
             return Ok(());
         }
-        let attached = inbound::attached(shared, headers);
+        let attached = inbound::attached(site.shared, headers);
         let (status, solicited) = (outcome.err().unwrap_or(Status::Success), headers.bth.solicited);
         let kind = CompletionKind::Receive;
         let completion = inbound::completion(terms, request.id, status, kind, received, attached, solicited);
-        shared.complete(terms.init.receive_cq, completion);
+        site.shared.complete(terms.init.receive_cq, completion);
         self.msn = self.msn.wrapping_add(1);
         outcome.map_err(inbound::refusal_of)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of a packet, and all that it may touch")]
     fn write(
         &mut self,
         terms: &Terms,
-        shared: &mut Shared,
-        memory: &mut impl Memory,
-        receives: &mut Receives,
-        headers: &Headers,
-        payload: u32,
+        site: &mut Site<'_, impl Memory>,
+        arrival: &Arrival<'_>,
         position: Position,
     ) -> Result<(), Refusal> {
+        let &Arrival { headers, payload, .. } = arrival;
         check_length(terms, position, payload)?;
         let (key, address, length, received) = match (&self.inbound, headers.reth) {
             (None, Some(reth)) if position.begins() => {
                 let length = u64::from(reth.length);
-                inbound::reach(terms, shared, Intent::RemoteWrite, reth.key, reth.address, length)?;
+                inbound::reach(terms, site.shared, Intent::RemoteWrite, reth.key, reth.address, length)?;
                 (reth.key, reth.address, length, 0)
             }
             (&Some(Inbound::Write { key, address, length, received }), _) if !position.begins() => {
@@ -281,20 +269,20 @@ impl Standard {
             return Err(MALFORMED);
         }
         let request = match headers.immediate {
-            Some(_) if receives.available(shared, &terms.init) == 0 => return Err(Refusal::NotReady),
-            Some(_) => receives.take(shared, &terms.init),
+            Some(_) if site.receives.available(site.shared, &terms.init) == 0 => return Err(Refusal::NotReady),
+            Some(_) => site.receives.take(site.shared, &terms.init),
             None => None,
         };
-        inbound::write(terms, shared, memory, key, address.wrapping_add(received), payload)?;
+        inbound::write(terms, site.shared, site.memory, key, address.wrapping_add(received), payload)?;
         self.inbound = (!position.ends()).then_some(Inbound::Write { key, address, length, received: after });
         if position.ends() {
             self.msn = self.msn.wrapping_add(1);
         }
         if let Some(request) = request {
-            let attached = inbound::attached(shared, headers);
+            let attached = inbound::attached(site.shared, headers);
             let (kind, solicited) = (CompletionKind::ReceiveWrite, headers.bth.solicited);
             let completion = inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited);
-            shared.complete(terms.init.receive_cq, completion);
+            site.shared.complete(terms.init.receive_cq, completion);
         }
         Ok(())
     }

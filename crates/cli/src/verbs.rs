@@ -1,0 +1,143 @@
+//! `selvedge verbs`: any program with the software RNIC, and what there is.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use selvedge_dataplane::rnic::{Device, Environment, settings, written};
+use serde_json::json;
+
+use crate::args::VerbsArgs;
+use crate::output::{self, Failure, print};
+
+const LIBRARY: &str = "libibverbs.so.1";
+/// Where libraries are, if not beside us.
+const LIBRARIES: &str = "SELVEDGE_LIBRARIES";
+
+pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
+    if args.info {
+        return info(args);
+    }
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Failure::input("no program to run: selvedge verbs -- PROGRAM ARGUMENTS"));
+    };
+    let folder = libraries(args)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // The one for programs that are linked with it, the other for what they load later by its name.
+    command.env("LD_PRELOAD", before(folder.join(LIBRARY).as_os_str(), "LD_PRELOAD"));
+    command.env("LD_LIBRARY_PATH", before(folder.as_os_str(), "LD_LIBRARY_PATH"));
+    if let Some(recovery) = &args.recovery {
+        command.env(settings::RECOVERY, recovery);
+    }
+    let error = command.exec();
+    Err(Failure::input(format!("cannot run {}: {error}", program.display())))
+}
+
+/// The folder with the libraries.
+fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
+    let beside = || Some(env::current_exe().ok()?.parent()?.parent()?.join("lib"));
+    let chosen = args.libraries.clone().or_else(|| env::var_os(LIBRARIES).map(PathBuf::from));
+    let folder = chosen.or_else(beside).unwrap_or_default();
+    let folder = folder.canonicalize().unwrap_or(folder);
+    if folder.join(LIBRARY).is_file() {
+        return Ok(folder);
+    }
+    Err(Failure::input(format!(
+        "no {LIBRARY} in {}: `cargo xtask dist` makes it; --libraries or {LIBRARIES} says where it is",
+        folder.display()
+    )))
+}
+
+/// A list of paths as the environment has it, with `first` put before.
+fn before(first: &OsStr, variable: &str) -> OsString {
+    let mut list = first.to_owned();
+    if let Some(rest) = env::var_os(variable).filter(|rest| !rest.is_empty()) {
+        list.push(":");
+        list.push(rest);
+    }
+    list
+}
+
+fn info(args: &VerbsArgs) -> Result<(), Failure> {
+    let unknown = |error: std::io::Error| Failure::outcome(format!("cannot look at this host: {error}"));
+    let devices = Device::all().map_err(unknown)?;
+    let environment = Environment::probe().map_err(unknown)?;
+    let library = libraries(args);
+    let mut lacks = environment.lacks(&devices);
+    lacks.extend(library.as_ref().err().map(|failure| failure.message.clone()));
+    let library = library.ok().map(|folder| folder.join(LIBRARY));
+    print(&if args.json {
+        output::json(&as_json(&devices, &environment, library.as_deref(), &lacks)) + "\n"
+    } else {
+        as_text(&devices, &environment, library.as_deref(), &lacks)
+    })
+}
+
+fn as_json(
+    devices: &[Device],
+    environment: &Environment,
+    library: Option<&Path>,
+    lacks: &[String],
+) -> serde_json::Value {
+    let devices: Vec<_> = devices
+        .iter()
+        .map(|device| {
+            json!({
+                "name": device.name,
+                "interface": device.interface,
+                "up": device.is_up,
+                "mtu": device.mtu,
+                "payload": device.payload(),
+                "gids": device.gids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "library": library,
+        "devices": devices,
+        "udp_port": environment.port,
+        "socket_buffer": environment.buffer,
+        "segmentation": environment.cuts,
+        "coalescing": environment.joins,
+        "ipv6": environment.ipv6,
+        "lacks": lacks,
+    })
+}
+
+fn as_text(devices: &[Device], environment: &Environment, library: Option<&Path>, lacks: &[String]) -> String {
+    let mut text = format!("selvedge {}\n", env!("CARGO_PKG_VERSION"));
+    // Writing to a string cannot fail.
+    if let Some(library) = library {
+        let _ = writeln!(text, "library  {}", library.display());
+    }
+    for device in devices {
+        let state = if device.is_up { "up" } else { "down" };
+        let _ = writeln!(
+            text,
+            "device   {} ({}, {state}, MTU {}: {} bytes of payload)",
+            device.name,
+            device.interface,
+            device.mtu,
+            device.payload()
+        );
+        for (index, gid) in device.gids.iter().enumerate() {
+            let _ = writeln!(text, "  GID {index}  {}", written(gid));
+        }
+    }
+    if let Some(port) = environment.port {
+        let _ =
+            writeln!(text, "the next process uses UDP port {port}, {} KB of socket buffer", environment.buffer / 1_000);
+    }
+    for lack in lacks {
+        let _ = writeln!(text, "lacks    {lack}");
+    }
+    if lacks.is_empty() {
+        text += "lacks nothing\n";
+    }
+    text
+}

@@ -1,0 +1,387 @@
+//! The NIC of a process: one engine, one network, one lock.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use selvedge_nic::verbs::{
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, SrqAttributes, SrqId, Transmit, VerbsError,
+};
+use selvedge_transport::Cx;
+use selvedge_units::{Instant, QpNumber};
+
+use super::arrival::Arrival;
+use super::device::Device;
+use super::events::{Owner, Owners};
+use super::network::{Counters, Network, Sent};
+use super::{fork, memory, progress};
+use crate::clock::Clock;
+
+/// Calls of the system that take packets before others get a turn.
+pub(super) const TURNS: usize = 16;
+/// Requests that may wait for others to leave together with them, while applications poll.
+const GATHERED: u32 = 32;
+/// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
+const PATIENCE: u64 = 16;
+
+/// The NIC of this process.
+pub struct Adapter {
+    state: Mutex<State>,
+    pub(super) wake: EventFd,
+    clock: Clock,
+    /// Counts polls of applications: while it grows, they do the thread's work.
+    pub(super) polls: AtomicU64,
+    /// Polls in a row that found nothing.
+    empty: AtomicU64,
+    /// This is a child that was forked: the adapter is its parent's.
+    pub(super) is_foreign: AtomicBool,
+    /// The sockets once more, to wait for them without the lock.
+    pub(super) sockets: Vec<OwnedFd>,
+    /// What a child closes.
+    pub(super) descriptors: Vec<RawFd>,
+}
+
+/// What the lock guards.
+pub(super) struct State {
+    rnic: Rnic,
+    pub(super) network: Network,
+    owners: Owners,
+    /// A packet that was taken from the engine and did not fit into the socket, with its payload.
+    stuck: Option<Transmit>,
+    payload: Payload,
+    /// Calls that posted since anything was sent.
+    pub(super) gathered: u32,
+    /// When the thread will look again by itself.
+    pub(super) asleep_until: Instant,
+    /// The thread stays away as long as applications poll.
+    pub(super) is_parked: bool,
+}
+
+/// Why the adapter refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The engine says so.
+    Verbs(VerbsError),
+    /// Memory that is to be registered is not there, or cannot be written (`EFAULT`).
+    Fault,
+    /// The process was forked since: what the parent made is of no use to the child.
+    Forked,
+}
+
+impl From<VerbsError> for Refusal {
+    fn from(error: VerbsError) -> Self {
+        Self::Verbs(error)
+    }
+}
+
+impl Adapter {
+    /// This process's adapter; made if there is none yet.
+    ///
+    /// # Errors
+    /// When all 64 ports are taken, or the system has no sockets, descriptors or threads left.
+    pub fn get() -> io::Result<&'static Self> {
+        fork::current(|| {
+            let adapter = Self::new()?;
+            memory::install();
+            Ok(adapter)
+        })
+        .and_then(|(adapter, is_new)| {
+            if is_new {
+                progress::start(adapter)?;
+            }
+            Ok(adapter)
+        })
+    }
+
+    fn new() -> io::Result<Self> {
+        let network = Network::open(&Device::all()?)?;
+        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let sockets: Vec<OwnedFd> =
+            network.descriptors().map(|socket| socket.try_clone_to_owned()).collect::<io::Result<_>>()?;
+        let descriptors = network
+            .descriptors()
+            .chain(sockets.iter().map(AsFd::as_fd))
+            .chain([wake.as_fd()])
+            .map(|descriptor| descriptor.as_raw_fd())
+            .collect();
+        let first = entropy()? % (1 << Rnic::QP_BITS);
+        let state = State {
+            rnic: Rnic::new(u32::from(network.slot()), first),
+            network,
+            owners: Owners::default(),
+            stuck: None,
+            payload: Payload::default(),
+            gathered: 0,
+            asleep_until: Instant::ZERO,
+            is_parked: false,
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+            wake,
+            clock: Clock::start(),
+            polls: AtomicU64::new(0),
+            empty: AtomicU64::new(0),
+            is_foreign: AtomicBool::new(false),
+            sockets,
+            descriptors,
+        })
+    }
+
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>, Refusal> {
+        if self.is_foreign.load(Ordering::Relaxed) {
+            return Err(Refusal::Forked);
+        }
+        Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+    pub(super) fn until(&self, deadline: Instant) -> std::time::Duration {
+        self.clock.until(deadline)
+    }
+
+    /// Lets `act` use the engine, then sends what there is to send.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn command<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+        let mut state = self.lock()?;
+        let mut cx = Cx::at(self.now());
+        let outcome = act(&mut state.rnic, &mut cx);
+        state.transmit(&mut cx);
+        state.tell();
+        self.remind(&state);
+        Ok(outcome)
+    }
+
+    /// Lets `act` post requests. While applications poll, these wait for a few others, or for the next poll: it comes
+    /// soon, and what leaves together costs the system one call.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn post<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+        let mut state = self.lock()?;
+        let mut cx = Cx::at(self.now());
+        let outcome = act(&mut state.rnic, &mut cx);
+        state.gathered += 1;
+        if !state.is_parked || state.gathered >= GATHERED {
+            state.transmit(&mut cx);
+            self.remind(&state);
+        }
+        state.tell();
+        Ok(outcome)
+    }
+
+    /// Registers memory; returns its key.
+    ///
+    /// # Errors
+    /// [`Refusal::Fault`], or as the engine has it.
+    ///
+    /// # Safety
+    /// Whoever holds the key may read the memory, and write it if the region says so, until it is deregistered: it must
+    /// be the caller's to give, and nothing that anybody holds a Rust reference to.
+    #[expect(unsafe_code, reason = "a promise of the caller's")]
+    pub unsafe fn reg_mr(&self, region: Region) -> Result<u32, Refusal> {
+        memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
+        let entropy = entropy().unwrap_or(0);
+        Ok(self.command(|rnic, _| rnic.reg_mr(region, entropy))??)
+    }
+    /// Registers other memory under a key.
+    ///
+    /// # Errors
+    /// As [`Self::reg_mr`].
+    ///
+    /// # Safety
+    /// As [`Self::reg_mr`].
+    #[expect(unsafe_code, reason = "a promise of the caller's")]
+    pub unsafe fn rereg_mr(&self, key: u32, region: Region) -> Result<(), Refusal> {
+        memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
+        Ok(self.command(|rnic, _| rnic.rereg_mr(key, region))??)
+    }
+
+    /// A new completion queue.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_cq(&self, depth: u32, owner: Owner) -> Result<CqId, Refusal> {
+        let mut state = self.lock()?;
+        let cq = state.rnic.create_cq(depth)?;
+        state.owners.cqs.insert(cq, owner);
+        Ok(cq)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_cq(&self, cq: CqId) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.destroy_cq(cq)?;
+        state.owners.cqs.remove(&cq).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+    /// A new queue pair.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_qp(&self, init: QpInit, owner: Owner) -> Result<QpNumber, Refusal> {
+        let mut state = self.lock()?;
+        let qp = state.rnic.create_qp(init)?;
+        state.owners.qps.insert(qp, owner);
+        Ok(qp)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_qp(&self, qp: QpNumber) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        // What it was about to say first: an acknowledgement that is withheld costs the other side its retries.
+        let mut cx = Cx::at(self.now());
+        state.transmit(&mut cx);
+        state.rnic.destroy_qp(qp)?;
+        state.owners.qps.remove(&qp).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+    /// A new shared receive queue.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_srq(&self, pd: PdId, attributes: SrqAttributes, owner: Owner) -> Result<SrqId, Refusal> {
+        let mut state = self.lock()?;
+        let srq = state.rnic.create_srq(pd, attributes)?;
+        state.owners.srqs.insert(srq, owner);
+        Ok(srq)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_srq(&self, srq: SrqId) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.destroy_srq(srq)?;
+        state.owners.srqs.remove(&srq).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+
+    /// Asks for an event at the next completion.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn arm_cq(&self, cq: CqId, solicited_only: bool) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.arm_cq(cq, solicited_only)?;
+        // The application is about to wait: its polls will not do our work any more.
+        if state.is_parked {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// Hands up to `most` completions to `take`; returns how many. Does the NIC's work if there are none yet.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn poll_cq(&self, cq: CqId, most: usize, mut take: impl FnMut(&Completion)) -> Result<usize, Refusal> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock()?;
+        if state.gathered > 0 {
+            state.transmit(&mut Cx::at(self.now()));
+        }
+        let mut found = state.completions(cq, most, &mut take);
+        if found == 0 {
+            // What one call gives, and no more: the application may have to post receive requests for the next.
+            state.turn(self.now(), 1);
+            self.remind(&state);
+            found = state.completions(cq, most, &mut take);
+        }
+        drop(state);
+        if found > 0 {
+            self.empty.store(0, Ordering::Relaxed);
+        } else if self.empty.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
+            std::thread::yield_now();
+        }
+        Ok(found)
+    }
+
+    /// Packets so far.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn counters(&self) -> Result<Counters, Refusal> {
+        Ok(self.lock()?.network.counters)
+    }
+
+    /// The thread must look earlier than it would by itself, or wait for room in a socket.
+    fn remind(&self, state: &State) {
+        let is_late = state.deadline() < state.asleep_until;
+        if !state.is_parked && (is_late || state.is_blocked()) {
+            self.wake();
+        }
+    }
+    fn wake(&self) {
+        // It counts to 2^64 - 2: it will not refuse.
+        let _ = self.wake.write(1);
+    }
+}
+
+impl State {
+    /// Takes what has arrived, by so many calls of the system at most, handles what is due, sends what there is to send.
+    pub(super) fn turn(&mut self, now: Instant, calls: usize) {
+        let mut cx = Cx::at(now);
+        for _ in 0..calls {
+            let Self { rnic, network, .. } = self;
+            let took = network.receive(|route, headers, payload, length| {
+                let mut arrival = Arrival { payload, route, length };
+                rnic.handle_packet(&mut cx, &mut arrival, route, headers, payload.len() as u32);
+            });
+            if !took {
+                break;
+            }
+            self.transmit(&mut cx);
+        }
+        if self.rnic.poll_timeout().is_some_and(|at| at <= now) {
+            self.rnic.handle_timeout(&mut cx);
+        }
+        self.transmit(&mut cx);
+        self.tell();
+    }
+
+    /// Sends what there is to send, as far as the socket goes.
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
+        self.gathered = 0;
+        let Self { rnic, network, stuck, payload, .. } = self;
+        while let Some(transmit) = stuck.take().or_else(|| rnic.poll_transmit(cx, payload)) {
+            // What is gone is lost: the other side never hears of it, and retries run out.
+            if network.send(&transmit, payload) == Sent::Blocked {
+                *stuck = Some(transmit);
+                return;
+            }
+        }
+        network.flush();
+    }
+    fn tell(&mut self) {
+        while let Some(event) = self.rnic.poll_event() {
+            self.owners.tell(event);
+        }
+    }
+    fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
+        (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
+    }
+    /// Whether a socket had no room for what was to be sent.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.stuck.is_some() || self.network.is_blocked()
+    }
+    /// When to look again at the latest.
+    pub(super) fn deadline(&self) -> Instant {
+        self.rnic.poll_timeout().unwrap_or(Instant::NEVER)
+    }
+}
+
+/// A number that nobody can guess.
+fn entropy() -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(u32::from_ne_bytes(bytes))
+}

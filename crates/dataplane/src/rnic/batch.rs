@@ -1,0 +1,129 @@
+//! Packets that leave together: the kernel cuts one long datagram into equal segments (`UDP_SEGMENT`), the last of
+//! which may be shorter. It is worth a factor of twenty.
+
+use std::net::Ipv6Addr;
+
+use selvedge_wire::Icrc;
+
+use super::invariant::Ends;
+
+/// Segments of a batch. Linux allows 64, later versions more.
+const MOST_SEGMENTS: usize = 64;
+/// Bytes of a batch: it is one IP packet on its way to where it is cut.
+const MOST_BYTES: usize = 65_000;
+
+/// What the packets of a batch have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flow {
+    pub(super) ends: Ends,
+    pub(super) traffic_class: u8,
+    pub(super) hop_limit: u8,
+}
+
+impl Flow {
+    pub(super) fn local(&self) -> Ipv6Addr {
+        self.ends.from
+    }
+}
+
+/// Packets on their way out.
+#[derive(Debug)]
+pub(super) struct Batch {
+    flow: Option<Flow>,
+    /// Bytes of each but the last.
+    segment: usize,
+    count: usize,
+    /// The last was shorter: none may follow.
+    is_closed: bool,
+    bytes: Vec<u8>,
+    /// How many may leave together.
+    most: usize,
+}
+
+impl Batch {
+    /// An empty batch; of one packet at most if the system does not cut datagrams.
+    pub(super) fn new(segments: bool) -> Self {
+        let most = if segments { MOST_SEGMENTS } else { 1 };
+        Self { flow: None, segment: 0, count: 0, is_closed: false, bytes: Vec::with_capacity(1 << 16), most }
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    /// Whether a packet of so many bytes can join.
+    pub(super) fn takes(&self, flow: &Flow, length: usize) -> bool {
+        self.count == 0
+            || (!self.is_closed
+                && self.count < self.most
+                && length <= self.segment
+                && self.bytes.len() + length <= MOST_BYTES
+                && self.flow.as_ref() == Some(flow))
+    }
+    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC. Returns whether it did.
+    pub(super) fn add(&mut self, flow: &Flow, length: usize, write: impl FnOnce(&mut [u8]) -> bool) -> bool {
+        debug_assert!(self.takes(flow, length), "a packet that does not fit");
+        let from = self.bytes.len();
+        self.bytes.resize(from + length, 0);
+        let (packet, icrc) = self.bytes[from..].split_at_mut(length - Icrc::LENGTH);
+        if !write(packet) {
+            self.bytes.truncate(from);
+            return false;
+        }
+        // The kernel counts the segments of a batch in the identification of their IPv4 headers.
+        icrc.copy_from_slice(&flow.ends.icrc(self.count as u16, packet));
+        if self.count == 0 {
+            self.flow = Some(*flow);
+            self.segment = length;
+        }
+        self.count += 1;
+        self.is_closed = length < self.segment;
+        true
+    }
+    /// What leaves: the flow, the segments' length, all bytes.
+    pub(super) fn contents(&self) -> Option<(Flow, usize, &[u8])> {
+        self.flow.filter(|_| self.count > 0).map(|flow| (flow, self.segment, &self.bytes[..]))
+    }
+    /// The system turns out not to cut datagrams. Makes each packet one that leaves alone: identification 0.
+    pub(super) fn separate(&mut self) {
+        self.most = 1;
+        let Some(flow) = self.flow else { return };
+        for packet in self.bytes.chunks_mut(self.segment.max(1)) {
+            let (packet, icrc) = packet.split_at_mut(packet.len() - Icrc::LENGTH);
+            icrc.copy_from_slice(&flow.ends.icrc(0, packet));
+        }
+    }
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.is_closed = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(port: u16) -> Flow {
+        let address = Ipv6Addr::LOCALHOST;
+        let ends = Ends { from: address, to: address, from_port: 4_791, to_port: port };
+        Flow { ends, traffic_class: 0, hop_limit: 64 }
+    }
+
+    #[test]
+    fn equal_packets_of_a_flow_leave_together_and_a_shorter_one_is_the_last() {
+        let mut batch = Batch::new(true);
+        for length in [100, 100, 60] {
+            assert!(batch.takes(&flow(1), length) && batch.add(&flow(1), length, |_| true));
+        }
+        assert!(!batch.takes(&flow(1), 60), "behind a shorter one");
+        assert_eq!(batch.contents().map(|(_, segment, bytes)| (segment, bytes.len())), Some((100, 260)));
+        batch.clear();
+        assert!(batch.add(&flow(1), 100, |_| true));
+        assert!(!batch.takes(&flow(1), 104) && !batch.takes(&flow(2), 100) && batch.takes(&flow(1), 100));
+        assert!(!batch.add(&flow(1), 100, |_| false));
+        assert_eq!(
+            batch.contents().map(|(_, _, bytes)| bytes.len()),
+            Some(100),
+            "what could not be written is not sent"
+        );
+    }
+}

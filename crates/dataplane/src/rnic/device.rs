@@ -1,0 +1,166 @@
+//! RDMA devices: one for each interface of this host that has an address.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{env, fs, io};
+
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::{Icrc, Udp};
+
+/// Names that people prefer, as `eth0=mlx5_0,lo=rxe0`: some programs look for familiar ones.
+pub const NAMES: &str = "SELVEDGE_DEVICE_NAMES";
+
+/// An RDMA device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// `sv-` and the interface, or what [`NAMES`] says.
+    pub name: String,
+    /// The interface.
+    pub interface: String,
+    /// Its index.
+    pub index: u32,
+    /// Its MTU in bytes.
+    pub mtu: u32,
+    /// Its hardware address.
+    pub hardware: [u8; 6],
+    /// Whether it is up and running.
+    pub is_up: bool,
+    /// Megabits per second, if it says.
+    pub speed: Option<u32>,
+    /// Its addresses in InfiniBand's sense, in the order that Linux gives them: first the link-local one, then IPv4
+    /// addresses as `::ffff:a.b.c.d`, then the other IPv6 addresses.
+    pub gids: Vec<Ipv6Addr>,
+}
+
+impl Device {
+    /// All devices, loopback last.
+    ///
+    /// # Errors
+    /// When the system does not tell its interfaces.
+    pub fn all() -> io::Result<Vec<Self>> {
+        let mut found: BTreeMap<String, Found> = BTreeMap::new();
+        for address in getifaddrs()? {
+            found.entry(address.interface_name.clone()).or_default().learn(&address);
+        }
+        let names = env::var(NAMES).unwrap_or_default();
+        let mut devices: Vec<Self> =
+            found.into_iter().filter_map(|(interface, found)| found.device(interface, &names)).collect();
+        devices.sort_by_key(|device| (device.is_loopback(), device.index));
+        Ok(devices)
+    }
+
+    /// Bytes of payload that a packet of it carries, as InfiniBand has it: the largest of 256, 512, 1024, 2048 and 4096
+    /// that fits behind all headers.
+    pub fn payload(&self) -> u16 {
+        const IPV6: usize = 40;
+        let headers = (IPV6 + Udp::LENGTH + Headers::LONGEST + Icrc::LENGTH) as u32;
+        (8..=12).rev().map(|power| 1 << power).find(|&payload| u32::from(payload) + headers <= self.mtu).unwrap_or(256)
+    }
+    /// Its hardware address as a 64-bit one.
+    pub fn guid(&self) -> [u8; 8] {
+        let [a, b, c, d, e, f] = self.hardware;
+        [a ^ 2, b, c, 0xff, 0xfe, d, e, f]
+    }
+    fn is_loopback(&self) -> bool {
+        self.gids.iter().any(|gid| gid.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback()) || gid.is_loopback())
+    }
+}
+
+/// What `getifaddrs` says of an interface, address by address.
+#[derive(Default)]
+struct Found {
+    flags: Option<InterfaceFlags>,
+    hardware: [u8; 6],
+    v4: Vec<Ipv4Addr>,
+    v6: Vec<Ipv6Addr>,
+}
+
+impl Found {
+    fn learn(&mut self, address: &InterfaceAddress) {
+        self.flags = Some(address.flags);
+        let Some(storage) = &address.address else { return };
+        if let Some(v4) = storage.as_sockaddr_in() {
+            self.v4.push(v4.ip());
+        } else if let Some(v6) = storage.as_sockaddr_in6() {
+            self.v6.push(v6.ip());
+        } else if let Some(hardware) = storage.as_link_addr().and_then(|link| link.addr()) {
+            self.hardware = hardware;
+        }
+    }
+
+    /// None if it has no address that others could reach.
+    fn device(self, interface: String, names: &str) -> Option<Device> {
+        let index = if_nametoindex(interface.as_str()).ok()?;
+        let flags = self.flags?;
+        let mut device = Device {
+            name: name_of(&interface, names),
+            index,
+            mtu: setting(&interface, "mtu").unwrap_or(1_500),
+            hardware: self.hardware,
+            is_up: flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING),
+            speed: setting(&interface, "speed"),
+            gids: Vec::new(),
+            interface,
+        };
+        let (local, global): (Vec<_>, Vec<_>) = self.v6.into_iter().partition(Ipv6Addr::is_unicast_link_local);
+        if self.v4.is_empty() && global.is_empty() {
+            return None;
+        }
+        let mut bytes = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[8..].copy_from_slice(&device.guid());
+        device.gids.push(local.first().copied().unwrap_or(Ipv6Addr::from(bytes)));
+        device.gids.extend(self.v4.iter().map(Ipv4Addr::to_ipv6_mapped));
+        device.gids.extend(global);
+        Some(device)
+    }
+}
+
+fn name_of(interface: &str, names: &str) -> String {
+    let chosen = names.split(',').filter_map(|pair| pair.split_once('=')).find(|(of, _)| *of == interface);
+    // As long as kernels allow.
+    chosen.map_or_else(|| format!("sv-{interface}"), |(_, name)| name.chars().take(63).collect())
+}
+
+fn setting(interface: &str, what: &str) -> Option<u32> {
+    fs::read_to_string(format!("/sys/class/net/{interface}/{what}")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(mtu: u32) -> Device {
+        Device {
+            name: "sv-eth0".into(),
+            interface: "eth0".into(),
+            index: 2,
+            mtu,
+            hardware: [2, 0, 0, 0, 0, 1],
+            is_up: true,
+            speed: None,
+            gids: vec![],
+        }
+    }
+
+    #[test]
+    fn the_payload_follows_from_the_mtu() {
+        let payloads = [1_500, 65_536, 9_000, 4_200, 576, 68].map(|mtu| device(mtu).payload());
+        assert_eq!(payloads, [1_024, 4_096, 4_096, 2_048, 256, 256]);
+    }
+
+    #[test]
+    fn names_can_be_chosen() {
+        assert_eq!(name_of("eth0", ""), "sv-eth0");
+        assert_eq!(name_of("lo", "eth0=mlx5_0,lo=rxe0"), "rxe0");
+        assert_eq!(device(1_500).guid(), [0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
+    }
+
+    #[test]
+    fn this_host_has_loopback() {
+        let devices = Device::all().expect("interfaces");
+        let loopback = devices.iter().find(|device| device.interface == "lo");
+        assert!(loopback.is_none_or(|lo| lo.gids.contains(&Ipv4Addr::LOCALHOST.to_ipv6_mapped())), "{devices:?}");
+    }
+}

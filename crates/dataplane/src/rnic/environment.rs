@@ -1,0 +1,81 @@
+//! What this host gives a software RNIC, found by trying.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::device::Device;
+use super::port::{ROCE, Sockets};
+
+/// What this host gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Environment {
+    /// The UDP port that a process gets next.
+    pub port: Option<u16>,
+    /// Bytes that may wait in a socket.
+    pub buffer: usize,
+    /// The kernel cuts long datagrams (`UDP_SEGMENT`).
+    pub cuts: bool,
+    /// The kernel joins datagrams that arrive together (`UDP_GRO`).
+    pub joins: bool,
+    /// There is IPv6.
+    pub ipv6: bool,
+}
+
+impl Environment {
+    /// Tries.
+    ///
+    /// # Errors
+    /// When there are no sockets at all; a port that is not free is no error.
+    pub fn probe() -> io::Result<Self> {
+        let sockets = match Sockets::open() {
+            Ok(sockets) => sockets,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                return Ok(Self { port: None, buffer: 0, cuts: false, joins: false, ipv6: false });
+            }
+            Err(error) => return Err(error),
+        };
+        let socket = &sockets.v4;
+        Ok(Self {
+            port: Some(ROCE + u16::from(sockets.slot)),
+            buffer: nix::sys::socket::getsockopt(socket, sockopt::RcvBuf)?,
+            cuts: setsockopt(socket, sockopt::UdpGsoSegment, &0).is_ok(),
+            joins: setsockopt(socket, sockopt::UdpGroSegment, &true).is_ok(),
+            ipv6: sockets.v6.is_some(),
+        })
+    }
+
+    /// What is missing for everything to work well, for people.
+    pub fn lacks(&self, devices: &[Device]) -> Vec<String> {
+        /// What a connection's window takes, with room for the kernel's own bookkeeping.
+        const BUFFER: usize = 1 << 20;
+        let mut lacks = Vec::new();
+        let mut lack = |is_lacking: bool, text: &str| {
+            if is_lacking {
+                lacks.push(text.to_owned());
+            }
+        };
+        lack(devices.is_empty(), "no interface has an IPv4 or a global IPv6 address: there are no devices");
+        lack(self.port.is_none(), "UDP ports 4791 to 4854 are all taken: no further process can use RDMA");
+        lack(
+            self.port.is_some_and(|port| port != ROCE),
+            "UDP port 4791 is taken: NICs that are not ours reach only the process that has it",
+        );
+        if self.port.is_some() {
+            lack(self.buffer < BUFFER, "small socket buffers cost throughput: sysctl net.core.rmem_max=16777216");
+            lack(!self.cuts, "the kernel does not cut datagrams (UDP_SEGMENT): sending is slow");
+            lack(!self.joins, "the kernel does not join datagrams (UDP_GRO): receiving is slow");
+            lack(!self.ipv6, "no IPv6: only IPv4 GIDs work");
+        }
+        for device in devices.iter().filter(|device| !device.is_up) {
+            lack(true, &format!("{} is down", device.interface));
+        }
+        lacks
+    }
+}
+
+/// An address as people write it: `10.0.0.1` rather than `::ffff:10.0.0.1`.
+pub fn written(gid: &std::net::Ipv6Addr) -> String {
+    gid.to_ipv4_mapped().as_ref().map_or_else(|| gid.to_string(), Ipv4Addr::to_string)
+}

@@ -1,0 +1,52 @@
+//! The adapter of this process, and what becomes of it when the process forks.
+//!
+//! A child has the parent's memory, but no thread of the parent's but one, and perhaps locks that nobody will ever give
+//! back. So it closes the parent's sockets, marks the parent's adapter as foreign, and makes one of its own when it
+//! opens a device.
+#![allow(unsafe_code, reason = "what the C library is to call in a child, and the one global")]
+
+use std::io;
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::adapter::Adapter;
+
+static CURRENT: AtomicPtr<Adapter> = AtomicPtr::new(ptr::null_mut());
+static REGISTERED: Once = Once::new();
+
+/// The adapter of this process and whether it is new. It lives as long as the process.
+pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<(&'static Adapter, bool)> {
+    // SAFETY: what was put there is never freed.
+    if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        return Ok((adapter, false));
+    }
+    // SAFETY: the handler only stores to atomics and closes descriptors, as it may between fork and exec.
+    REGISTERED.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    });
+    let new = Box::into_raw(Box::new(make()?));
+    let old = CURRENT.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+    // SAFETY: `new` was made above; if another thread was faster, nobody else has seen it.
+    unsafe {
+        match old {
+            Ok(_) => Ok((&*new, true)),
+            Err(first) => {
+                drop(Box::from_raw(new));
+                Ok((&*first, false))
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn in_child() {
+    // SAFETY: what was put there is never freed; its descriptors are its own.
+    unsafe {
+        if let Some(adapter) = CURRENT.swap(ptr::null_mut(), Ordering::AcqRel).as_ref() {
+            adapter.is_foreign.store(true, Ordering::Release);
+            for &descriptor in &adapter.descriptors {
+                libc::close(descriptor);
+            }
+        }
+    }
+}

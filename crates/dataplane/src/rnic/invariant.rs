@@ -1,0 +1,175 @@
+//! The invariant CRC of packets between two hosts (InfiniBand architecture, volume 1, annex A17.3.3), fast, for IPv4 and
+//! IPv6.
+//!
+//! It covers IPv4's identification, which the kernel writes and a UDP socket never sees. On the way out it is known:
+//! 0, and for the segments of one call 0, 1, 2, ... On the way in it may be anything. But a CRC is linear: what an
+//! unknown identification does to it lies in a space of 2^16 differences out of 2^32. A packet counts as sound if
+//! *some* identification explains its CRC; one corruption in 2^16 that UDP's checksum missed then goes unseen.
+
+use std::net::Ipv6Addr;
+
+use crc32fast::Hasher;
+use selvedge_wire::{Bth, Icrc, Udp};
+
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+/// Where the identification stands in an IPv4 header.
+const IDENTIFICATION: usize = 4;
+
+/// Two ends of the network, by address and UDP port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ends {
+    pub(super) from: Ipv6Addr,
+    pub(super) to: Ipv6Addr,
+    pub(super) from_port: u16,
+    pub(super) to_port: u16,
+}
+
+impl Ends {
+    /// The CRC of a packet, which begins with its BTH and ends before its ICRC, with this IPv4 identification.
+    pub(super) fn icrc(&self, identification: u16, packet: &[u8]) -> [u8; Icrc::LENGTH] {
+        self.crc(identification, packet).to_le_bytes()
+    }
+
+    /// Which identification explains this ICRC: first the one that is likely, then any. `None` if none does: the
+    /// packet is damaged.
+    pub(super) fn identify(&self, likely: u16, packet: &[u8], icrc: [u8; Icrc::LENGTH]) -> Option<u16> {
+        let difference = self.crc(likely, packet) ^ u32::from_le_bytes(icrc);
+        if difference == 0 {
+            return Some(likely);
+        }
+        self.from.to_ipv4_mapped()?;
+        let behind = IPV4 - IDENTIFICATION - 2 + Udp::LENGTH + packet.len();
+        change_before(difference, behind).map(|change| likely ^ change)
+    }
+
+    fn crc(&self, identification: u16, packet: &[u8]) -> u32 {
+        let mut buffer = [0xff; 8 + IPV6 + Udp::LENGTH + Bth::LENGTH];
+        let length = Udp::LENGTH + packet.len() + Icrc::LENGTH;
+        // Eight bytes of ones stand for InfiniBand's local route header; what routers may change counts as ones, too.
+        let mut at = 8;
+        let mut write = |bytes: &[u8]| {
+            buffer[at..][..bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        if let (Some(from), Some(to)) = (self.from.to_ipv4_mapped(), self.to.to_ipv4_mapped()) {
+            write(&[0x45, 0xff]);
+            write(&((IPV4 + length) as u16).to_be_bytes());
+            write(&identification.to_be_bytes());
+            write(&[0x40, 0, 0xff, 17, 0xff, 0xff]);
+            write(&from.octets());
+            write(&to.octets());
+        } else {
+            write(&[0x6f, 0xff, 0xff, 0xff]);
+            write(&(length as u16).to_be_bytes());
+            write(&[17, 0xff]);
+            write(&self.from.octets());
+            write(&self.to.octets());
+        }
+        write(&self.from_port.to_be_bytes());
+        write(&self.to_port.to_be_bytes());
+        write(&(length as u16).to_be_bytes());
+        write(&[0xff, 0xff]);
+        let (bth, rest) = packet.split_at(packet.len().min(Bth::LENGTH));
+        write(&bth[..bth.len().min(4)]);
+        if let Some(behind) = bth.get(5..) {
+            write(&[0xff]);
+            write(behind);
+        }
+        let mut hasher = Hasher::new();
+        hasher.update(&buffer[..at]);
+        hasher.update(rest);
+        hasher.finalize()
+    }
+}
+
+/// The CRC's polynomial, as all of this in reflected form: the highest bit is the coefficient of x^0.
+const POLYNOMIAL: u32 = 0xedb8_8320;
+const ONE: u32 = 1 << 31;
+
+const fn times_x(a: u32) -> u32 {
+    if a & 1 == 1 { a >> 1 ^ POLYNOMIAL } else { a >> 1 }
+}
+
+const fn times(a: u32, mut b: u32) -> u32 {
+    let (mut product, mut bit) = (0, 32);
+    while bit > 0 {
+        bit -= 1;
+        if a >> bit & 1 == 1 {
+            product ^= b;
+        }
+        b = times_x(b);
+    }
+    product
+}
+
+/// x to the powers 1, 2, 4, 8, ...
+const SQUARES: [u32; 32] = {
+    let mut squares = [times_x(ONE); 32];
+    let mut at = 1;
+    while at < 32 {
+        squares[at] = times(squares[at - 1], squares[at - 1]);
+        at += 1;
+    }
+    squares
+};
+
+/// The change of two bytes, followed by `behind` others, that changes a CRC by `difference`; `None` if none does.
+///
+/// A change m(x) of degree below 16 becomes m(x) x^(32 + 8 behind) modulo the polynomial. That is primitive: x has the
+/// order 2^32 - 1, so we multiply by what is missing to it.
+fn change_before(difference: u32, behind: usize) -> Option<u16> {
+    let inverse = u32::MAX - (32 + 8 * behind as u32);
+    let power = (0..32).filter(|bit| inverse >> bit & 1 == 1).fold(ONE, |power, bit| times(power, SQUARES[bit]));
+    let change = times(difference, power);
+    // In the order of transmission the lowest bit of a byte comes first.
+    let [low, high] = [(change >> 24) as u8, (change >> 16) as u8];
+    (change & 0xffff == 0).then(|| u16::from_be_bytes([high, low]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(from: &str, to: &str) -> Ends {
+        let address = |text: &str| match text.parse().expect("an address") {
+            std::net::IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            std::net::IpAddr::V6(v6) => v6,
+        };
+        Ends { from: address(from), to: address(to), from_port: 4_791, to_port: 4_792 }
+    }
+
+    #[test]
+    fn it_is_the_icrc_of_the_simple_way() {
+        let packet: Vec<u8> = (0..77).collect();
+        let there = std::net::SocketAddrV4::new([10, 0, 0, 2].into(), 4_792);
+        let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("right"), there, &packet);
+        assert_eq!(Some(ends("10.0.0.1", "10.0.0.2").icrc(0, &packet)), simple);
+    }
+
+    #[test]
+    fn any_identification_is_found_and_damage_is_not_taken_for_one() {
+        let ends = ends("10.0.0.1", "10.0.0.2");
+        let mut misses = 0;
+        for length in [12, 13, 76, 1_100, 4_200] {
+            let packet: Vec<u8> = (0..length).map(|at: usize| (at * 7) as u8).collect();
+            for identification in [0, 1, 63, 0xe337, 0xffff] {
+                let icrc = ends.icrc(identification, &packet);
+                assert_eq!(ends.identify(0, &packet, icrc), Some(identification));
+                let mut damaged = packet.clone();
+                damaged[length - 1] ^= 0x10;
+                misses += u32::from(ends.identify(identification, &damaged, icrc).is_some());
+            }
+        }
+        assert_eq!(misses, 0);
+    }
+
+    #[test]
+    fn ipv6_has_no_identification() {
+        let ends = ends("fd00::1", "fd00::2");
+        let packet = [7; 60];
+        let icrc = ends.icrc(0, &packet);
+        assert_eq!(ends.identify(5, &packet, icrc), Some(5));
+        assert_eq!(ends.identify(0, &[6; 60], icrc), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Completion queues, channels, and what comes out of them.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use super::{Missing, ibv_context, ibv_pd, structures};
+
+structures! {
+    struct ibv_comp_channel {
+        context: *mut ibv_context,
+        fd: c_int,
+        refcnt: c_int,
+    }
+    struct ibv_cq {
+        context: *mut ibv_context,
+        channel: *mut ibv_comp_channel,
+        cq_context: *mut c_void,
+        handle: u32,
+        cqe: c_int,
+        mutex: libc::pthread_mutex_t,
+        cond: libc::pthread_cond_t,
+        comp_events_completed: u32,
+        async_events_completed: u32,
+    }
+    struct ibv_poll_cq_attr {
+        comp_mask: u32,
+    }
+    struct ibv_cq_ex {
+        context: *mut ibv_context,
+        channel: *mut ibv_comp_channel,
+        cq_context: *mut c_void,
+        handle: u32,
+        cqe: c_int,
+        mutex: libc::pthread_mutex_t,
+        cond: libc::pthread_cond_t,
+        comp_events_completed: u32,
+        async_events_completed: u32,
+        comp_mask: u32,
+        status: c_int,
+        wr_id: u64,
+        start_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex, *mut ibv_poll_cq_attr) -> c_int>,
+        next_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_int>,
+        end_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex)>,
+        read_opcode: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_int>,
+        read_vendor_err: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_byte_len: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_imm_data: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_qp_num: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_src_qp: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_wc_flags: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_uint>,
+        read_slid: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
+        read_sl: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u8>,
+        read_dlid_path_bits: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u8>,
+        read_completion_ts: Missing,
+        read_cvlan: Missing,
+        read_flow_tag: Missing,
+        read_tm_info: Missing,
+        read_completion_wallclock_ns: Missing,
+    }
+    struct ibv_cq_init_attr_ex {
+        cqe: u32,
+        cq_context: *mut c_void,
+        channel: *mut ibv_comp_channel,
+        comp_vector: u32,
+        wc_flags: u64,
+        comp_mask: u32,
+        flags: u32,
+        parent_domain: *mut ibv_pd,
+    }
+    struct ibv_wc {
+        wr_id: u64,
+        status: c_int,
+        opcode: c_int,
+        vendor_err: u32,
+        byte_len: u32,
+        imm_data: u32,
+        qp_num: u32,
+        src_qp: u32,
+        wc_flags: c_uint,
+        pkey_index: u16,
+        slid: u16,
+        sl: u8,
+        dlid_path_bits: u8,
+    }
+    struct ibv_async_event {
+        element: *mut c_void,
+        event_type: c_int,
+    }
+}

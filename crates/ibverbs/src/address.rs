@@ -1,0 +1,132 @@
+//! Address handles, and the routes that they stand for.
+
+use std::ffi::c_int;
+use std::net::Ipv6Addr;
+
+use selvedge_nic::verbs::Route;
+
+use crate::abi::{ibv_ah, ibv_ah_attr, ibv_context, ibv_global_route, ibv_grh, ibv_pd, ibv_wc};
+use crate::context::Context;
+use crate::query::{gid_of, is_port};
+use crate::{error, memory};
+
+/// An address handle as C sees it, and the route.
+#[repr(C)]
+pub(crate) struct Ah {
+    abi: ibv_ah,
+    pub(crate) route: Route,
+}
+
+/// The route to an address; says what is wrong with one that leads nowhere.
+pub(crate) fn route(context: &Context, attributes: &ibv_ah_attr) -> Result<Route, c_int> {
+    let device = context.device();
+    let name = &device.name;
+    if !is_port(attributes.port_num.into()) {
+        return Err(libc::EINVAL);
+    }
+    if attributes.is_global == 0 {
+        error::say(&format!(
+            "{name}: an address without a GID: this is Ethernet (RoCE), where LIDs mean nothing. Most programs take an \
+             option for the index of the GID to use, such as `ibv_rc_pingpong -g 1`"
+        ));
+        return Err(libc::EINVAL);
+    }
+    let grh = &attributes.grh;
+    let Some(&local) = device.gids.get(usize::from(grh.sgid_index)) else {
+        error::say(&format!("{name}: no GID {}; there are {}", grh.sgid_index, device.gids.len()));
+        return Err(libc::EINVAL);
+    };
+    let remote = Ipv6Addr::from(grh.dgid.octets());
+    let is_v4 = |address: Ipv6Addr| address.to_ipv4_mapped().is_some();
+    if remote.is_unspecified() || is_v4(local) != is_v4(remote) {
+        error::say(&format!("{name}: no way from GID {} ({local}) to {remote}", grh.sgid_index));
+        return Err(libc::EINVAL);
+    }
+    let hop_limit = if grh.hop_limit == 0 { 64 } else { grh.hop_limit };
+    Ok(Route { local, remote, traffic_class: grh.traffic_class, hop_limit, flow_label: grh.flow_label })
+}
+
+/// The other way round.
+pub(crate) fn attributes(context: &Context, route: &Route) -> ibv_ah_attr {
+    let index = context.device().gids.iter().position(|gid| *gid == route.local);
+    ibv_ah_attr {
+        grh: ibv_global_route {
+            dgid: gid_of(&route.remote),
+            flow_label: route.flow_label,
+            sgid_index: index.unwrap_or(0) as u8,
+            hop_limit: route.hop_limit,
+            traffic_class: route.traffic_class,
+        },
+        dlid: 0,
+        sl: 0,
+        src_path_bits: 0,
+        static_rate: 0,
+        is_global: 1,
+        port_num: 1,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, attributes: *mut ibv_ah_attr) -> *mut ibv_ah {
+    let context = unsafe { (*pd).context };
+    match route(unsafe { Context::of(context) }, unsafe { &*attributes }) {
+        Ok(route) => {
+            let abi = ibv_ah { context, pd, handle: unsafe { memory::Pd::of(pd) }.id.0 };
+            Box::into_raw(Box::new(Ah { abi, route })).cast()
+        }
+        Err(errno) => error::null(errno),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int {
+    drop(unsafe { Box::from_raw(ah.cast::<Ah>()) });
+    0
+}
+
+/// The way back to the sender of a datagram.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_init_ah_from_wc(
+    context: *mut ibv_context,
+    port: u8,
+    wc: *mut ibv_wc,
+    grh: *mut ibv_grh,
+    to: *mut ibv_ah_attr,
+) -> c_int {
+    const HAS_HEADER: u32 = 1;
+    if unsafe { (*wc).wc_flags } & HAS_HEADER == 0 || !is_port(port.into()) {
+        error::set(libc::EINVAL);
+        return -1;
+    }
+    let header = unsafe { std::slice::from_raw_parts(grh.cast::<u8>(), 40) };
+    let (remote, local, traffic_class) = ends(header);
+    let route = Route { local, remote, traffic_class, hop_limit: 64, flow_label: 0 };
+    unsafe { *to = attributes(Context::of(context), &route) };
+    0
+}
+
+/// Sender, receiver and traffic class by the 40 bytes before a datagram: IPv6, or IPv4 at their end.
+fn ends(header: &[u8]) -> (Ipv6Addr, Ipv6Addr, u8) {
+    let v6 = |at: usize| Ipv6Addr::from(<[u8; 16]>::try_from(&header[at..at + 16]).unwrap_or_default());
+    let v4 = |at: usize| {
+        std::net::Ipv4Addr::from(<[u8; 4]>::try_from(&header[at..at + 4]).unwrap_or_default()).to_ipv6_mapped()
+    };
+    if header[0] >> 4 == 6 { (v6(8), v6(24), header[0] << 4 | header[1] >> 4) } else { (v4(32), v4(36), header[21]) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_create_ah_from_wc(
+    pd: *mut ibv_pd,
+    wc: *mut ibv_wc,
+    grh: *mut ibv_grh,
+    port: u8,
+) -> *mut ibv_ah {
+    // SAFETY: numbers only.
+    let mut attributes: ibv_ah_attr = unsafe { std::mem::zeroed() };
+    unsafe {
+        if ibv_init_ah_from_wc((*pd).context, port, wc, grh, &raw mut attributes) != 0 {
+            return std::ptr::null_mut();
+        }
+        ibv_create_ah(pd, &raw mut attributes)
+    }
+}

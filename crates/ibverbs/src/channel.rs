@@ -1,0 +1,184 @@
+//! Completion channels, asynchronous events, and the count of those that the application still has in its hands.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use selvedge_dataplane::rnic::Channel;
+use selvedge_nic::verbs::Event;
+
+use crate::abi::{ibv_async_event, ibv_comp_channel, ibv_context, ibv_cq, ibv_qp, ibv_srq};
+use crate::completion::Cq;
+use crate::context::Context;
+use crate::error;
+use crate::pair::Qp;
+use crate::srq::Srq;
+
+/// Events that an application has taken and not acknowledged: what they are about must not go before.
+#[derive(Debug, Default)]
+pub(crate) struct Unacknowledged {
+    count: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Unacknowledged {
+    pub(crate) fn took(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+    pub(crate) fn acknowledge(&self, events: u32) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(events);
+        self.changed.notify_all();
+    }
+    /// Waits until there are none.
+    pub(crate) fn wait(&self) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 {
+            count = self.changed.wait(count).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A completion channel.
+#[repr(C)]
+pub(crate) struct CompletionChannel {
+    abi: ibv_comp_channel,
+    channel: Arc<Channel<u64>>,
+}
+
+impl CompletionChannel {
+    /// # Safety
+    /// `channel` is from us, or null.
+    pub(crate) unsafe fn of<'a>(channel: *mut ibv_comp_channel) -> Option<&'a mut Self> {
+        // SAFETY: the caller's.
+        unsafe { channel.cast::<Self>().as_mut() }
+    }
+    /// For a completion queue that announces here.
+    pub(crate) fn join(&mut self) -> Arc<Channel<u64>> {
+        self.abi.refcnt += 1;
+        Arc::clone(&self.channel)
+    }
+    pub(crate) fn leave(&mut self) {
+        self.abi.refcnt -= 1;
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
+    match Channel::new() {
+        Ok(channel) => {
+            let abi = ibv_comp_channel { context, fd: channel.descriptor(), refcnt: 0 };
+            Box::into_raw(Box::new(CompletionChannel { abi, channel: Arc::new(channel) })).cast()
+        }
+        Err(problem) => error::null(error::of_io(&problem)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
+    if unsafe { (*channel).refcnt } > 0 {
+        return libc::EBUSY;
+    }
+    drop(unsafe { Box::from_raw(channel.cast::<CompletionChannel>()) });
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_cq_event(
+    channel: *mut ibv_comp_channel,
+    cq: *mut *mut ibv_cq,
+    cq_context: *mut *mut c_void,
+) -> c_int {
+    let channel = unsafe { Arc::clone(&(*channel.cast::<CompletionChannel>()).channel) };
+    match channel.take() {
+        Ok(cookie) => {
+            let found = ptr::with_exposed_provenance_mut::<ibv_cq>(cookie as usize);
+            unsafe {
+                Cq::of(found).unacknowledged.took();
+                *cq = found;
+                *cq_context = (*found).cq_context;
+            }
+            0
+        }
+        Err(problem) => {
+            error::set(error::of_io(&problem));
+            -1
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, events: c_uint) {
+    unsafe { Cq::of(cq) }.unacknowledged.acknowledge(events);
+}
+
+mod kind {
+    //! `enum ibv_event_type`.
+    use std::ffi::c_int;
+
+    pub(super) const CQ_ERROR: c_int = 0;
+    pub(super) const QP_FATAL: c_int = 1;
+    pub(super) const QP_REQUEST: c_int = 2;
+    pub(super) const QP_ACCESS: c_int = 3;
+    pub(super) const ESTABLISHED: c_int = 4;
+    pub(super) const DRAINED: c_int = 5;
+    pub(super) const SRQ_LIMIT: c_int = 15;
+    pub(super) const LAST_RECEIVE: c_int = 16;
+}
+
+fn kind_of(event: Event) -> c_int {
+    match event {
+        Event::CqOverrun(_) | Event::Completion(_) => kind::CQ_ERROR,
+        Event::QpFatal(_) => kind::QP_FATAL,
+        Event::QpRequest(_) => kind::QP_REQUEST,
+        Event::QpAccess(_) => kind::QP_ACCESS,
+        Event::Established(_) => kind::ESTABLISHED,
+        Event::Drained(_) => kind::DRAINED,
+        Event::LastReceive(_) => kind::LAST_RECEIVE,
+        Event::SrqLimit(_) => kind::SRQ_LIMIT,
+    }
+}
+
+/// The count of what an event is about.
+unsafe fn count_of<'a>(event: &ibv_async_event) -> Option<&'a Unacknowledged> {
+    // SAFETY: the kind of event says what it is about.
+    unsafe {
+        Some(match event.event_type {
+            kind::CQ_ERROR => &Cq::of(event.element.cast::<ibv_cq>()).unacknowledged_errors,
+            kind::QP_FATAL..=kind::DRAINED | kind::LAST_RECEIVE => {
+                &Qp::of(event.element.cast::<ibv_qp>()).unacknowledged
+            }
+            kind::SRQ_LIMIT => &Srq::of(event.element.cast::<ibv_srq>()).unacknowledged,
+            _ => return None,
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_async_event(context: *mut ibv_context, event: *mut ibv_async_event) -> c_int {
+    let notices = Arc::clone(&unsafe { Context::of(context) }.notices);
+    match notices.take() {
+        Ok(notice) => {
+            let element = ptr::with_exposed_provenance_mut(notice.cookie as usize);
+            let found = ibv_async_event { element, event_type: kind_of(notice.event) };
+            unsafe {
+                if let Some(count) = count_of(&found) {
+                    count.took();
+                }
+                *event = found;
+            }
+            0
+        }
+        Err(problem) => {
+            error::set(error::of_io(&problem));
+            -1
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_ack_async_event(event: *mut ibv_async_event) {
+    if let Some(count) = unsafe { count_of(&*event) } {
+        count.acknowledge(1);
+    }
+}

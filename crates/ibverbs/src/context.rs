@@ -1,0 +1,95 @@
+//! An open device.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::Arc;
+
+use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
+
+use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
+use crate::device::Listed;
+use crate::{completion, extended_cq, memory, pair, post, query, srq};
+
+/// An open device as C sees it: operations above, the context proper, and what is ours below.
+#[repr(C)]
+pub(crate) struct Context {
+    abi: verbs_context,
+    pub(crate) adapter: &'static Adapter,
+    pub(crate) listed: &'static Listed,
+    pub(crate) notices: Arc<Channel<Notice>>,
+}
+
+impl Context {
+    pub(crate) fn open(listed: &'static Listed) -> io::Result<*mut ibv_context> {
+        let adapter = Adapter::get()?;
+        let notices = Arc::new(Channel::new()?);
+        let abi = abi(listed, notices.descriptor());
+        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices }));
+        Ok(&raw mut context.abi.context)
+    }
+
+    /// # Safety
+    /// `context` is open, and is not used afterwards.
+    pub(crate) unsafe fn close(context: *mut ibv_context) {
+        // SAFETY: it came from `open`.
+        drop(unsafe { Box::from_raw(Self::whole(context)) });
+    }
+
+    /// # Safety
+    /// `context` is open.
+    pub(crate) unsafe fn of<'a>(context: *mut ibv_context) -> &'a Self {
+        // SAFETY: the caller's.
+        unsafe { &*Self::whole(context) }
+    }
+
+    unsafe fn whole(context: *mut ibv_context) -> *mut Self {
+        // SAFETY: the context stands there within `Self`.
+        unsafe { context.byte_sub(offset_of!(Self, abi) + offset_of!(verbs_context, context)).cast() }
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.listed.device
+    }
+    /// The owner of something whose address in C is this.
+    pub(crate) fn owner<T>(&self, object: *const T, completions: Option<Arc<Channel<u64>>>) -> Owner {
+        Owner { cookie: object as u64, completions, notices: Arc::clone(&self.notices) }
+    }
+}
+
+fn abi(listed: &'static Listed, async_fd: c_int) -> verbs_context {
+    // SAFETY: zeros are null pointers and missing functions.
+    let mut abi: verbs_context = unsafe { std::mem::zeroed() };
+    abi.query_port = Some(query::query_port);
+    abi.query_device_ex = Some(query::query_device_ex);
+    abi.alloc_td = Some(memory::alloc_td);
+    abi.dealloc_td = Some(memory::dealloc_td);
+    abi.alloc_parent_domain = Some(memory::alloc_parent_domain);
+    abi.create_cq_ex = Some(extended_cq::create_cq_ex);
+    abi.create_qp_ex = Some(pair::create_qp_ex);
+    abi.create_srq_ex = Some(srq::create_srq_ex);
+    abi.sz = size_of::<verbs_context>();
+    abi.context = ibv_context {
+        device: listed.as_c(),
+        ops: operations(),
+        cmd_fd: -1,
+        async_fd,
+        num_comp_vectors: 1,
+        mutex: libc::PTHREAD_MUTEX_INITIALIZER,
+        // What tells `verbs.h` that there is something above.
+        abi_compat: ptr::without_provenance_mut::<c_void>(usize::MAX),
+    };
+    abi
+}
+
+fn operations() -> ibv_context_ops {
+    // SAFETY: zeros are missing functions.
+    let mut operations: ibv_context_ops = unsafe { std::mem::zeroed() };
+    operations.poll_cq = Some(completion::poll_cq);
+    operations.req_notify_cq = Some(completion::req_notify_cq);
+    operations.post_send = Some(post::post_send);
+    operations.post_recv = Some(post::post_recv);
+    operations.post_srq_recv = Some(post::post_srq_recv);
+    operations
+}

@@ -1,0 +1,180 @@
+//! Devices: what there is, and opening it.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use selvedge_dataplane::rnic::Device;
+
+use crate::abi::{ibv_context, ibv_device};
+use crate::context::Context;
+use crate::error;
+
+/// A device as C sees it. Nobody frees one: programs keep pointers beyond the list that they came from.
+#[repr(C)]
+pub(crate) struct Listed {
+    abi: ibv_device,
+    /// Libraries for real hardware look behind `ibv_device` for their own marks, and find none.
+    nothing: [u8; 4096],
+    pub(crate) device: Device,
+}
+
+// SAFETY: written once, before anybody sees it.
+unsafe impl Send for Listed {}
+// SAFETY: as above.
+unsafe impl Sync for Listed {}
+
+impl Listed {
+    fn new(device: Device) -> Self {
+        let abi = ibv_device {
+            _ops: [None; 2],
+            node_type: 1,
+            transport_type: 0,
+            name: text(&device.name),
+            dev_name: text(&format!("uverbs{}", device.index)),
+            dev_path: text(&format!("/sys/class/infiniband_verbs/uverbs{}", device.index)),
+            ibdev_path: text(&format!("/sys/class/infiniband/{}", device.name)),
+        };
+        Self { abi, nothing: [0; 4096], device }
+    }
+    pub(crate) fn as_c(&'static self) -> *mut ibv_device {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+    /// # Safety
+    /// `device` is from our list.
+    pub(crate) unsafe fn of(device: *mut ibv_device) -> &'static Self {
+        debug_assert_eq!(size_of_val(&[0_u8; 4096]), 4096);
+        // SAFETY: the caller's; never freed.
+        unsafe { &*device.cast::<Self>() }
+    }
+}
+
+/// A C string of a fixed size, zeros behind it.
+pub(crate) fn text<const N: usize>(from: &str) -> [c_char; N] {
+    let mut to = [0; N];
+    for (to, from) in to[..N - 1].iter_mut().zip(from.bytes()) {
+        *to = from as c_char;
+    }
+    to
+}
+
+static KNOWN: Mutex<Vec<&'static Listed>> = Mutex::new(Vec::new());
+
+/// The devices of now; those that have not changed keep their places in memory.
+fn devices() -> std::io::Result<Vec<&'static Listed>> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let listed = Device::all()?.into_iter().map(|device| {
+        known.iter().copied().find(|listed| listed.device == device).unwrap_or_else(|| {
+            let listed: &'static Listed = Box::leak(Box::new(Listed::new(device)));
+            known.push(listed);
+            listed
+        })
+    });
+    Ok(listed.collect())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
+    if let Some(count) = unsafe { count.as_mut() } {
+        *count = 0;
+    }
+    let devices = match devices() {
+        Ok(devices) => devices,
+        Err(problem) => {
+            error::say(&format!("cannot list the network interfaces of this host: {problem}"));
+            return error::null(error::of_io(&problem));
+        }
+    };
+    if devices.is_empty() {
+        error::say("no RDMA devices: no network interface of this host has an IPv4 or a global IPv6 address");
+    }
+    if let Some(count) = unsafe { count.as_mut() } {
+        *count = devices.len() as c_int;
+    }
+    let list: Vec<_> = devices.iter().map(|device| device.as_c()).chain([ptr::null_mut()]).collect();
+    // Freed by its beginning alone: the C library remembers how long it is.
+    unsafe {
+        let to = libc::calloc(list.len(), size_of::<*mut ibv_device>()).cast::<*mut ibv_device>();
+        if !to.is_null() {
+            ptr::copy_nonoverlapping(list.as_ptr(), to, list.len());
+        }
+        to
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
+    unsafe { libc::free(list.cast()) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char {
+    unsafe { (*device).name.as_ptr() }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_device_index(device: *mut ibv_device) -> c_int {
+    unsafe { Listed::of(device) }.device.index as c_int
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_get_device_guid(device: *mut ibv_device) -> u64 {
+    u64::from_ne_bytes(unsafe { Listed::of(device) }.device.guid())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context {
+    let listed = unsafe { Listed::of(device) };
+    match Context::open(listed) {
+        Ok(context) => context,
+        Err(problem) => {
+            error::say(&format!("cannot open {}: {problem}", listed.device.name));
+            error::null(error::of_io(&problem))
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
+    unsafe { Context::close(context) };
+    0
+}
+
+/// For libraries of other providers, which announce themselves when they are loaded: nobody is interested.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_register_driver(_: *const c_char, _: *const ()) {}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_import_device(_: c_int) -> *mut ibv_context {
+    error::null(libc::EOPNOTSUPP)
+}
+
+/// There is no such file: programs then do without.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_read_sysfs_file(
+    directory: *const c_char,
+    file: *const c_char,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    let path = unsafe { [CStr::from_ptr(directory), CStr::from_ptr(file)] };
+    let path = path.map(|part| part.to_string_lossy()).join("/");
+    let Ok(mut found) = std::fs::read(path) else { return -1 };
+    found.truncate(size);
+    if found.last() == Some(&b'\n') {
+        found.pop();
+    }
+    let ends = found.len() < size;
+    unsafe {
+        ptr::copy_nonoverlapping(found.as_ptr(), buffer.cast(), found.len());
+        if ends {
+            *buffer.add(found.len()) = 0;
+        }
+    }
+    found.len() as c_int
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
+    c"/sys".as_ptr()
+}

@@ -1,0 +1,62 @@
+//! Errors as C knows them, and messages for people.
+
+use std::collections::BTreeSet;
+use std::ffi::c_int;
+use std::io;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use selvedge_dataplane::rnic::Refusal;
+use selvedge_nic::verbs::VerbsError;
+
+/// Sets `errno`.
+pub(crate) fn set(errno: c_int) {
+    // SAFETY: the C library's own, of this thread.
+    unsafe { *libc::__errno_location() = errno }
+}
+
+/// Sets `errno` and returns null.
+pub(crate) fn null<T>(errno: c_int) -> *mut T {
+    set(errno);
+    ptr::null_mut()
+}
+
+/// `errno` for a refusal.
+pub(crate) fn of(refusal: Refusal) -> c_int {
+    match refusal {
+        Refusal::Verbs(error) => of_verbs(error),
+        Refusal::Fault => libc::EFAULT,
+        Refusal::Forked => libc::EIO,
+    }
+}
+
+pub(crate) fn of_verbs(error: VerbsError) -> c_int {
+    match error {
+        VerbsError::NoSuch(_) | VerbsError::Invalid(_) => libc::EINVAL,
+        VerbsError::InUse(_) => libc::EBUSY,
+        VerbsError::Exhausted(_) => libc::ENOMEM,
+        VerbsError::Unsupported(_) => libc::EOPNOTSUPP,
+    }
+}
+
+pub(crate) fn of_io(error: &io::Error) -> c_int {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// 0, or `errno` for a refusal.
+pub(crate) fn code(outcome: Result<(), Refusal>) -> c_int {
+    outcome.err().map_or(0, of)
+}
+
+/// As [`code`], of what the engine said under the lock.
+pub(crate) fn code_of(outcome: Result<Result<(), VerbsError>, Refusal>) -> c_int {
+    code(outcome.and_then(|inner| Ok(inner?)))
+}
+
+/// Tells people what `errno` cannot, each thing once.
+pub(crate) fn say(message: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {
+        eprintln!("selvedge: {message}");
+    }
+}

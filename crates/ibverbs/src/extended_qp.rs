@@ -1,0 +1,168 @@
+//! The extended interface of queue pairs: requests built field by field, then posted together.
+//!
+//! Between `wr_start` and `wr_complete` the queue pair is locked, as the manual says; errors are told at the end.
+
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::slice;
+use std::sync::{MutexGuard, PoisonError};
+
+use selvedge_nic::verbs::{Attached, Data, Destination, Operation, Remote, SendRequest};
+
+use crate::abi::{ibv_ah, ibv_data_buf, ibv_qp_ex, ibv_sge};
+use crate::error;
+use crate::pair::Qp;
+use crate::post::{self, flag};
+
+/// `enum ibv_qp_create_send_ops_flags`: all but memory windows, segmentation and atomic writes.
+pub(crate) const OPERATIONS: u64 = 0b10_1111_1111 & !(1 << 8) | 1 << 9;
+
+/// Requests that are being built.
+#[derive(Default)]
+pub(crate) struct Builder {
+    requests: Vec<SendRequest>,
+    failed: Option<c_int>,
+    /// Who builds holds the lock.
+    guard: Option<MutexGuard<'static, Builder>>,
+}
+
+// SAFETY: the guard within is put there and taken away by the thread that holds the lock.
+unsafe impl Send for Builder {}
+
+/// Gives a queue pair the functions.
+pub(crate) fn equip(qp: &mut ibv_qp_ex) {
+    qp.wr_atomic_cmp_swp = Some(compare_swap);
+    qp.wr_atomic_fetch_add = Some(fetch_add);
+    qp.wr_local_inv = Some(local_invalidate);
+    qp.wr_rdma_read = Some(read);
+    qp.wr_rdma_write = Some(write);
+    qp.wr_rdma_write_imm = Some(write_immediate);
+    qp.wr_send = Some(send);
+    qp.wr_send_imm = Some(send_immediate);
+    qp.wr_send_inv = Some(send_invalidate);
+    qp.wr_set_ud_addr = Some(set_address);
+    qp.wr_set_inline_data = Some(set_inline);
+    qp.wr_set_inline_data_list = Some(set_inline_list);
+    qp.wr_set_sge = Some(set_piece);
+    qp.wr_set_sge_list = Some(set_pieces);
+    qp.wr_start = Some(start);
+    qp.wr_complete = Some(complete);
+    qp.wr_abort = Some(abort);
+}
+
+unsafe extern "C" fn start(qp: *mut ibv_qp_ex) {
+    // SAFETY: the queue pair outlives the lock, or the application destroys what it is using.
+    let qp: &'static Qp = unsafe { &*qp.cast() };
+    let mut guard = qp.builder.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.requests.clear();
+    guard.failed = None;
+    let inside = &raw mut *guard;
+    // SAFETY: the lock is ours from here to `finish`.
+    unsafe { (*inside).guard = Some(guard) };
+}
+
+/// What is being built, by the thread that has called `start`.
+unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Builder {
+    // SAFETY: that thread holds the lock.
+    unsafe { (*qp.cast::<Qp>()).builder.get_mut().unwrap_or_else(PoisonError::into_inner) }
+}
+
+/// Gives the lock back.
+unsafe fn finish(qp: *mut ibv_qp_ex) -> (Vec<SendRequest>, Option<c_int>) {
+    let builder = unsafe { building(qp) };
+    let taken = (mem::take(&mut builder.requests), builder.failed.take());
+    let guard = builder.guard.take();
+    drop(guard);
+    taken
+}
+
+unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
+    let (requests, failed) = unsafe { finish(qp) };
+    if let Some(errno) = failed {
+        return errno;
+    }
+    let qp = unsafe { &*qp.cast::<Qp>() };
+    error::code_of(
+        qp.adapter.post(|rnic, cx| requests.into_iter().try_for_each(|each| rnic.post_send(cx, qp.number, each))),
+    )
+}
+
+unsafe extern "C" fn abort(qp: *mut ibv_qp_ex) {
+    unsafe { finish(qp) };
+}
+
+unsafe fn begin(qp: *mut ibv_qp_ex, operation: Operation) {
+    let (id, flags) = unsafe { ((*qp).wr_id, (*qp).wr_flags) };
+    unsafe { building(qp) }.requests.push(SendRequest {
+        id,
+        operation,
+        data: Data::Gather(Vec::new()),
+        signaled: flags & flag::SIGNALED != 0,
+        solicited: flags & flag::SOLICITED != 0,
+        fence: flags & flag::FENCE != 0,
+        destination: None,
+    });
+}
+
+unsafe extern "C" fn compare_swap(qp: *mut ibv_qp_ex, key: u32, address: u64, compare: u64, swap: u64) {
+    unsafe { begin(qp, Operation::CompareSwap { remote: Remote { address, key }, compare, swap }) }
+}
+unsafe extern "C" fn fetch_add(qp: *mut ibv_qp_ex, key: u32, address: u64, add: u64) {
+    unsafe { begin(qp, Operation::FetchAdd { remote: Remote { address, key }, add }) }
+}
+unsafe extern "C" fn local_invalidate(qp: *mut ibv_qp_ex, key: u32) {
+    unsafe { begin(qp, Operation::LocalInvalidate(key)) }
+}
+unsafe extern "C" fn read(qp: *mut ibv_qp_ex, key: u32, address: u64) {
+    unsafe { begin(qp, Operation::Read(Remote { address, key })) }
+}
+unsafe extern "C" fn write(qp: *mut ibv_qp_ex, key: u32, address: u64) {
+    unsafe { begin(qp, Operation::Write { remote: Remote { address, key }, immediate: None }) }
+}
+unsafe extern "C" fn write_immediate(qp: *mut ibv_qp_ex, key: u32, address: u64, immediate: u32) {
+    let immediate = Some(immediate.to_ne_bytes());
+    unsafe { begin(qp, Operation::Write { remote: Remote { address, key }, immediate }) }
+}
+unsafe extern "C" fn send(qp: *mut ibv_qp_ex) {
+    unsafe { begin(qp, Operation::Send(Attached::Nothing)) }
+}
+unsafe extern "C" fn send_immediate(qp: *mut ibv_qp_ex, immediate: u32) {
+    unsafe { begin(qp, Operation::Send(Attached::Immediate(immediate.to_ne_bytes()))) }
+}
+unsafe extern "C" fn send_invalidate(qp: *mut ibv_qp_ex, key: u32) {
+    unsafe { begin(qp, Operation::Send(Attached::Invalidate(key))) }
+}
+
+/// Changes the request that was begun last.
+unsafe fn set(qp: *mut ibv_qp_ex, change: impl FnOnce(&mut SendRequest)) {
+    let builder = unsafe { building(qp) };
+    match builder.requests.last_mut() {
+        Some(request) => change(request),
+        None => builder.failed = Some(libc::EINVAL),
+    }
+}
+
+unsafe extern "C" fn set_address(qp: *mut ibv_qp_ex, ah: *mut ibv_ah, remote: u32, qkey: u32) {
+    let to: Option<Destination> = unsafe { post::destination(ah, remote, qkey) };
+    unsafe {
+        set(qp, |request| request.destination = to);
+        if to.is_none() {
+            building(qp).failed = Some(libc::EINVAL);
+        }
+    }
+}
+unsafe extern "C" fn set_inline(qp: *mut ibv_qp_ex, from: *mut c_void, length: usize) {
+    unsafe { set(qp, |request| request.data = Data::Inline(post::copy(from, length))) }
+}
+unsafe extern "C" fn set_inline_list(qp: *mut ibv_qp_ex, count: usize, list: *const ibv_data_buf) {
+    let pieces = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(list, count) } };
+    let bytes = pieces.iter().flat_map(|piece| unsafe { post::copy(piece.addr, piece.length) }).collect();
+    unsafe { set(qp, |request| request.data = Data::Inline(bytes)) }
+}
+unsafe extern "C" fn set_piece(qp: *mut ibv_qp_ex, lkey: u32, addr: u64, length: u32) {
+    unsafe { set(qp, |request| request.data = Data::Gather(post::list(&[ibv_sge { addr, length, lkey }]))) }
+}
+unsafe extern "C" fn set_pieces(qp: *mut ibv_qp_ex, count: usize, list: *const ibv_sge) {
+    let pieces = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(list, count) } };
+    unsafe { set(qp, |request| request.data = Data::Gather(post::list(pieces))) }
+}

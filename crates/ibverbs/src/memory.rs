@@ -1,0 +1,283 @@
+//! Protection domains and memory regions.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use selvedge_dataplane::rnic::Adapter;
+use selvedge_nic::verbs::{Access, PdId, Region};
+
+use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_td};
+use crate::context::Context;
+use crate::error;
+
+/// A protection domain as C sees it, and what is ours behind.
+#[repr(C)]
+pub(crate) struct Pd {
+    abi: ibv_pd,
+    pub(crate) id: PdId,
+    pub(crate) adapter: &'static Adapter,
+    /// It is another's, with more attributes.
+    is_borrowed: bool,
+}
+
+impl Pd {
+    /// # Safety
+    /// `pd` is from us.
+    pub(crate) unsafe fn of<'a>(pd: *mut ibv_pd) -> &'a Self {
+        // SAFETY: the caller's.
+        unsafe { &*pd.cast::<Self>() }
+    }
+    fn leak(context: *mut ibv_context, id: PdId, adapter: &'static Adapter, is_borrowed: bool) -> *mut ibv_pd {
+        let abi = ibv_pd { context, handle: id.0 };
+        Box::into_raw(Box::new(Self { abi, id, adapter, is_borrowed })).cast()
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    let adapter = unsafe { Context::of(context) }.adapter;
+    match adapter.command(|rnic, _| rnic.alloc_pd()) {
+        Ok(id) => Pd::leak(context, id, adapter, false),
+        Err(refusal) => error::null(error::of(refusal)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
+    let inner = unsafe { Pd::of(pd) };
+    if !inner.is_borrowed {
+        let code = error::code_of(inner.adapter.command(|rnic, _| rnic.dealloc_pd(inner.id)));
+        if code != 0 {
+            return code;
+        }
+    }
+    drop(unsafe { Box::from_raw(pd.cast::<Pd>()) });
+    0
+}
+
+/// Thread domains promise that one thread alone uses what is in them: nothing here is the faster for it.
+pub(crate) unsafe extern "C" fn alloc_td(context: *mut ibv_context, attributes: *mut c_void) -> *mut ibv_td {
+    // Extensions, of which there are none.
+    if unsafe { *attributes.cast::<u32>() } != 0 {
+        return error::null(libc::EINVAL);
+    }
+    Box::into_raw(Box::new(ibv_td { context }))
+}
+
+pub(crate) unsafe extern "C" fn dealloc_td(td: *mut ibv_td) -> c_int {
+    drop(unsafe { Box::from_raw(td) });
+    0
+}
+
+pub(crate) unsafe extern "C" fn alloc_parent_domain(
+    context: *mut ibv_context,
+    attributes: *mut ibv_parent_domain_init_attr,
+) -> *mut ibv_pd {
+    /// An allocator for what a driver shares with its hardware, and its argument: there is nothing to share.
+    const KNOWN: u32 = 3;
+    let wanted = unsafe { &*attributes };
+    if wanted.pd.is_null() || wanted.comp_mask & !KNOWN != 0 {
+        return error::null(libc::EINVAL);
+    }
+    let parent = unsafe { Pd::of(wanted.pd) };
+    Pd::leak(context, parent.id, parent.adapter, true)
+}
+
+/// `enum ibv_access_flags`.
+mod flag {
+    pub(super) const LOCAL_WRITE: u32 = 1;
+    pub(super) const REMOTE_WRITE: u32 = 1 << 1;
+    pub(super) const REMOTE_READ: u32 = 1 << 2;
+    pub(super) const REMOTE_ATOMIC: u32 = 1 << 3;
+    /// Memory windows may be bound to it; there are none.
+    pub(super) const BIND: u32 = 1 << 4;
+    pub(super) const ZERO_BASED: u32 = 1 << 5;
+    /// About huge pages: nothing changes.
+    pub(super) const HUGE: u32 = 1 << 7;
+    /// Those that a NIC may ignore.
+    pub(super) const OPTIONAL: u32 = 0x3ff0_0000;
+    pub(super) const KNOWN: u32 =
+        LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | BIND | ZERO_BASED | HUGE | OPTIONAL;
+}
+
+/// `enum ibv_access_flags` as the engine has them.
+pub(crate) fn access(flags: c_uint) -> Access {
+    Access {
+        local_write: flags & flag::LOCAL_WRITE != 0,
+        remote_write: flags & flag::REMOTE_WRITE != 0,
+        remote_read: flags & flag::REMOTE_READ != 0,
+        remote_atomic: flags & flag::REMOTE_ATOMIC != 0,
+    }
+}
+
+/// The other way round.
+pub(crate) fn flags(access: Access) -> c_uint {
+    [
+        (access.local_write, flag::LOCAL_WRITE),
+        (access.remote_write, flag::REMOTE_WRITE),
+        (access.remote_read, flag::REMOTE_READ),
+        (access.remote_atomic, flag::REMOTE_ATOMIC),
+    ]
+    .into_iter()
+    .filter(|(has, _)| *has)
+    .fold(0, |flags, (_, flag)| flags | flag)
+}
+
+unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64, flags: c_uint) -> *mut ibv_mr {
+    if flags & !flag::KNOWN != 0 {
+        return error::null(libc::EOPNOTSUPP);
+    }
+    let inner = unsafe { Pd::of(pd) };
+    let address = if flags & flag::ZERO_BASED == 0 { iova } else { 0 };
+    let start = addr.expose_provenance() as u64;
+    let region = Region { pd: inner.id, address, start, length: length as u64, access: access(flags) };
+    // SAFETY: that the memory is the application's to share is what registering it says.
+    match unsafe { inner.adapter.reg_mr(region) } {
+        Ok(key) => {
+            let context = unsafe { (*pd).context };
+            Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key, lkey: key, rkey: key }))
+        }
+        Err(refusal) => error::null(error::of(refusal)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, flags: c_int) -> *mut ibv_mr {
+    unsafe { register(pd, addr, length, addr.addr() as u64, flags as c_uint) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_mr_iova(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    flags: c_int,
+) -> *mut ibv_mr {
+    unsafe { register(pd, addr, length, iova, flags as c_uint) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_mr_iova2(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    flags: c_uint,
+) -> *mut ibv_mr {
+    unsafe { register(pd, addr, length, iova, flags) }
+}
+
+/// Memory of other devices: there is no way to it.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_reg_dmabuf_mr(_: *mut ibv_pd, _: u64, _: usize, _: u64, _: c_int, _: c_int) -> *mut ibv_mr {
+    error::null(libc::EOPNOTSUPP)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_rereg_mr(
+    mr: *mut ibv_mr,
+    what: c_int,
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    flags: c_int,
+) -> c_int {
+    const TRANSLATION: c_int = 1;
+    const DOMAIN: c_int = 1 << 1;
+    const ACCESS: c_int = 1 << 2;
+    /// The region is as it was: the request makes no sense.
+    const REFUSED: c_int = -1;
+    /// The region is as it was before; by the manual it should not be used.
+    const FAILED: c_int = -4;
+    if what & !(TRANSLATION | DOMAIN | ACCESS) != 0
+        || what == 0
+        || (what & DOMAIN != 0 && pd.is_null())
+        || (what & TRANSLATION != 0 && (length == 0 || addr.is_null()))
+        || (what & ACCESS != 0 && flags as c_uint & !flag::KNOWN != 0)
+    {
+        error::set(libc::EINVAL);
+        return REFUSED;
+    }
+    let region = unsafe { &mut *mr };
+    let owner = unsafe { Pd::of(region.pd) };
+    let Ok(Some(mut wanted)) = owner.adapter.command(|rnic, _| rnic.region(region.lkey)) else {
+        error::set(libc::EINVAL);
+        return REFUSED;
+    };
+    if what & TRANSLATION != 0 {
+        wanted.start = addr.expose_provenance() as u64;
+        wanted.address = wanted.start;
+        wanted.length = length as u64;
+    }
+    if what & DOMAIN != 0 {
+        wanted.pd = unsafe { Pd::of(pd) }.id;
+    }
+    if what & ACCESS != 0 {
+        wanted.access = access(flags as c_uint);
+    }
+    // SAFETY: as registering.
+    if let Err(refusal) = unsafe { owner.adapter.rereg_mr(region.lkey, wanted) } {
+        error::set(error::of(refusal));
+        return FAILED;
+    }
+    if what & TRANSLATION != 0 {
+        region.addr = addr;
+        region.length = length;
+    }
+    if what & DOMAIN != 0 {
+        region.pd = pd;
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
+    let region = unsafe { &*mr };
+    let adapter = unsafe { Pd::of(region.pd) }.adapter;
+    let code = error::code_of(adapter.command(|rnic, _| rnic.dereg_mr(region.lkey)));
+    if code == 0 {
+        drop(unsafe { Box::from_raw(mr) });
+    }
+    code
+}
+
+/// Objects of other processes: there is no kernel that could hand them over.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_import_pd(_: *mut ibv_context, _: u32) -> *mut ibv_pd {
+    error::null(libc::EOPNOTSUPP)
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_unimport_pd(_: *mut ibv_pd) {}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_import_mr(_: *mut ibv_pd, _: u32) -> *mut ibv_mr {
+    error::null(libc::EOPNOTSUPP)
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_unimport_mr(_: *mut ibv_mr) {}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_import_dm(_: *mut ibv_context, _: u32) -> *mut c_void {
+    error::null(libc::EOPNOTSUPP)
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_unimport_dm(_: *mut c_void) {}
+
+/// Nothing to do before a fork: the child does not share our memory with any hardware.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_fork_init() -> c_int {
+    0
+}
+/// `IBV_FORK_UNNEEDED`.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_is_fork_initialized() -> c_int {
+    2
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_dontfork_range(_: *mut c_void, _: usize) -> c_int {
+    0
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_dofork_range(_: *mut c_void, _: usize) -> c_int {
+    0
+}
+
+const _: () = assert!(size_of::<*mut c_void>() == 8, "addresses of 64 bits");

@@ -1,0 +1,279 @@
+//! What a device is and can do.
+
+use std::ffi::{c_int, c_void};
+use std::net::Ipv6Addr;
+use std::ptr;
+
+use selvedge_nic::verbs::Limits;
+
+use crate::abi::{ibv_context, ibv_device_attr, ibv_device_attr_ex, ibv_gid, ibv_gid_entry, ibv_port_attr};
+use crate::context::Context;
+use crate::device::text;
+use crate::error;
+
+/// `IBV_GID_TYPE_ROCE_V2`, as entries have it.
+const ROCE_V2: u32 = 2;
+/// The same, as sysfs has it and `ibv_query_gid_type` returns it: a count of its own.
+const SYSFS_ROCE_V2: c_int = 1;
+/// The only partition: everybody, full members.
+const EVERYBODY: u16 = 0xffff;
+
+/// Whether this NIC has that port.
+pub(crate) fn is_port(port: u32) -> bool {
+    port == 1
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_device(context: *mut ibv_context, attributes: *mut ibv_device_attr) -> c_int {
+    unsafe { *attributes = device_attributes(Context::of(context)) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_device_ex(
+    context: *mut ibv_context,
+    input: *const c_void,
+    attributes: *mut ibv_device_attr_ex,
+    size: usize,
+) -> c_int {
+    // Extensions of the question, of which there are none.
+    if !input.is_null() && unsafe { *input.cast::<u32>() } != 0 {
+        return libc::EINVAL;
+    }
+    if size < size_of::<ibv_device_attr>() {
+        return libc::EINVAL;
+    }
+    // SAFETY: numbers only.
+    let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
+    all.orig_attr = device_attributes(unsafe { Context::of(context) });
+    all.phys_port_cnt_ex = 1;
+    unsafe { give(&all, attributes.cast(), size) };
+    0
+}
+
+/// Copies as much of `all` as the caller knows, zeros behind it.
+unsafe fn give<T>(all: &T, to: *mut u8, size: usize) {
+    unsafe {
+        ptr::write_bytes(to, 0, size);
+        ptr::copy_nonoverlapping(ptr::from_ref(all).cast::<u8>(), to, size.min(size_of::<T>()));
+    }
+}
+
+fn device_attributes(context: &Context) -> ibv_device_attr {
+    let limits = Limits::HERE;
+    let guid = u64::from_ne_bytes(context.device().guid());
+    // SAFETY: numbers only.
+    let mut attributes: ibv_device_attr = unsafe { std::mem::zeroed() };
+    attributes.fw_ver = text(env!("CARGO_PKG_VERSION"));
+    attributes.node_guid = guid;
+    attributes.sys_image_guid = guid;
+    attributes.max_mr_size = u64::MAX;
+    attributes.page_size_cap = 0xffff_f000;
+    attributes.max_qp = limits.queue_pairs as c_int;
+    attributes.max_qp_wr = limits.requests as c_int;
+    attributes.device_cap_flags = capabilities();
+    attributes.max_sge = limits.pieces as c_int;
+    attributes.max_sge_rd = limits.pieces as c_int;
+    attributes.max_cq = 1 << 20;
+    attributes.max_cqe = limits.completions as c_int;
+    attributes.max_mr = 1 << 20;
+    attributes.max_pd = 1 << 20;
+    attributes.max_qp_rd_atom = c_int::from(limits.reads);
+    attributes.max_res_rd_atom = c_int::from(limits.reads) * limits.queue_pairs as c_int;
+    attributes.max_qp_init_rd_atom = c_int::from(limits.reads);
+    // The processor's own atomics: towards everything in this host's memory.
+    attributes.atomic_cap = 2;
+    attributes.max_ah = 1 << 20;
+    attributes.max_srq = 1 << 16;
+    attributes.max_srq_wr = limits.requests as c_int;
+    attributes.max_srq_sge = limits.pieces as c_int;
+    attributes.max_pkeys = 1;
+    attributes.local_ca_ack_delay = 15;
+    attributes.phys_port_cnt = 1;
+    attributes
+}
+
+fn capabilities() -> u32 {
+    const BAD_QKEY_COUNTER: u32 = 1 << 2;
+    const CURRENT_STATE: u32 = 1 << 7;
+    const PORT_ACTIVE_EVENT: u32 = 1 << 10;
+    const SYSTEM_GUID: u32 = 1 << 11;
+    const NOT_READY_NAK: u32 = 1 << 12;
+    const SRQ_RESIZE: u32 = 1 << 13;
+    BAD_QKEY_COUNTER | CURRENT_STATE | PORT_ACTIVE_EVENT | SYSTEM_GUID | NOT_READY_NAK | SRQ_RESIZE
+}
+
+/// `enum ibv_mtu` for bytes of payload.
+pub(crate) fn mtu_code(bytes: u16) -> c_int {
+    (bytes.max(256).ilog2() - 7) as c_int
+}
+
+pub(crate) unsafe extern "C" fn query_port(
+    context: *mut ibv_context,
+    port: u8,
+    attributes: *mut ibv_port_attr,
+    size: usize,
+) -> c_int {
+    if !is_port(port.into()) {
+        return libc::EINVAL;
+    }
+    let all = port_attributes(unsafe { Context::of(context) });
+    unsafe { give(&all, attributes.cast(), size) };
+    0
+}
+
+/// For programs from before there were flags: their structure ends there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_port(context: *mut ibv_context, port: u8, attributes: *mut ibv_port_attr) -> c_int {
+    unsafe { query_port(context, port, attributes, std::mem::offset_of!(ibv_port_attr, flags)) }
+}
+
+fn port_attributes(context: &Context) -> ibv_port_attr {
+    const ACTIVE: c_int = 4;
+    const DOWN: c_int = 1;
+    const CONNECTION_MANAGER: u32 = 1 << 16;
+    const GIDS_ARE_ADDRESSES: u32 = 1 << 26;
+    const ETHERNET: u8 = 2;
+    const ROUTE_HEADER_REQUIRED: u8 = 1;
+    let device = context.device();
+    let (active_width, active_speed) = lanes(device.speed);
+    ibv_port_attr {
+        state: if device.is_up { ACTIVE } else { DOWN },
+        max_mtu: mtu_code(4_096),
+        active_mtu: mtu_code(device.payload()),
+        gid_tbl_len: device.gids.len() as c_int,
+        port_cap_flags: CONNECTION_MANAGER | GIDS_ARE_ADDRESSES,
+        max_msg_sz: Limits::HERE.message,
+        bad_pkey_cntr: 0,
+        qkey_viol_cntr: 0,
+        pkey_tbl_len: 1,
+        lid: 0,
+        sm_lid: 0,
+        lmc: 0,
+        max_vl_num: 1,
+        sm_sl: 0,
+        subnet_timeout: 0,
+        init_type_reply: 0,
+        active_width,
+        active_speed,
+        phys_state: if device.is_up { 5 } else { 3 },
+        link_layer: ETHERNET,
+        flags: ROUTE_HEADER_REQUIRED,
+        port_cap_flags2: 0,
+    }
+}
+
+/// A link's width and speed in InfiniBand's codes, from megabits per second; 10 Gb/s where the interface does not say.
+fn lanes(speed: Option<u32>) -> (u8, u8) {
+    const ONE: u8 = 1;
+    const FOUR: u8 = 2;
+    const QDR: u8 = 4;
+    const EDR: u8 = 32;
+    match speed.unwrap_or(10_000) {
+        0..=10_000 => (ONE, QDR),
+        10_001..=25_000 => (ONE, EDR),
+        25_001..=40_000 => (FOUR, QDR),
+        _ => (FOUR, EDR),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, index: c_int, gid: *mut ibv_gid) -> c_int {
+    let found = unsafe { gid_at(context, port.into(), index) };
+    let Some(found) = found else {
+        error::set(libc::EINVAL);
+        return -1;
+    };
+    unsafe { *gid = found };
+    0
+}
+
+unsafe fn gid_at(context: *mut ibv_context, port: u32, index: c_int) -> Option<ibv_gid> {
+    let gids = &unsafe { Context::of(context) }.device().gids;
+    let at = usize::try_from(index).ok().filter(|_| is_port(port))?;
+    gids.get(at).map(gid_of)
+}
+
+pub(crate) fn gid_of(address: &Ipv6Addr) -> ibv_gid {
+    ibv_gid { raw: address.octets() }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_gid_type(
+    context: *mut ibv_context,
+    port: u8,
+    index: u32,
+    kind: *mut c_int,
+) -> c_int {
+    if unsafe { gid_at(context, port.into(), index as c_int) }.is_none() {
+        error::set(libc::EINVAL);
+        return -1;
+    }
+    unsafe { *kind = SYSFS_ROCE_V2 };
+    0
+}
+
+fn entry(context: &Context, index: u32) -> Option<ibv_gid_entry> {
+    let gid = gid_of(context.device().gids.get(index as usize)?);
+    Some(ibv_gid_entry { gid, gid_index: index, port_num: 1, gid_type: ROCE_V2, ndev_ifindex: context.device().index })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _ibv_query_gid_ex(
+    context: *mut ibv_context,
+    port: u32,
+    index: u32,
+    to: *mut ibv_gid_entry,
+    flags: u32,
+    size: usize,
+) -> c_int {
+    if flags != 0 || size < size_of::<ibv_gid_entry>() {
+        return if flags != 0 { libc::EOPNOTSUPP } else { libc::EINVAL };
+    }
+    if !is_port(port) {
+        return libc::EINVAL;
+    }
+    let Some(found) = entry(unsafe { Context::of(context) }, index) else { return libc::EINVAL };
+    unsafe { give(&found, to.cast(), size) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _ibv_query_gid_table(
+    context: *mut ibv_context,
+    to: *mut ibv_gid_entry,
+    most: usize,
+    flags: u32,
+    size: usize,
+) -> isize {
+    if flags != 0 {
+        return -libc::EOPNOTSUPP as isize;
+    }
+    let context = unsafe { Context::of(context) };
+    let count = context.device().gids.len();
+    if size < size_of::<ibv_gid_entry>() || most < count {
+        return -libc::EINVAL as isize;
+    }
+    for (at, found) in (0..count as u32).filter_map(|index| entry(context, index)).enumerate() {
+        unsafe { give(&found, to.cast::<u8>().add(at * size), size) };
+    }
+    count as isize
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_query_pkey(_: *mut ibv_context, port: u8, index: c_int, key: *mut u16) -> c_int {
+    if !is_port(port.into()) || index != 0 {
+        error::set(libc::EINVAL);
+        return -1;
+    }
+    unsafe { *key = EVERYBODY.to_be() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_get_pkey_index(_: *mut ibv_context, port: u8, key: u16) -> c_int {
+    if is_port(port.into()) && u16::from_be(key) & 0x7fff == EVERYBODY & 0x7fff {
+        return 0;
+    }
+    error::set(libc::EINVAL);
+    -1
+}

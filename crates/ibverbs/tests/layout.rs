@@ -1,0 +1,43 @@
+//! Our structures against those of the installed header.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use selvedge_ibverbs::abi::LAYOUTS;
+
+/// A field's name in C: what is a keyword in neither language, and a member of an anonymous union.
+fn in_c(field: &str) -> &str {
+    field.strip_suffix('_').unwrap_or(field)
+}
+
+#[test]
+fn structures_are_those_of_the_header() {
+    if !PathBuf::from("/usr/include/infiniband/verbs.h").is_file() {
+        eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
+        return;
+    }
+    let mut source =
+        "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\nint main(void) {\n".to_owned();
+    let mut ours = String::new();
+    for layout in LAYOUTS.iter().copied().flatten() {
+        let name = layout.name;
+        writeln!(source, "printf(\"{name} %zu\\n\", sizeof({name}));").expect("a string");
+        writeln!(ours, "{name} {}", layout.size).expect("a string");
+        for (field, offset) in layout.fields {
+            let field = in_c(field);
+            writeln!(source, "printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));").expect("a string");
+            writeln!(ours, "{name}.{field} {offset}").expect("a string");
+        }
+    }
+    source += "return 0;\n}\n";
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (file, program) = (folder.join("layout.c"), folder.join("layout"));
+    std::fs::write(&file, source).expect("a file");
+    let built = Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&file).output().expect("a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let theirs = Command::new(&program).output().expect("it runs");
+    let theirs = String::from_utf8_lossy(&theirs.stdout);
+    let different: Vec<_> = theirs.lines().zip(ours.lines()).filter(|(theirs, ours)| theirs != ours).collect();
+    assert!(different.is_empty() && theirs.lines().count() == ours.lines().count(), "(theirs, ours): {different:#?}");
+}

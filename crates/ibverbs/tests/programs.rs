@@ -1,0 +1,142 @@
+//! Programs that were built for RDMA hardware, as Debian ships them, with our library.
+
+mod support;
+
+use support::{LOOPBACK, Namespaces, Pair, have, libraries, symbols};
+
+const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
+
+#[test]
+fn every_symbol_that_rdma_core_exports_is_there_in_its_version() {
+    let theirs = std::path::Path::new("/usr/lib/x86_64-linux-gnu/libibverbs.so.1");
+    let Some(theirs) = symbols(theirs) else {
+        eprintln!("skipped: no libibverbs.so.1 of rdma-core's, or no objdump here");
+        return;
+    };
+    let ours = symbols(&libraries().join("libibverbs.so.1")).expect("it was made");
+    // What came again in 1.1 with another meaning: nobody has been linked with the first since 2008.
+    let is_old = |symbol: &str| {
+        symbol.strip_suffix("@IBVERBS_1.0").is_some_and(|name| theirs.contains(&format!("{name}@IBVERBS_1.1")))
+    };
+    let missing: Vec<_> = theirs.iter().filter(|symbol| !ours.contains(symbol) && !is_old(symbol)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn devices_are_listed() {
+    if !have(&["ibv_devices", "ibv_devinfo"]) {
+        return;
+    }
+    let output = LOOPBACK.run(&["ibv_devinfo", "-v", "-d", "sv-lo"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["PORT_ACTIVE", "Ethernet", "::ffff:127.0.0.1", "RoCE v2", "4096 (5)"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn examples_of_rdma_core_play_ping_pong() {
+    if !have(&["ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong"]) {
+        return;
+    }
+    for words in [
+        &["-g", "1", "-n", "100", "-c"][..],
+        &["-g", "1", "-n", "100", "-e", "-c"],
+        &["-g", "1", "-n", "100", "-N", "-c"],
+        &["-g", "1", "-n", "20", "-s", "1000000", "-m", "4096", "-c"],
+    ] {
+        HERE.run("ibv_rc_pingpong", words);
+    }
+    HERE.run("ibv_ud_pingpong", &["-g", "1", "-n", "100"]);
+    HERE.run("ibv_ud_pingpong", &["-g", "1", "-n", "100", "-e"]);
+    HERE.run("ibv_srq_pingpong", &["-g", "1", "-n", "100"]);
+    HERE.run("ibv_srq_pingpong", &["-g", "1", "-n", "100", "-e"]);
+}
+
+#[test]
+fn an_address_without_a_gid_is_refused_and_explained() {
+    if !have(&["ibv_rc_pingpong"]) {
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| HERE.run("ibv_rc_pingpong", &["-n", "1"]));
+    let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a message");
+    assert!(message.contains("selvedge: sv-lo: an address without a GID"), "{message}");
+}
+
+/// Every program of perftest, and what it is asked to do.
+const PERFTEST: &[(&str, &[&str])] = &[
+    ("ib_write_bw", &[]),
+    ("ib_write_bw", &["-b"]),
+    ("ib_write_bw", &["-q", "4"]),
+    ("ib_write_bw", &["--use_old_post_send"]),
+    ("ib_write_bw", &["-a"]),
+    ("ib_read_bw", &[]),
+    ("ib_read_bw", &["-b"]),
+    ("ib_send_bw", &[]),
+    ("ib_send_bw", &["-b"]),
+    ("ib_send_bw", &["-e"]),
+    ("ib_send_bw", &["--use-srq", "-q", "2"]),
+    ("ib_send_bw", &["-s", "64", "-I", "64"]),
+    ("ib_send_bw", &["-a"]),
+    ("ib_send_bw", &["-c", "UD"]),
+    ("ib_atomic_bw", &[]),
+    ("ib_atomic_bw", &["-A", "CMP_AND_SWAP"]),
+    ("ib_write_lat", &[]),
+    ("ib_write_lat", &["-I", "64", "-s", "64"]),
+    ("ib_read_lat", &[]),
+    ("ib_send_lat", &[]),
+    ("ib_send_lat", &["-e"]),
+    ("ib_send_lat", &["-c", "UD"]),
+    ("ib_atomic_lat", &[]),
+];
+
+fn perftest(pair: &Pair<'_>, is_lossy: bool) {
+    for (program, words) in PERFTEST {
+        // Datagrams that are lost are lost: the program waits for them. And one program takes an event of either queue
+        // for that of the other, which goes well as long as acknowledgements come before answers.
+        if is_lossy && (words.contains(&"UD") || (*program, *words) == ("ib_send_lat", &["-e"])) {
+            continue;
+        }
+        // -F: processors whose frequency changes are no reason to fail.
+        let mut all = vec!["-F", "-n", if words.contains(&"-a") { "20" } else { "200" }];
+        all.extend_from_slice(words);
+        pair.run(program, &all);
+    }
+}
+
+fn has_perftest() -> bool {
+    have(&["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_write_lat"])
+}
+
+#[test]
+fn perftest_over_loopback() {
+    if has_perftest() {
+        perftest(&HERE, false);
+    }
+}
+
+#[test]
+fn perftest_between_namespaces() {
+    if !has_perftest() {
+        return;
+    }
+    let Some(namespaces) = Namespaces::new("plain") else { return };
+    perftest(&namespaces.pair(&[]), false);
+    namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "2", "-n", "100", "-c"]);
+}
+
+#[test]
+fn perftest_with_losses() {
+    if !has_perftest() || !have(&["nft"]) {
+        return;
+    }
+    let Some(namespaces) = Namespaces::new("lossy") else { return };
+    namespaces.lose(1);
+    for recovery in ["irn", "go-back-n"] {
+        let environment = [("SELVEDGE_RECOVERY", recovery)];
+        let pair = namespaces.pair(&environment);
+        perftest(&pair, true);
+        // Verifies what arrives.
+        pair.run("ibv_rc_pingpong", &["-g", "1", "-n", "300", "-s", "20000", "-c"]);
+    }
+}

@@ -1,0 +1,221 @@
+//! Running programs with our library: two at a time, as server and client, perhaps in namespaces of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// Seconds after which a program is ended.
+const PATIENCE: &str = "60";
+
+/// Whether a test that needs these programs can run; says which is missing.
+pub(crate) fn have(programs: &[&str]) -> bool {
+    for program in programs {
+        let found = std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()));
+        if !found {
+            eprintln!("skipped: no {program} here: `cargo xtask setup` installs it");
+            return false;
+        }
+    }
+    true
+}
+
+/// The folder with `libibverbs.so.1`, made once.
+pub(crate) fn libraries() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dist");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let made = Command::new(cargo)
+            .args(["xtask", "dist", "--debug", "--libraries", "--to"])
+            .arg(&to)
+            .output()
+            .expect("cargo runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        to.join("lib")
+    })
+}
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// A network namespace, or this one.
+    pub(crate) namespace: Option<&'a str>,
+    /// The RDMA device.
+    pub(crate) device: &'a str,
+}
+
+/// This host alone.
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
+
+impl Place<'_> {
+    fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg(PATIENCE);
+        if let Some(namespace) = self.namespace {
+            command.args(["ip", "netns", "exec", namespace]);
+        }
+        // Preloaded behind `timeout` and `ip`, which have no use for it.
+        command.arg("env").arg(format!("LD_PRELOAD={}", libraries().join("libibverbs.so.1").display()));
+        command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+    /// Runs a program to its end.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.command(words, &[]).output().expect("timeout runs")
+    }
+    fn is_listening(&self, port: u16) -> bool {
+        let cat = ["cat", "/proc/net/tcp", "/proc/net/tcp6"];
+        let mut command = Command::new(cat[0]);
+        if let Some(namespace) = self.namespace {
+            command = Command::new("ip");
+            command.args(["netns", "exec", namespace]).args(cat);
+        } else {
+            command.args(&cat[1..]);
+        }
+        let sockets = command.output().expect("cat runs").stdout;
+        let wanted = format!(":{port:04X} ");
+        String::from_utf8_lossy(&sockets).lines().any(|line| line.contains(&wanted) && line.contains(" 0A "))
+    }
+}
+
+/// Two places, and the address of the first as the second knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) server: Place<'a>,
+    pub(crate) client: Place<'a>,
+    pub(crate) address: &'a str,
+    pub(crate) environment: &'a [(&'a str, &'a str)],
+}
+
+impl Pair<'_> {
+    /// Runs the same program at both places, `words` for both; returns what the client prints.
+    ///
+    /// # Panics
+    /// If either fails.
+    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
+        static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
+        let port = PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let text = port.to_string();
+        let line = |place: &Place<'_>, address: Option<&str>| {
+            let mut line = vec![program, "-d", place.device, "-p", &text];
+            line.extend(words);
+            line.extend(address);
+            place.command(&line, self.environment)
+        };
+        let mut server = line(&self.server, None).spawn().expect("timeout runs");
+        let is_up = wait_until(&mut server, || self.server.is_listening(port));
+        let client = line(&self.client, Some(self.address)).output().expect("timeout runs");
+        let server = server.wait_with_output().expect("it was started");
+        let said = |output: &Output| {
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            format!("{}\n{out}{err}", output.status)
+        };
+        assert!(
+            is_up && client.status.success() && server.status.success(),
+            "{program} {words:?}\n-- client: {}\n-- server: {}",
+            said(&client),
+            said(&server)
+        );
+        String::from_utf8_lossy(&client.stdout).into_owned()
+    }
+}
+
+/// Looks again and again, until it is so or the program has ended.
+fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
+    while child.try_wait().expect("it was started").is_none() {
+        if is_so() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
+
+/// Two network namespaces and a veth pair between them; gone when dropped.
+pub(crate) struct Namespaces {
+    pub(crate) names: [String; 2],
+}
+
+/// The first's address.
+pub(crate) const FIRST: &str = "10.78.0.1";
+
+impl Namespaces {
+    /// Makes them; says why not.
+    pub(crate) fn new(name: &str) -> Option<Self> {
+        let names = [format!("sv-{name}-a"), format!("sv-{name}-b")];
+        let (a, b) = (&names[0], &names[1]);
+        let this = Self { names: names.clone() };
+        this.remove();
+        let commands = [
+            format!("ip netns add {a}"),
+            format!("ip netns add {b}"),
+            format!("ip -n {a} link add eth0 type veth peer name eth0 netns {b}"),
+            format!("ip -n {a} addr add {FIRST}/24 dev eth0"),
+            format!("ip -n {b} addr add 10.78.0.2/24 dev eth0"),
+            format!("ip -n {a} addr add fd78::1/64 dev eth0 nodad"),
+            format!("ip -n {b} addr add fd78::2/64 dev eth0 nodad"),
+            format!("ip -n {a} link set eth0 up"),
+            format!("ip -n {b} link set eth0 up"),
+            format!("ip -n {a} link set lo up"),
+            format!("ip -n {b} link set lo up"),
+        ];
+        for command in commands {
+            if let Err(problem) = shell(&command) {
+                eprintln!("skipped: no network namespaces here: `{command}`: {problem}");
+                return None;
+            }
+        }
+        // The kernel says a little later that the link runs.
+        for name in [a, b] {
+            let command = format!("until ip -n {name} link show eth0 | grep -q 'state UP'; do sleep 0.01; done");
+            shell(&format!("timeout 10 sh -c \"{command}\"")).expect("the link comes up");
+        }
+        Some(this)
+    }
+    pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
+        Pair { server: place(0), client: place(1), address: FIRST, environment }
+    }
+    /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
+    pub(crate) fn lose(&self, percent: u32) {
+        for name in &self.names {
+            let rules = format!(
+                "add table inet sv; add chain inet sv in {{ type filter hook prerouting priority -300; }}; \
+                 add rule inet sv in udp dport 4791-4854 numgen random mod 100 < {percent} drop"
+            );
+            shell(&format!("ip netns exec {name} nft '{rules}'")).expect("nft works where it is installed");
+        }
+    }
+    fn remove(&self) {
+        for name in &self.names {
+            let _ = shell(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn shell(command: &str) -> Result<(), String> {
+    let output = Command::new("sh").args(["-c", command]).output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+/// The symbols of a library with their versions, as the linker sees them.
+pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
+    fs::metadata(library).ok()?;
+    let output = Command::new("objdump").arg("-T").arg(library).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let of_line = |line: &str| {
+        let mut words = line.split_whitespace().rev();
+        let (name, version) = (words.next()?, words.next()?.trim_matches(['(', ')']));
+        (line.contains(" g ") && version.starts_with("IBVERBS")).then(|| format!("{name}@{version}"))
+    };
+    Some(text.lines().filter_map(of_line).collect())
+}

@@ -1,0 +1,432 @@
+//! The connection manager: how two queue pairs find each other by address and port (InfiniBand architecture, volume 1,
+//! chapter 12), for `librdmacm`.
+//!
+//! ```text
+//!     active                                passive
+//!     connect   ── REQ ──────────────────>  Event::Requested
+//!     Event::Replied  <───────────── REP ── accept               (or REJ: reject, Event::Rejected)
+//!     ready     ── RTU ──────────────────>  Event::Established
+//!     disconnect ─ DREQ ─────────────────>  Event::Disconnected  (either side)
+//!     Event::Disconnected  <──────── DREP ─
+//! ```
+//!
+//! Pure, like every engine: messages go in and come out as 256 bytes for queue pair 1. What is not answered is said
+//! again; what comes twice is answered twice.
+
+mod connection;
+mod event;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::net::Ipv6Addr;
+
+use selvedge_transport::Cx;
+use selvedge_units::Instant;
+use selvedge_wire::cm::{IpAddresses, Mad, Message, PathOf, Reject, Reply, Request, SidrReply, SidrRequest};
+
+use self::connection::{Connection, State};
+pub use self::event::{CmError, CmEvent, ConnectionId, Offer};
+use crate::verbs::Route;
+
+/// Requests of strangers that wait for an answer of the application; more are ignored.
+const BACKLOG: usize = 1_024;
+
+/// All connections of a NIC.
+pub struct ConnectionManager {
+    guid: u64,
+    next_id: u32,
+    services: BTreeSet<u64>,
+    connections: BTreeMap<u32, Connection>,
+    /// Who asked, by how they call it: so that a question that comes twice is one.
+    known: BTreeMap<(Ipv6Addr, u32), u32>,
+    outgoing: VecDeque<(Route, Mad)>,
+    events: VecDeque<CmEvent>,
+}
+
+impl ConnectionManager {
+    /// A manager for the NIC of this GUID. Its names for connections begin at `entropy`, so that a process that was
+    /// restarted is not taken for the one before.
+    pub fn new(guid: u64, entropy: u32) -> Self {
+        Self {
+            guid,
+            next_id: entropy,
+            services: BTreeSet::new(),
+            connections: BTreeMap::new(),
+            known: BTreeMap::new(),
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Requests for `service` (see [`IpAddresses::TCP_SERVICES`]) are told from now on.
+    ///
+    /// # Errors
+    /// If they are already.
+    pub fn listen(&mut self, service: u64) -> Result<(), CmError> {
+        if self.services.insert(service) { Ok(()) } else { Err(CmError::InUse) }
+    }
+    /// They are refused from now on.
+    pub fn unlisten(&mut self, service: u64) {
+        self.services.remove(&service);
+    }
+
+    /// Asks for a connection with `service` over `route`; `port` is one's own, `mtu` the path's by its code.
+    pub fn connect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        route: Route,
+        service: u64,
+        port: u16,
+        mtu: u8,
+        offer: &Offer,
+    ) -> ConnectionId {
+        /// What Linux's connection manager says: 4.3 s.
+        const RESPONSE_TIMEOUT: u8 = 20;
+        let id = self.fresh();
+        let request = Request {
+            local: id,
+            service,
+            guid: self.guid,
+            qkey: offer.qkey,
+            qp: offer.qp,
+            responder_resources: offer.responder_resources,
+            initiator_depth: offer.initiator_depth,
+            remote_timeout: RESPONSE_TIMEOUT,
+            local_timeout: RESPONSE_TIMEOUT,
+            transport: 0,
+            psn: offer.psn,
+            retries: offer.retries,
+            not_ready_retries: offer.not_ready_retries,
+            mtu,
+            srq: offer.srq,
+            path: PathOf {
+                local: route.local,
+                remote: route.remote,
+                flow_label: route.flow_label & 0xf_ffff,
+                traffic_class: route.traffic_class,
+                hop_limit: route.hop_limit,
+                ack_timeout: offer.ack_timeout,
+            },
+            ip: IpAddresses { port, source: route.local, destination: route.remote },
+            private: event::padded(&offer.private),
+        };
+        self.begin(cx, id, route, State::Asked, Message::Request(request));
+        ConnectionId(id)
+    }
+    /// Asks which queue pair serves `service`, to send it datagrams.
+    pub fn resolve(&mut self, cx: &mut Cx<'_>, route: Route, service: u64, port: u16, private: &[u8]) -> ConnectionId {
+        let id = self.fresh();
+        let ip = IpAddresses { port, source: route.local, destination: route.remote };
+        let question = SidrRequest { id, service, ip, private: event::padded(private) };
+        self.begin(cx, id, route, State::Asked, Message::Resolve(question));
+        ConnectionId(id)
+    }
+    fn begin(&mut self, cx: &mut Cx<'_>, id: u32, route: Route, state: State, message: Message) {
+        let mut connection = Connection::new(route, 0, u64::from(id), state);
+        connection.say(cx.now, message, true, &mut self.outgoing);
+        self.connections.insert(id, connection);
+    }
+    fn fresh(&mut self) -> u32 {
+        loop {
+            self.next_id = self.next_id.wrapping_add(1);
+            if self.next_id != 0 && !self.connections.contains_key(&self.next_id) {
+                return self.next_id;
+            }
+        }
+    }
+
+    /// Grants what was asked for in [`CmEvent::Requested`].
+    ///
+    /// # Errors
+    /// If that is not how it stands.
+    pub fn accept(&mut self, cx: &mut Cx<'_>, id: ConnectionId, offer: &Offer) -> Result<(), CmError> {
+        let guid = self.guid;
+        let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Requested);
+        let connection = connection.ok_or(CmError::NotThus)?;
+        let reply = Reply {
+            ids: connection.ids(id.0),
+            qkey: offer.qkey,
+            qp: offer.qp,
+            psn: offer.psn,
+            responder_resources: offer.responder_resources,
+            initiator_depth: offer.initiator_depth,
+            not_ready_retries: offer.not_ready_retries,
+            srq: offer.srq,
+            guid,
+            private: event::padded(&offer.private),
+        };
+        connection.state = State::Granted;
+        connection.say(cx.now, Message::Reply(reply), true, &mut self.outgoing);
+        Ok(())
+    }
+    /// Answers what was asked in [`CmEvent::Asked`]: which queue pair, and its Q_Key; `None` refuses.
+    ///
+    /// # Errors
+    /// If that is not how it stands.
+    pub fn answer(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: ConnectionId,
+        found: Option<(selvedge_units::QpNumber, u32)>,
+        private: &[u8],
+    ) -> Result<(), CmError> {
+        let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Questioned);
+        let connection = connection.ok_or(CmError::NotThus)?;
+        let (qp, qkey) = found.unwrap_or_default();
+        let reply = SidrReply {
+            id: connection.theirs,
+            status: if found.is_some() { 0 } else { 2 },
+            qp,
+            service: connection.service,
+            qkey,
+            private: event::padded(private),
+        };
+        connection.state = State::Ended;
+        connection.say(cx.now, Message::Resolved(reply), false, &mut self.outgoing);
+        connection.linger(cx.now);
+        Ok(())
+    }
+    /// Refuses what was asked for in [`CmEvent::Requested`], or granted in [`CmEvent::Replied`].
+    ///
+    /// # Errors
+    /// If that is not how it stands.
+    pub fn reject(&mut self, cx: &mut Cx<'_>, id: ConnectionId, private: &[u8]) -> Result<(), CmError> {
+        let connection = self.connections.get_mut(&id.0).ok_or(CmError::NotThus)?;
+        let refused = match connection.state {
+            State::Requested => 0,
+            State::Replied => 1,
+            _ => return Err(CmError::NotThus),
+        };
+        let private = event::padded(private);
+        let reject = Reject { ids: connection.ids(id.0), refused, reason: Reject::CONSUMER, private };
+        connection.state = State::Ended;
+        connection.say(cx.now, Message::Reject(reject), false, &mut self.outgoing);
+        connection.linger(cx.now);
+        Ok(())
+    }
+    /// After [`CmEvent::Replied`]: one's own queue pair is ready, the connection stands.
+    ///
+    /// # Errors
+    /// If that is not how it stands.
+    pub fn ready(&mut self, cx: &mut Cx<'_>, id: ConnectionId) -> Result<(), CmError> {
+        let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Replied);
+        let connection = connection.ok_or(CmError::NotThus)?;
+        connection.state = State::Established;
+        let ids = connection.ids(id.0);
+        connection.say(cx.now, Message::Ready(ids, [0; 224]), false, &mut self.outgoing);
+        Ok(())
+    }
+    /// A packet has arrived on a connection that was granted: that it stands got lost.
+    pub fn established(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&id.0)
+            && connection.state == State::Granted
+        {
+            connection.state = State::Established;
+            connection.hush();
+            self.events.push_back(CmEvent::Established(id));
+        }
+    }
+    /// Ends a connection.
+    ///
+    /// # Errors
+    /// If it does not stand.
+    pub fn disconnect(&mut self, cx: &mut Cx<'_>, id: ConnectionId) -> Result<(), CmError> {
+        let connection = self.connections.get_mut(&id.0).ok_or(CmError::NotThus)?;
+        if !matches!(connection.state, State::Established | State::Granted | State::Replied) {
+            return Err(CmError::NotThus);
+        }
+        connection.state = State::Ending;
+        let message = Message::Disconnect(connection.ids(id.0), connection.their_qp, [0; 220]);
+        connection.say(cx.now, message, true, &mut self.outgoing);
+        Ok(())
+    }
+    /// Forgets a connection, whatever its state: nothing more is heard of it.
+    pub fn forget(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.remove(&id.0) {
+            self.known.remove(&(connection.route.remote, connection.theirs));
+        }
+    }
+
+    /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is ignored.
+    pub fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
+        let Ok(mad) = Mad::parse(payload) else { return };
+        match mad.message {
+            Message::Request(request) => {
+                let event = |id| CmEvent::Requested { id, route: *route, request };
+                let said = self.on_question(
+                    cx,
+                    route,
+                    mad.transaction,
+                    request.local,
+                    request.service,
+                    State::Requested,
+                    event,
+                );
+                if let Some(id) = said
+                    && let Some(connection) = self.connections.get_mut(&id)
+                {
+                    connection.their_qp = request.qp;
+                }
+            }
+            Message::Resolve(request) => {
+                let event = |id| CmEvent::Asked { id, route: *route, request };
+                self.on_question(cx, route, mad.transaction, request.id, request.service, State::Questioned, event);
+            }
+            Message::Reply(reply) => self.on_reply(cx, route, reply),
+            Message::Resolved(reply) => self.on_resolved(route, reply),
+            Message::Reject(reject) => self.on_reject(route, reject),
+            Message::Wait(wait) => {
+                if let Some(connection) = self.connection(route, wait.ids.remote) {
+                    connection.be_patient(cx.now, wait.timeout);
+                }
+            }
+            Message::Ready(ids, _) => {
+                if self.connection(route, ids.remote).is_some() {
+                    self.established(ConnectionId(ids.remote));
+                }
+            }
+            Message::Disconnect(ids, ..) => self.on_disconnect(cx, route, mad.transaction, ids),
+            Message::Disconnected(ids, _) => {
+                if let Some(connection) = self.connection(route, ids.remote)
+                    && connection.state == State::Ending
+                {
+                    self.end(cx.now, ids.remote);
+                }
+            }
+        }
+    }
+
+    /// The connection that the other side calls so, if it is its.
+    fn connection(&mut self, route: &Route, id: u32) -> Option<&mut Connection> {
+        self.connections.get_mut(&id).filter(|connection| connection.route.remote == route.remote)
+    }
+
+    /// Somebody asks for a connection or a queue pair; returns our name for it if that is new.
+    #[expect(clippy::too_many_arguments, reason = "what the two kinds of questions have in common")]
+    fn on_question(
+        &mut self,
+        cx: &mut Cx<'_>,
+        route: &Route,
+        transaction: u64,
+        theirs: u32,
+        service: u64,
+        state: State,
+        event: impl FnOnce(ConnectionId) -> CmEvent,
+    ) -> Option<u32> {
+        if let Some(known) = self.known.get(&(route.remote, theirs)) {
+            // Our answer was lost, or is not given yet.
+            if let Some(connection) = self.connections.get_mut(known) {
+                connection.say_again(cx.now, &mut self.outgoing);
+            }
+            return None;
+        }
+        let id = self.fresh();
+        let mut connection = Connection::new(*route, theirs, transaction, state);
+        connection.service = service;
+        if !self.services.contains(&service) {
+            let message = connection.no_such_service(id);
+            connection.say(cx.now, message, false, &mut self.outgoing);
+            return None;
+        }
+        let waiting = self.connections.values().filter(|connection| connection.waits_for_application()).count();
+        if waiting >= BACKLOG {
+            return None;
+        }
+        self.known.insert((route.remote, theirs), id);
+        self.connections.insert(id, connection);
+        self.events.push_back(event(ConnectionId(id)));
+        Some(id)
+    }
+
+    fn on_reply(&mut self, cx: &mut Cx<'_>, route: &Route, reply: Reply) {
+        let id = reply.ids.remote;
+        let Some(connection) = self.connection(route, id) else { return };
+        match connection.state {
+            State::Asked => {
+                connection.state = State::Replied;
+                connection.hush();
+                connection.theirs = reply.ids.local;
+                connection.their_qp = reply.qp;
+                self.known.insert((route.remote, reply.ids.local), id);
+                self.events.push_back(CmEvent::Replied { id: ConnectionId(id), reply });
+            }
+            // That the connection stands got lost.
+            State::Established => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.say_again(cx.now, &mut self.outgoing);
+                }
+            }
+            _ => {}
+        }
+    }
+    fn on_resolved(&mut self, route: &Route, reply: SidrReply) {
+        if self.connection(route, reply.id).is_some_and(|connection| connection.state == State::Asked) {
+            self.connections.remove(&reply.id);
+            let id = ConnectionId(reply.id);
+            self.events.push_back(match reply.status {
+                0 => CmEvent::Resolved { id, reply },
+                status => CmEvent::Rejected { id, reason: u16::from(status), private: alloc::vec::Vec::new() },
+            });
+        }
+    }
+    fn on_reject(&mut self, route: &Route, reject: Reject) {
+        let id = reject.ids.remote;
+        let Some(connection) = self.connection(route, id) else { return };
+        if matches!(connection.state, State::Asked | State::Granted | State::Replied) {
+            self.forget(ConnectionId(id));
+            let private = reject.private.to_vec();
+            self.events.push_back(CmEvent::Rejected { id: ConnectionId(id), reason: reject.reason, private });
+        }
+    }
+    fn on_disconnect(&mut self, cx: &mut Cx<'_>, route: &Route, transaction: u64, ids: selvedge_wire::cm::Ids) {
+        let back = selvedge_wire::cm::Ids { local: ids.remote, remote: ids.local };
+        // One that is not known has ended before: say so again.
+        self.outgoing.push_back((*route, Mad { transaction, message: Message::Disconnected(back, [0; 224]) }));
+        let Some(connection) = self.connection(route, ids.remote) else { return };
+        if matches!(connection.state, State::Established | State::Granted | State::Replied | State::Ending) {
+            self.end(cx.now, ids.remote);
+        }
+    }
+    fn end(&mut self, now: Instant, id: u32) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.state = State::Ended;
+            connection.linger(now);
+            self.events.push_back(CmEvent::Disconnected(ConnectionId(id)));
+        }
+    }
+
+    /// The next message to send, for queue pair 1.
+    pub fn poll_transmit(&mut self) -> Option<(Route, Mad)> {
+        self.outgoing.pop_front()
+    }
+    /// What has happened.
+    pub fn poll_event(&mut self) -> Option<CmEvent> {
+        self.events.pop_front()
+    }
+    /// When to call [`Self::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.connections.values().filter_map(Connection::deadline).min()
+    }
+    /// Handles what is due.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        let is_due = |connection: &Connection| connection.deadline().is_some_and(|at| at <= cx.now);
+        let due: alloc::vec::Vec<u32> =
+            self.connections.iter().filter(|(_, connection)| is_due(connection)).map(|(&id, _)| id).collect();
+        for id in due {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            if connection.retry(cx.now, &mut self.outgoing) {
+                continue;
+            }
+            match connection.state {
+                // Nothing more will come.
+                State::Ended => self.forget(ConnectionId(id)),
+                State::Ending => self.end(cx.now, id),
+                _ => {
+                    self.forget(ConnectionId(id));
+                    self.events.push_back(CmEvent::Unreachable(ConnectionId(id)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Two managers and a wire that loses.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+
+use selvedge_transport::Cx;
+use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng};
+use selvedge_wire::cm::{IpAddresses, Mad, Reject};
+
+use super::{CmError, CmEvent, ConnectionId, ConnectionManager, Offer};
+use crate::verbs::Route;
+
+const SERVICE: u64 = IpAddresses::TCP_SERVICES | 7_174;
+
+struct World {
+    managers: [ConnectionManager; 2],
+    now: Instant,
+    /// In a hundred.
+    loss: u64,
+    rng: Rng,
+    sent: Vec<Mad>,
+}
+
+fn address(n: usize) -> Ipv6Addr {
+    Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n as u16)
+}
+fn route(from: usize) -> Route {
+    Route { local: address(from), remote: address(1 - from), traffic_class: 0, hop_limit: 64, flow_label: 0 }
+}
+fn offer(n: u32) -> Offer {
+    Offer { qp: QpNumber(n), psn: Psn::new(n * 10), private: vec![n as u8; 5], retries: 7, ..Offer::default() }
+}
+
+impl World {
+    fn new(loss: u64, seed: u64) -> Self {
+        let managers = [ConnectionManager::new(1, 100), ConnectionManager::new(2, u32::MAX - 1)];
+        let rng = Rng::stream(seed, Domain::Impairment, 0);
+        Self { managers, now: Instant::ZERO, loss, rng, sent: Vec::new() }
+    }
+    fn cx(&self) -> Cx<'static> {
+        Cx::at(self.now)
+    }
+    fn listening(loss: u64, seed: u64) -> Self {
+        let mut world = Self::new(loss, seed);
+        world.managers[1].listen(SERVICE).expect("nobody listens there");
+        world
+    }
+    fn connect(&mut self) -> ConnectionId {
+        let mut cx = self.cx();
+        self.managers[0].connect(&mut cx, route(0), SERVICE, 4_000, 3, &offer(17))
+    }
+    /// Lets time pass until an event comes at one of the two.
+    fn next(&mut self, within_ms: u64) -> Option<(usize, CmEvent)> {
+        let end = self.now + Duration::from_ms(within_ms);
+        loop {
+            for at in 0..2 {
+                while let Some((route, mad)) = self.managers[at].poll_transmit() {
+                    self.sent.push(mad);
+                    if self.rng.below(100) >= self.loss {
+                        let back = Route { local: route.remote, remote: route.local, ..route };
+                        self.managers[1 - at].handle(&mut Cx::at(self.now), &back, &mad.emit());
+                    }
+                }
+            }
+            for at in 0..2 {
+                if let Some(event) = self.managers[at].poll_event() {
+                    return Some((at, event));
+                }
+            }
+            let due = self.managers.iter().filter_map(ConnectionManager::poll_timeout).min();
+            match due {
+                Some(due) if due <= end => {
+                    self.now = self.now.max(due);
+                    for manager in &mut self.managers {
+                        manager.handle_timeout(&mut Cx::at(self.now));
+                    }
+                }
+                _ if self.managers.iter().any(|manager| !manager.outgoing.is_empty()) => {}
+                _ => {
+                    self.now = end;
+                    return None;
+                }
+            }
+        }
+    }
+    /// Makes a connection; returns both names of it.
+    fn establish(&mut self) -> [ConnectionId; 2] {
+        let active = self.connect();
+        let (mut passive, mut stands) = (None, [false; 2]);
+        while stands != [true; 2] {
+            match self.next(60_000).expect("it goes on") {
+                (1, CmEvent::Requested { id, request, .. }) => {
+                    assert_eq!(
+                        (request.qp, request.psn, &request.private[..6]),
+                        (QpNumber(17), Psn::new(170), &[17, 17, 17, 17, 17, 0][..])
+                    );
+                    assert_eq!((request.ip.source, request.ip.port), (address(0), 4_000));
+                    let mut cx = self.cx();
+                    self.managers[1].accept(&mut cx, id, &offer(99)).expect("it was asked for");
+                    assert_eq!(self.managers[1].accept(&mut cx, id, &offer(99)), Err(CmError::NotThus));
+                    passive = Some(id);
+                }
+                (0, CmEvent::Replied { id, reply }) => {
+                    assert_eq!((id, reply.qp, reply.psn), (active, QpNumber(99), Psn::new(990)));
+                    let mut cx = self.cx();
+                    self.managers[0].ready(&mut cx, id).expect("it was granted");
+                    stands[0] = true;
+                }
+                (1, CmEvent::Established(id)) => {
+                    assert_eq!(Some(id), passive);
+                    stands[1] = true;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        [active, passive.expect("it was asked for")]
+    }
+}
+
+#[test]
+fn connections_are_made_and_ended_whatever_is_lost() {
+    for seed in 0..100 {
+        for loss in [0, 30] {
+            let mut world = World::listening(loss, seed);
+            let ids = world.establish();
+            let who = (seed % 2) as usize;
+            let mut cx = world.cx();
+            world.managers[who].disconnect(&mut cx, ids[who]).expect("it stands");
+            let mut ended = Vec::new();
+            while let Some((at, event)) = world.next(60_000) {
+                assert_eq!(event, CmEvent::Disconnected(ids[at]));
+                ended.push(at);
+            }
+            ended.sort_unstable();
+            assert_eq!(ended, [0, 1], "loss {loss}, seed {seed}");
+            assert!(world.managers.iter().all(|manager| manager.connections.is_empty() && manager.known.is_empty()));
+            assert!(loss > 0 || world.sent.len() == 5, "REQ, REP, RTU, DREQ, DREP");
+        }
+    }
+}
+
+#[test]
+fn what_nobody_serves_or_wants_is_refused() {
+    let mut world = World::new(0, 1);
+    let id = world.connect();
+    let Some((0, CmEvent::Rejected { id: refused, reason, .. })) = world.next(1_000) else { panic!("it is refused") };
+    assert_eq!((refused, reason), (id, Reject::INVALID_SERVICE));
+    world.managers[1].listen(SERVICE).expect("nobody listens there");
+    assert_eq!(world.managers[1].listen(SERVICE), Err(CmError::InUse));
+    let id = world.connect();
+    let Some((1, CmEvent::Requested { id: asked, .. })) = world.next(1_000) else { panic!("it is asked for") };
+    let mut cx = world.cx();
+    world.managers[1].reject(&mut cx, asked, b"no").expect("it was asked for");
+    let Some((0, CmEvent::Rejected { id: refused, reason, private })) = world.next(1_000) else { panic!("refused") };
+    assert_eq!((refused, reason, &private[..2]), (id, Reject::CONSUMER, &b"no"[..]));
+}
+
+#[test]
+fn who_does_not_answer_is_given_up() {
+    let mut world = World::listening(100, 1);
+    let id = world.connect();
+    assert_eq!(world.next(5_500), None);
+    assert_eq!(world.next(1_000), Some((0, CmEvent::Unreachable(id))));
+    assert_eq!(world.sent.len(), 15);
+}
+
+#[test]
+fn a_first_packet_tells_that_the_connection_stands() {
+    let mut world = World::listening(0, 1);
+    world.connect();
+    let Some((1, CmEvent::Requested { id, .. })) = world.next(1_000) else { panic!("it is asked for") };
+    let mut cx = world.cx();
+    world.managers[1].accept(&mut cx, id, &offer(1)).expect("it was asked for");
+    world.managers[1].established(id);
+    world.managers[1].established(id);
+    assert_eq!(world.managers[1].poll_event(), Some(CmEvent::Established(id)));
+    assert_eq!(world.managers[1].poll_event(), None);
+}
+
+#[test]
+fn strangers_cannot_end_a_connection() {
+    let mut world = World::listening(0, 1);
+    let ids = world.establish();
+    let mut cx = world.cx();
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+    let (_, end) = world.managers[0].poll_transmit().expect("it says so");
+    let stranger = Route { remote: address(9), ..route(1) };
+    world.managers[1].handle(&mut cx, &stranger, &end.emit());
+    assert_eq!(world.managers[1].poll_event(), None);
+}
+
+#[test]
+fn a_queue_pair_for_datagrams_is_found() {
+    for loss in [0, 30] {
+        let mut world = World::new(loss, 3);
+        let service = IpAddresses::UDP_SERVICES | 9;
+        let mut cx = world.cx();
+        let id = world.managers[0].resolve(&mut cx, route(0), service, 1, b"who");
+        if loss == 0 {
+            let refused = world.next(1_000);
+            assert!(matches!(refused, Some((0, CmEvent::Rejected { reason: 1, .. }))), "{refused:?}");
+            continue;
+        }
+        world.managers[1].listen(service).expect("nobody listens there");
+        let asked = world.next(60_000);
+        let Some((1, CmEvent::Asked { id: question, request, .. })) = asked else { panic!("{asked:?}") };
+        assert_eq!(&request.private[..3], b"who");
+        cx = world.cx();
+        world.managers[1].answer(&mut cx, question, Some((QpNumber(55), 0x42)), b"me").expect("it was asked");
+        let found = world.next(60_000);
+        let Some((0, CmEvent::Resolved { id: of, reply })) = found else { panic!("{found:?}") };
+        assert_eq!((of, reply.qp, reply.qkey, &reply.private[..2]), (id, QpNumber(55), 0x42, &b"me"[..]));
+    }
+}

@@ -1,0 +1,24 @@
+//! A packet that has arrived, and what it may touch.
+
+use selvedge_wire::verbs::Headers;
+
+use super::receives::Receives;
+use super::shared::Shared;
+use super::work::Route;
+
+/// A packet that has arrived.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    /// Over which way; local is this side.
+    pub(super) route: &'a Route,
+    pub(super) headers: &'a Headers,
+    /// Bytes of payload, which the memory can place.
+    pub(super) payload: u32,
+}
+
+/// What a request may touch.
+pub(super) struct Site<'a, M> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) memory: &'a mut M,
+    pub(super) receives: &'a mut Receives,
+}

@@ -1,0 +1,294 @@
+//! Messages by which connections are made (InfiniBand architecture, volume 1, chapter 12; for IP addresses annex A11).
+//!
+//! Each is a management datagram (MAD) of 256 bytes, sent to queue pair 1 as an unreliable datagram:
+//!
+//! | bytes  | field                                                                     |
+//! |--------|---------------------------------------------------------------------------|
+//! | 0      | base version, 1                                                           |
+//! | 1      | management class, 7: communication management                             |
+//! | 2      | class version, 2                                                          |
+//! | 3      | method, 3: send                                                           |
+//! | 4-7    | status and class specific, 0                                              |
+//! | 8-15   | transaction                                                               |
+//! | 16-17  | attribute: which message                                                  |
+//! | 18-23  | 0                                                                         |
+//! | 24-255 | the message                                                               |
+
+mod address;
+mod request;
+mod resolution;
+
+use selvedge_units::{Psn, QpNumber};
+
+use crate::error::ParseError;
+
+pub use address::IpAddresses;
+pub use request::{PathOf, Request};
+pub use resolution::{SidrReply, SidrRequest};
+
+/// The Q_Key of queue pair 1.
+pub const QKEY: u32 = 0x8001_0000;
+/// Bytes of a MAD.
+pub const LENGTH: usize = 256;
+
+/// What an application sends along. Each message has room for a certain number of bytes.
+pub type PrivateData<const N: usize> = [u8; N];
+
+/// A MAD of communication management.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mad {
+    /// Which exchange it belongs to: an answer has its request's.
+    pub transaction: u64,
+    /// What it says.
+    pub message: Message,
+}
+
+/// What a MAD says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// A connection is asked for (REQ).
+    Request(Request),
+    /// Wait, an answer will take so long (MRA).
+    Wait(Wait),
+    /// It is refused (REJ).
+    Reject(Reject),
+    /// It is granted (REP).
+    Reply(Reply),
+    /// It stands (RTU).
+    Ready(Ids, PrivateData<224>),
+    /// It is to end (DREQ).
+    Disconnect(Ids, QpNumber, PrivateData<220>),
+    /// It has ended (DREP).
+    Disconnected(Ids, PrivateData<224>),
+    /// Which queue pair serves this? (SIDR_REQ)
+    Resolve(SidrRequest),
+    /// That one (SIDR_REP).
+    Resolved(SidrReply),
+}
+
+/// How the two sides call a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ids {
+    /// The sender of the message.
+    pub local: u32,
+    /// Its receiver.
+    pub remote: u32,
+}
+
+/// A connection is granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The connection.
+    pub ids: Ids,
+    /// The responder's Q_Key.
+    pub qkey: u32,
+    /// The responder's queue pair.
+    pub qp: QpNumber,
+    /// The first PSN that it sends.
+    pub psn: Psn,
+    /// Reads and Atomics that it answers at a time.
+    pub responder_resources: u8,
+    /// Reads and Atomics that it asks for at a time.
+    pub initiator_depth: u8,
+    /// How often it tries again when a receiver is not ready, 0 to 7.
+    pub not_ready_retries: u8,
+    /// It has a shared receive queue.
+    pub srq: bool,
+    /// Its NIC.
+    pub guid: u64,
+    /// What its application says.
+    pub private: PrivateData<196>,
+}
+
+/// A connection is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reject {
+    /// The connection.
+    pub ids: Ids,
+    /// Which message is refused: 0 is a REQ, 1 a REP.
+    pub refused: u8,
+    /// Why.
+    pub reason: u16,
+    /// What the application says.
+    pub private: PrivateData<148>,
+}
+
+impl Reject {
+    /// Nobody serves this.
+    pub const INVALID_SERVICE: u16 = 8;
+    /// The application does not want it.
+    pub const CONSUMER: u16 = 28;
+    /// Nothing more was heard.
+    pub const TIMEOUT: u16 = 4;
+    /// There is no such connection.
+    pub const STALE: u16 = 10;
+}
+
+/// An answer will take time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The connection.
+    pub ids: Ids,
+    /// Which message will be answered: 0 is a REQ, 1 a REP.
+    pub received: u8,
+    /// 4.096 us times 2 to this power.
+    pub timeout: u8,
+}
+
+const REQUEST: u16 = 0x10;
+const WAIT: u16 = 0x11;
+const REJECT: u16 = 0x12;
+const REPLY: u16 = 0x13;
+const READY: u16 = 0x14;
+const DISCONNECT: u16 = 0x15;
+const DISCONNECTED: u16 = 0x16;
+const RESOLVE: u16 = 0x17;
+const RESOLVED: u16 = 0x18;
+
+/// Where the message begins.
+const BODY: usize = 24;
+
+impl Mad {
+    /// Reads a MAD.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let mad: &[u8; LENGTH] =
+            bytes.try_into().map_err(|_| ParseError::Truncated { found: bytes.len(), needed: LENGTH })?;
+        if mad[..4] != [1, 7, 2, 3] {
+            return Err(ParseError::Version(mad[0]));
+        }
+        let body = Body(&mad[BODY..]);
+        let ids = Ids { local: body.u32(0), remote: body.u32(4) };
+        let message = match u16::from_be_bytes([mad[16], mad[17]]) {
+            REQUEST => Message::Request(Request::parse(&body)),
+            WAIT => Message::Wait(Wait { ids, received: body.0[8] >> 6, timeout: body.0[9] >> 3 }),
+            REJECT => {
+                Message::Reject(Reject { ids, refused: body.0[8] >> 6, reason: body.u16(10), private: body.bytes(84) })
+            }
+            REPLY => Message::Reply(Reply {
+                ids,
+                qkey: body.u32(8),
+                qp: QpNumber(body.u24(12)),
+                psn: Psn::new(body.u24(20)),
+                responder_resources: body.0[24],
+                initiator_depth: body.0[25],
+                not_ready_retries: body.0[27] >> 5,
+                srq: body.0[27] & 0x10 != 0,
+                guid: body.u64(28),
+                private: body.bytes(36),
+            }),
+            READY => Message::Ready(ids, body.bytes(8)),
+            DISCONNECT => Message::Disconnect(ids, QpNumber(body.u24(8)), body.bytes(12)),
+            DISCONNECTED => Message::Disconnected(ids, body.bytes(8)),
+            RESOLVE => Message::Resolve(SidrRequest::parse(&body)),
+            RESOLVED => Message::Resolved(SidrReply::parse(&body)),
+            other => return Err(ParseError::Opcode(other as u8)),
+        };
+        let transaction = u64::from_be_bytes([mad[8], mad[9], mad[10], mad[11], mad[12], mad[13], mad[14], mad[15]]);
+        Ok(Self { transaction, message })
+    }
+
+    /// The MAD's bytes.
+    pub fn emit(&self) -> [u8; LENGTH] {
+        let mut mad = [0; LENGTH];
+        mad[..4].copy_from_slice(&[1, 7, 2, 3]);
+        mad[8..16].copy_from_slice(&self.transaction.to_be_bytes());
+        let mut body = Fill(&mut mad[BODY..]);
+        let ids = |body: &mut Fill<'_>, ids: Ids| {
+            body.put(0, &ids.local.to_be_bytes());
+            body.put(4, &ids.remote.to_be_bytes());
+        };
+        let attribute = match &self.message {
+            Message::Request(request) => {
+                request.emit(&mut body);
+                REQUEST
+            }
+            Message::Wait(wait) => {
+                ids(&mut body, wait.ids);
+                body.put(8, &[wait.received << 6, wait.timeout << 3]);
+                WAIT
+            }
+            Message::Reject(reject) => {
+                ids(&mut body, reject.ids);
+                body.put(8, &[reject.refused << 6]);
+                body.put(10, &reject.reason.to_be_bytes());
+                body.put(84, &reject.private);
+                REJECT
+            }
+            Message::Reply(reply) => {
+                ids(&mut body, reply.ids);
+                body.put(8, &reply.qkey.to_be_bytes());
+                body.put24(12, reply.qp.0);
+                body.put24(20, reply.psn.get());
+                let flags = reply.not_ready_retries << 5 | u8::from(reply.srq) << 4;
+                body.put(24, &[reply.responder_resources, reply.initiator_depth, 0, flags]);
+                body.put(28, &reply.guid.to_be_bytes());
+                body.put(36, &reply.private);
+                REPLY
+            }
+            Message::Ready(of, private) => {
+                ids(&mut body, *of);
+                body.put(8, private);
+                READY
+            }
+            Message::Disconnect(of, qp, private) => {
+                ids(&mut body, *of);
+                body.put24(8, qp.0);
+                body.put(12, private);
+                DISCONNECT
+            }
+            Message::Disconnected(of, private) => {
+                ids(&mut body, *of);
+                body.put(8, private);
+                DISCONNECTED
+            }
+            Message::Resolve(request) => {
+                request.emit(&mut body);
+                RESOLVE
+            }
+            Message::Resolved(reply) => {
+                reply.emit(&mut body);
+                RESOLVED
+            }
+        };
+        mad[16..18].copy_from_slice(&attribute.to_be_bytes());
+        mad
+    }
+}
+
+/// A message that is read: 232 bytes.
+struct Body<'a>(&'a [u8]);
+
+impl Body<'_> {
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&self.0[at..at + N]);
+        bytes
+    }
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_be_bytes(self.bytes(at))
+    }
+    fn u24(&self, at: usize) -> u32 {
+        self.u32(at) >> 8
+    }
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_be_bytes(self.bytes(at))
+    }
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_be_bytes(self.bytes(at))
+    }
+}
+
+/// A message that is written: 232 bytes.
+struct Fill<'a>(&'a mut [u8]);
+
+impl Fill<'_> {
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..][..bytes.len()].copy_from_slice(bytes);
+    }
+    fn put24(&mut self, at: usize, value: u32) {
+        self.put(at, &value.to_be_bytes()[1..]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

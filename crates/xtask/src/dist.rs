@@ -1,0 +1,129 @@
+//! `cargo xtask dist`: what people install, as one folder that can stand anywhere.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::command::{cargo, run};
+use crate::product::{Profile, selvedge};
+use crate::workspace::{read, root};
+
+/// What to make.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Quick to build instead of quick to run
+    #[arg(long)]
+    debug: bool,
+    /// Where
+    #[arg(long, value_name = "FOLDER", default_value = "dist")]
+    to: PathBuf,
+    /// The libraries alone, without the command line
+    #[arg(long)]
+    libraries: bool,
+}
+
+/// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and 13,
+/// Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
+const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
+/// The one whose functions are more than stubs.
+const CURRENT: u32 = 34;
+
+/// `cargo xtask dist`.
+pub(crate) fn dist(options: &Options) -> Result<()> {
+    let profile = if options.debug { Profile::Dev } else { Profile::Release };
+    let to = root().join(&options.to);
+    let libraries = to.join("lib");
+    fs::create_dir_all(&libraries)?;
+    let mut build = cargo(["build", "--package", "selvedge-ibverbs", "--lib"]);
+    if profile == Profile::Release {
+        build.arg("--release");
+    }
+    run(&mut build)?;
+    link_verbs(&target(profile).join("libselvedge_ibverbs.a"), &libraries)?;
+    if !options.libraries {
+        let programs = to.join("bin");
+        fs::create_dir_all(&programs)?;
+        fs::copy(selvedge(profile)?.get_program(), programs.join("selvedge"))?;
+    }
+    eprintln!("{}", to.display());
+    Ok(())
+}
+
+fn target(profile: Profile) -> PathBuf {
+    let folder = if profile == Profile::Release { "release" } else { "debug" };
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join(folder)
+}
+
+/// Links `libibverbs.so.1` with the versions of its symbols.
+fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
+    let private = read("crates/ibverbs/private.txt")?;
+    let scratch = archive.parent().context("an archive in a folder")?.join("ibverbs-link");
+    fs::create_dir_all(&scratch)?;
+    let (map, stubs) = (scratch.join("exports.map"), scratch.join("private.c"));
+    fs::write(&map, read("crates/ibverbs/exports.map")? + &private_nodes(&private))?;
+    fs::write(&stubs, private_stubs(&private))?;
+    let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    link.args(["-shared", "-fPIC", "-O2", "-o"]).arg(to.join("libibverbs.so.1")).arg(&stubs);
+    link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
+    link.arg(format!("-Wl,--version-script={}", map.display()));
+    // Its thread must not be unloaded under itself: `dlclose` leaves it.
+    link.args([
+        "-Wl,-soname,libibverbs.so.1",
+        "-Wl,--gc-sections",
+        "-Wl,--strip-debug",
+        "-Wl,-z,nodelete",
+        "-Wl,-z,now",
+    ]);
+    link.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
+    run(&mut link)
+}
+
+/// What stands behind a private symbol, and its name.
+fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
+    private.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
+}
+
+/// The nodes. Their symbols come by `.symver`, but for real functions in the current node.
+fn private_nodes(private: &str) -> String {
+    let functions: String =
+        lines(private).filter(|(kind, _)| *kind == "function").map(|(_, name)| format!("        {name};\n")).collect();
+    PRIVATE
+        .iter()
+        .map(|&number| {
+            let symbols = if number == CURRENT { format!("    global:\n{functions}") } else { String::new() };
+            format!("IBVERBS_PRIVATE_{number} {{\n{symbols}}};\n")
+        })
+        .collect()
+}
+
+/// A C file with every private symbol in every node.
+fn private_stubs(private: &str) -> String {
+    let mut text = "extern int selvedge_unsupported(void);\nextern void *selvedge_unsupported_pointer(void);\n\
+                    int sv_unsupported(void) { return selvedge_unsupported(); }\n\
+                    void *sv_pointer(void) { return selvedge_unsupported_pointer(); }\n\
+                    void sv_ignored(void) {}\nchar sv_data = 0;\n"
+        .to_owned();
+    for &number in PRIVATE {
+        for (at, (kind, name)) in lines(private).enumerate() {
+            let name = name.replace("{N}", &number.to_string());
+            let alias = format!("sv_{number}_{at}");
+            let declaration = match kind {
+                "function" if number == CURRENT => continue,
+                "function" => format!(
+                    "extern int {name}(void *, unsigned char, unsigned, int *);\nint {alias}(void *a, unsigned char b, \
+                     unsigned c, int *d) {{ return {name}(a, b, c, d); }}"
+                ),
+                "pointer" => format!("extern void *{alias}(void) __attribute__((alias(\"sv_pointer\")));"),
+                "ignored" => format!("extern void {alias}(void) __attribute__((alias(\"sv_ignored\")));"),
+                "data" => format!("extern char {alias} __attribute__((alias(\"sv_data\")));"),
+                _ => format!("extern int {alias}(void) __attribute__((alias(\"sv_unsupported\")));"),
+            };
+            let _ = writeln!(text, "{declaration}\n__asm__(\".symver {alias},{name}@IBVERBS_PRIVATE_{number}\");");
+        }
+    }
+    text
+}
