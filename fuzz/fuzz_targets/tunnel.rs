@@ -5,4 +5,4 @@
 #[path = "../../crates/transport/tests/support/mod.rs"]
 mod support;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| support::torment_tunnel(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| support::eqds::torment_tunnel(bytes));

@@ -143,7 +143,7 @@ proptest! {
 
     #[test]
     fn a_tunnel_withstands_any_peer(script in prop::collection::vec(any::<u8>(), 0..600)) {
-        support::torment_tunnel(&script);
+        support::eqds::torment_tunnel(&script);
     }
 }
 
@@ -161,5 +161,5 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
 fn the_fuzz_corpora_pass() {
     replay("sender", support::torment_sender);
     replay("receiver", support::torment_receiver);
-    replay("tunnel", support::torment_tunnel);
+    replay("tunnel", support::eqds::torment_tunnel);
 }
