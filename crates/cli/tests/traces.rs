@@ -164,6 +164,34 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     }
 }
 
+/// What MELO and NetRT put on the wire beside RoCE: NACKs with holes, and messages between ToRs under an opcode of
+/// their own.
+#[test]
+fn tshark_dissects_what_melo_and_netrt_add() {
+    let loss = "[[loss]]\nlink = \"tier0-tier1\"\npackets = \"data\"\nmodel = { random = { rate = \"3%\" } }\n";
+    let traced =
+        Traced::run_scenario("added", &(SCENARIO.to_owned() + loss), &["--trace", "all", "--series", "melo,netrt"]);
+    let hops = traced.packet_hops();
+    for (series, added) in [("melo", "infiniband.aeth.syndrome.opcode == 3"), ("netrt", "infiniband.bth.opcode == 192")]
+    {
+        let capture = traced.capture(series);
+        // Ethernet, IP with its checksum, UDP and the BTH of every packet; what follows an opcode or an AETH that
+        // Wireshark does not know is data to it.
+        let whole = "eth and ip.checksum.status == 1 and udp.dstport == 4791 and infiniband.bth";
+        let complaints = format!("_ws.expert.severity >= 0x600000 or _ws.malformed or _ws.short or not ({whole})");
+        let Some(complaints) = tshark(&capture, &["-Y", &complaints]) else {
+            eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+            return;
+        };
+        assert!(complaints.is_empty(), "{series}: {complaints:#?}");
+        let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "frame.number"];
+        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
+        let added = tshark(&capture, &["-Y", added]).expect("it was there a moment ago");
+        assert!(added.len() > 10, "{series}: {} of those", added.len());
+    }
+}
+
 #[test]
 fn every_frame_is_what_its_headers_say() {
     let traced = Traced::run("frames", &["--trace", "all"]);

@@ -64,7 +64,7 @@ pub struct SchemeFacts {
 /// One piece of state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ItemFacts {
-    /// One per what: "QP", "WQE" or "NIC".
+    /// One per what: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
     pub per: &'static str,
     /// How long it is.
     pub bits: u64,
@@ -119,7 +119,12 @@ impl FootprintFacts {
 
 impl SchemeFacts {
     fn new(series: &PlannedSeries, nic: NicUse) -> Self {
-        let footprint = series.scenario.transport.recovery.footprint();
+        let netrt = &series.scenario.switch.netrt;
+        // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
+        let (footprint, place) = match netrt.enabled {
+            true => (netrt.footprint(), "port"),
+            false => (series.scenario.transport.recovery.footprint(), "NIC"),
+        };
         let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
         Self {
             name: series.name.clone(),
@@ -128,7 +133,7 @@ impl SchemeFacts {
             shared_bits: footprint.bits(Scope::Shared),
             total_bytes,
             cache_share: total_bytes as f64 / nic.cache.get().max(1) as f64,
-            items: items(&footprint),
+            items: items(&footprint, place),
             published: footprint.published.map(|published| PublishedFacts {
                 source: published.source,
                 queue_pair_bits: published.queue_pair,
@@ -140,14 +145,15 @@ impl SchemeFacts {
     }
 }
 
-fn items(footprint: &Footprint) -> Vec<ItemFacts> {
+/// Where `place` has what is shared.
+fn items(footprint: &Footprint, place: &'static str) -> Vec<ItemFacts> {
     let mut items: Vec<_> = footprint.items.iter().collect();
     items.sort_by_key(|item| item.scope);
     let facts = items.into_iter().map(|item| ItemFacts {
         per: match item.scope {
             Scope::QueuePair => "QP",
             Scope::WorkRequest => "WQE",
-            Scope::Shared => "NIC",
+            Scope::Shared => place,
         },
         bits: item.bits,
         what: item.what.clone(),

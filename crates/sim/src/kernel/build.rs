@@ -496,7 +496,10 @@ fn populate<const RECORDED: bool>(
                 partition.ingress[at].limits = limits(link, id.into(), config, accounting.lossless != 0);
             }
         }
+        // Round-robin over inputs would undo what a destination ToR puts in order, where paths are many.
+        let is_tor = config.switch.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
         let inputs = match config.switch.buffer {
+            _ if is_tor => 1,
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
             BufferConfig::InputQueued(_)
             | BufferConfig::SharedBuffer(_)
@@ -527,7 +530,7 @@ fn populate<const RECORDED: bool>(
         }));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
         if config.switch.netrt.enabled {
-            add_tor(partition, graph, &config.switch.netrt, ports, first_port);
+            add_tor(partition, graph, &config.switch.netrt, ports, is_tor);
         }
         partition.balancers.extend(Balancer::new(&config.switch.balancing, routes.leaves().len(), rng));
     }
@@ -540,12 +543,12 @@ fn add_tor<const RECORDED: bool>(
     graph: &Graph,
     config: &NetRtConfig,
     ports: &[Port],
-    first_port: u32,
+    is_tor: bool,
 ) {
-    let is_tor = ports.iter().any(|port| port.peer.host().is_some());
     let rates = ports.iter().map(|port| graph.links[port.link as usize].rate).collect();
     partition.tors.push(is_tor.then(|| Box::new(Tor::new(config.into(), rates))));
     if is_tor {
+        let first_port = partition.egress.len() as u32 - ports.len() as u32;
         (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Off, it costs nothing: arrivals at a ToR that does it count as rare
 //! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way
-//! anyway. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
+//! anyway. Its outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin
+//! over the inputs that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
 //! buffered: both get what regular traffic leaves, and yield to it.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
@@ -108,7 +109,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) {
         let room = self.room(switch, at);
         let packet = *self.pool.get(descriptor.slot);
-        let passing = Passing { handle: packet, bytes: u32::from(packet.frame), port: descriptor.port, room };
+        let passing = Passing {
+            handle: packet,
+            bytes: u32::from(packet.frame),
+            class: packet.class,
+            port: descriptor.port,
+            room,
+        };
         if let Some(tor) = &mut self.tors[switch] {
             tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
         }
@@ -119,11 +126,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let room = self.room(switch, at);
         let flow = flow_of(self.pool.get(descriptor.slot));
         let Some(tor) = &mut self.tors[switch] else { return true };
-        let bytes = u32::from(descriptor.frame);
-        let passing = Passing { handle: *descriptor, bytes, port: descriptor.exit, room };
         let is_copy = descriptor.class == self.fabric.netrt_class;
+        let mut descriptor = *descriptor;
+        if is_copy {
+            let first = || self.fabric.nic.data_classes.trailing_zeros() as u8;
+            descriptor.class = tor.dst.class_of(flow).unwrap_or_else(first);
+            self.pool.get_mut(descriptor.slot).class = descriptor.class;
+        }
+        let (bytes, class) = (u32::from(descriptor.frame), descriptor.class);
+        let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
-            Verdict::Forward => self.forward(switch, at, descriptor),
+            Verdict::Forward => self.forward(switch, at, &descriptor),
             Verdict::Held => {}
             Verdict::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
         }

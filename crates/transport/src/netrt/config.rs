@@ -22,6 +22,10 @@ pub struct NetRtConfig {
     /// A request is repeated after this long while nothing helps. "auto": the base round-trip time of the longest
     /// path; the paper says "at time intervals".
     pub interval: Setting<Duration>,
+    /// What is older than this goes first when a pool is full, whoever asked for how much of its flow. "auto": four
+    /// intervals; "off": only the flow that was asked for least counts, as in the paper (section III-C1), and
+    /// duplicates of flows that were asked for and have ended stay for ever.
+    pub lifetime: Setting<Duration>,
     /// A gap is asked for when it has lasted this long. Default: at once, as in the paper.
     pub patience: Duration,
     /// Below this many requested bytes of a host, duplicates are sent at its line rate (section IV: 20 KB).
@@ -51,6 +55,7 @@ impl Default for NetRtConfig {
             pool: Setting::Auto,
             buffer: Setting::Auto,
             interval: Setting::Auto,
+            lifetime: Setting::Auto,
             patience: Duration::ZERO,
             k_low: Bytes::from_kb(20),
             k_high: Bytes::from_kb(100),
@@ -70,6 +75,8 @@ impl NetRtConfig {
         resolve(&mut self.pool, || Some(fabric.bdp));
         resolve(&mut self.buffer, || Some(fabric.bdp));
         resolve(&mut self.interval, || Some(fabric.base_rtt));
+        let interval = self.interval;
+        resolve(&mut self.lifetime, || resolved(interval, "interval").map(|interval| interval * 4));
     }
 
     /// Whether the values can work.
@@ -82,6 +89,10 @@ impl NetRtConfig {
                 "interval",
                 "a lost request would never be repeated; give a time above zero",
             ));
+        }
+        if self.lifetime == Setting::Value(Duration::ZERO) {
+            let message = "duplicates would be worthless at once; give a time above zero, or \"off\"";
+            return Err(SettingError::new("lifetime", message));
         }
         if self.k_high <= self.k_low {
             return Err(SettingError::new(
@@ -118,8 +129,8 @@ pub struct Settings {
     pub(super) pool: u64,
     pub(super) buffer: u64,
     pub(super) interval: Duration,
-    /// How long a duplicate is of use: four requests.
-    pub(super) lifetime: Duration,
+    /// How long a duplicate is of use.
+    pub(super) lifetime: Option<Duration>,
     pub(super) patience: Duration,
     pub(super) pause: bool,
     pub(super) flows: usize,
@@ -139,7 +150,7 @@ impl From<&NetRtConfig> for Settings {
             pool: bytes(config.pool, "pool"),
             buffer: bytes(config.buffer, "buffer"),
             interval: resolved(config.interval, "interval").unwrap_or(config.idle),
-            lifetime: resolved(config.interval, "interval").unwrap_or(config.idle) * 4,
+            lifetime: resolved(config.lifetime, "lifetime"),
             patience: config.patience,
             pause: config.pause,
             flows: config.flows as usize,

@@ -73,6 +73,8 @@ struct Track {
     /// Bit `i`: the packet `expected + 1 + i` is held.
     arrived: u128,
     state: State,
+    /// Traffic class of its packets.
+    class: u8,
     port: u16,
     /// Its window, while anything is held.
     window: u32,
@@ -111,7 +113,7 @@ impl<H: Copy> DstTor<H> {
     /// A data packet has come out of the fabric; `is_copy` if a source ToR sent it again.
     #[inline]
     pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: Passing<H>, is_copy: bool) -> Verdict {
-        let Some(at) = self.flows.meet(now, flow, || Track::of(psn, packet.port)) else {
+        let Some(at) = self.flows.meet(now, flow, || Track::of(psn, &packet)) else {
             self.stats.untracked += 1;
             return Verdict::Forward;
         };
@@ -134,6 +136,12 @@ impl<H: Copy> DstTor<H> {
             }
             _ => Verdict::Forward,
         }
+    }
+
+    /// The traffic class of a flow's packets. Copies come at high priority and leave in this one: they would
+    /// overtake what was forwarded before them and still waits for their host.
+    pub fn class_of(&self, flow: Flow) -> Option<u8> {
+        self.flows.find(flow).map(|at| self.flows[at].class)
     }
 
     /// The source ToR of a flow has nothing to send for `psn`.
@@ -190,7 +198,7 @@ impl<H: Copy> DstTor<H> {
     /// A packet has come `ahead` of the expected one.
     #[inline(never)]
     fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> Verdict {
-        let Passing { handle, bytes, port, room } = packet;
+        let Passing { handle, bytes, port, room, .. } = packet;
         let track = &mut self.flows[at];
         let bit = ahead - 1;
         if bit < WINDOW && track.arrived >> bit & 1 == 1 {
@@ -281,9 +289,10 @@ impl<H: Copy> DstTor<H> {
 impl Track {
     /// Of a flow whose first packet this is, as far as is known here. Queue pairs begin at 0, as the ToR has seen
     /// when they were set up; one that is far beyond that was forgotten in between.
-    fn of(psn: Psn, port: u16) -> Self {
+    fn of<H>(psn: Psn, packet: &Passing<H>) -> Self {
         let expected = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
-        Self { expected, arrived: 0, state: State::Ordered, port, window: NONE, gap: 0 }
+        let (class, port) = (packet.class, packet.port);
+        Self { expected, arrived: 0, state: State::Ordered, class, port, window: NONE, gap: 0 }
     }
 }
 

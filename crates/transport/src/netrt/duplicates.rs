@@ -60,8 +60,8 @@ impl<H: Copy> Duplicates<H> {
         Self { entries: Vec::new(), free: NONE, lists, added: 0, occupancy: Occupancy::default() }
     }
 
-    /// Adds a duplicate of a flow that was asked for so often, if `most` bytes hold it. Returns bytes that no
-    /// longer wait to be sent because they had to go.
+    /// Adds a duplicate of a flow that was asked for so often, if `most` bytes hold it. When they are full, what
+    /// is older than `oldest` goes first. Returns bytes that no longer wait to be sent because they had to go.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -69,10 +69,13 @@ impl<H: Copy> Duplicates<H> {
         (flow, requests): (Flow, u32),
         psn: Psn,
         packet: &Passing<H>,
-        most: u64,
+        (most, oldest): (u64, Instant),
     ) -> u64 {
         let Some(most) = most.checked_sub(u64::from(packet.bytes)) else { return self.shrink(now, 0) };
-        let lost = self.shrink(now, most);
+        let mut lost = 0;
+        if self.occupancy.bytes() > most {
+            lost = self.expire(now, oldest) + self.shrink(now, most);
+        }
         self.added += 1;
         let (handle, bytes) = (packet.handle, packet.bytes);
         let entry =
@@ -87,7 +90,7 @@ impl<H: Copy> Duplicates<H> {
     /// Evicts what has been there since before `oldest`. A duplicate is of use for about a round trip (section
     /// III-C1); without this, those of flows that were asked for once and have ended would fill the pool.
     #[inline]
-    pub(super) fn expire(&mut self, now: Instant, oldest: Instant) -> u64 {
+    fn expire(&mut self, now: Instant, oldest: Instant) -> u64 {
         let mut lost = 0;
         let mut list = 0;
         while let Some(&List { first, .. }) = self.lists.get(list) {
@@ -104,7 +107,7 @@ impl<H: Copy> Duplicates<H> {
 
     /// Evicts until at most `most` bytes are left; returns bytes that no longer wait to be sent.
     #[inline]
-    pub(super) fn shrink(&mut self, now: Instant, most: u64) -> u64 {
+    fn shrink(&mut self, now: Instant, most: u64) -> u64 {
         let mut lost = 0;
         while self.occupancy.bytes() > most {
             lost += self.evict(now);
@@ -160,6 +163,10 @@ impl<H: Copy> Duplicates<H> {
     /// The list of flows that were asked for so often.
     #[inline]
     fn list(&mut self, requests: u32) -> usize {
+        // Nobody has asked for most flows, and their list is always there.
+        if requests == 0 {
+            return 0;
+        }
         match self.lists.iter().position(|list| list.requests >= requests) {
             Some(at) if self.lists[at].requests == requests => at,
             at => {

@@ -16,6 +16,7 @@ mod config;
 mod dst_tor;
 mod duplicates;
 mod flows;
+mod footprint;
 mod occupancy;
 #[cfg(test)]
 mod printed;
@@ -60,6 +61,8 @@ pub struct Passing<H> {
     pub handle: H,
     /// Bytes of its frame.
     pub bytes: u32,
+    /// Its traffic class, as its NIC has sent it.
+    pub class: u8,
     /// The port towards its host, numbered from 0 within the switch.
     pub port: u16,
     /// Bytes of buffer that regular traffic leaves there: duplicates and held packets yield to it.
@@ -68,3 +71,9 @@ pub struct Passing<H> {
 
 /// How many packets behind the expected one a destination ToR keeps track of (section III-C: 128 bits).
 pub const WINDOW: u32 = u128::BITS;
+
+/// Bits of the counter of a flow's requests (section III-C1).
+const COUNTER_BITS: u64 = u32::BITS as u64;
+
+/// Bits of the state of a flow at its destination ToR: one of three.
+const STATE_BITS: u64 = 2;

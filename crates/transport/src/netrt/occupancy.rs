@@ -27,16 +27,23 @@ impl Occupancy {
         (self.area, self.used)
     }
 
+    #[inline]
     pub(super) fn add(&mut self, now: Instant, bytes: u32) {
         self.pass(now);
         self.bytes += u64::from(bytes);
         self.peak = self.peak.max(self.bytes);
     }
+    #[inline]
     pub(super) fn remove(&mut self, now: Instant, bytes: u32) {
         self.pass(now);
         self.bytes -= u64::from(bytes);
     }
+    #[inline]
     fn pass(&mut self, now: Instant) {
+        // One out, one in: the usual case.
+        if now == self.since {
+            return;
+        }
         let span = now.since(self.since);
         self.since = now;
         if self.bytes > 0 {

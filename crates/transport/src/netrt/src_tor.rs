@@ -1,9 +1,10 @@
 //! The source ToR: copies of what passed, sent again on request (sections III-C1 and III-C3).
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use selvedge_units::{Bytes, Instant, Psn, Rate};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Rate};
 use selvedge_wire::Request;
 
 use super::duplicates::{Duplicates, Ticket};
@@ -29,6 +30,10 @@ pub struct SrcTor<H> {
     settings: Settings,
     flows: Flows<Requested>,
     ports: Vec<Port<H>>,
+    /// When each port that has something to send may send it; once each.
+    due: BinaryHeap<Reverse<(Instant, u16)>>,
+    /// Ports whose hosts may have to be paused, or may go on; once each.
+    changed: Vec<u16>,
     stats: SrcTorStats,
 }
 
@@ -54,6 +59,8 @@ struct Port<H> {
     next_at: Instant,
     line_rate: Rate,
     is_paused: bool,
+    /// Whether it is among the ports that have changed.
+    has_changed: bool,
 }
 
 impl<H: Copy> SrcTor<H> {
@@ -66,11 +73,14 @@ impl<H: Copy> SrcTor<H> {
             next_at: Instant::ZERO,
             line_rate,
             is_paused: false,
+            has_changed: false,
         };
         Self {
             settings,
             flows: Flows::new(settings.flows, settings.idle),
             ports: rates.into_iter().map(port).collect(),
+            due: BinaryHeap::new(),
+            changed: Vec::new(),
             stats: SrcTorStats::default(),
         }
     }
@@ -83,9 +93,13 @@ impl<H: Copy> SrcTor<H> {
         let requests = self.flows[at].0;
         let port = &mut self.ports[usize::from(packet.port)];
         let most = self.settings.pool.min(packet.room);
-        let oldest = Instant::from_ps(now.as_ps().saturating_sub(self.settings.lifetime.as_ps()));
-        port.requested -= port.duplicates.expire(now, oldest);
-        port.requested -= port.duplicates.add(now, (flow, requests), psn, packet, most);
+        let lifetime = self.settings.lifetime.map_or(u64::MAX, Duration::as_ps);
+        let oldest = Instant::from_ps(now.as_ps().saturating_sub(lifetime));
+        let lost = port.duplicates.add(now, (flow, requests), psn, packet, (most, oldest));
+        if lost > 0 {
+            port.requested -= lost;
+            self.note_change(packet.port);
+        }
     }
 
     /// A destination ToR lacks something of a flow whose host is at `port`. Returns the answer "unfulfilled", if
@@ -95,7 +109,8 @@ impl<H: Copy> SrcTor<H> {
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
         let requests = self.flows[at].0.saturating_add(1);
         self.flows[at].0 = requests;
-        let Port { duplicates, queue, requested, .. } = &mut self.ports[usize::from(port)];
+        let Port { duplicates, queue, requested, next_at, .. } = &mut self.ports[usize::from(port)];
+        let was_empty = queue.is_empty();
         duplicates.promote(flow, requests);
         let (mut asked, mut has_first) = (Holes::of(request), false);
         let is_asked = |psn| {
@@ -106,6 +121,10 @@ impl<H: Copy> SrcTor<H> {
             queue.push_back(ticket);
             *requested += u64::from(bytes);
         });
+        if was_empty && !queue.is_empty() {
+            self.due.push(Reverse((*next_at, port)));
+        }
+        self.note_change(port);
         if has_first { None } else { self.refuse(request) }
     }
 
@@ -116,30 +135,51 @@ impl<H: Copy> SrcTor<H> {
 
     /// The next duplicate that may be sent now, and the port of its host.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(u16, H)> {
-        let (settings, stats) = (&self.settings, &mut self.stats);
-        (0u16..).zip(&mut self.ports).find_map(|(number, port)| {
-            let handle = port.poll_transmit(now, settings)?;
-            stats.retransmissions += 1;
-            Some((number, handle))
-        })
+        while let Some(&Reverse((at, number))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            let port = &mut self.ports[usize::from(number)];
+            let handle = port.poll_transmit(now, &self.settings);
+            if !port.queue.is_empty() {
+                self.due.push(Reverse((port.next_at, number)));
+            }
+            self.note_change(number);
+            if let Some(handle) = handle {
+                self.stats.retransmissions += 1;
+                return Some((number, handle));
+            }
+        }
+        None
     }
 
     /// When to call [`SrcTor::poll_transmit`] again.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.ports.iter().filter(|port| !port.queue.is_empty()).map(|port| port.next_at).min()
+        self.due.peek().map(|Reverse((at, _))| *at)
     }
 
     /// A port whose host shall be paused, or may go on (`false`); to be asked after every other call.
     pub fn poll_pause(&mut self) -> Option<(u16, bool)> {
-        let (settings, stats) = (&self.settings, &mut self.stats);
-        (0u16..).zip(&mut self.ports).find_map(|(number, port)| {
-            let shall = port.shall_pause(settings);
-            (shall != port.is_paused).then(|| {
+        while let Some(number) = self.changed.pop() {
+            let port = &mut self.ports[usize::from(number)];
+            port.has_changed = false;
+            let shall = port.shall_pause(&self.settings);
+            if shall != port.is_paused {
                 port.is_paused = shall;
-                stats.pauses += u64::from(shall);
-                (number, shall)
-            })
-        })
+                self.stats.pauses += u64::from(shall);
+                return Some((number, shall));
+            }
+        }
+        None
+    }
+
+    /// Something waits for a port to be sent, or no longer does.
+    fn note_change(&mut self, number: u16) {
+        let port = &mut self.ports[usize::from(number)];
+        if !port.has_changed {
+            port.has_changed = true;
+            self.changed.push(number);
+        }
     }
 
     /// What it has done so far.

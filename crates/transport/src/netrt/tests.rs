@@ -24,6 +24,7 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
         pool: Setting::Value(Bytes::new(10_000)),
         buffer: Setting::Value(Bytes::new(200_000)),
         interval: Setting::Value(Duration::from_us(5)),
+        lifetime: Setting::Value(Duration::from_us(20)),
         ..NetRtConfig::default()
     };
     change(&mut config);
@@ -32,7 +33,7 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
 }
 
 fn passing(handle: u32) -> Passing<u32> {
-    Passing { handle, bytes: FRAME, port: 0, room: u64::MAX }
+    Passing { handle, bytes: FRAME, class: 0, port: 0, room: u64::MAX }
 }
 
 /// A destination ToR, what it has forwarded and asked for.
@@ -292,7 +293,7 @@ fn without_a_duplicate_the_answer_is_unfulfilled() {
 fn the_pool_keeps_what_is_asked_for_most() {
     let mut pool = Duplicates::new();
     let add = |pool: &mut Duplicates<u32>, of, requests, psn| {
-        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), 4_000);
+        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), (4_000, us(0)));
     };
     let (a, b) = (flow(1), flow(2));
     [(a, 0), (b, 0), (a, 1), (b, 1)].into_iter().for_each(|(of, psn)| add(&mut pool, of, 0, psn));
@@ -308,6 +309,21 @@ fn the_pool_keeps_what_is_asked_for_most() {
 }
 
 #[test]
+fn when_the_pool_is_full_what_is_old_goes_first() {
+    let mut pool = Duplicates::new();
+    let add = |pool: &mut Duplicates<u32>, at, (of, requests), psn, oldest| {
+        pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), (3_000, us(oldest)));
+    };
+    let (ended, new) = (flow(1), flow(2));
+    add(&mut pool, 0, (ended, 7), 0, 0);
+    add(&mut pool, 1, (ended, 7), 1, 0);
+    add(&mut pool, 50, (new, 0), 0, 40);
+    assert_eq!(pool.contents(), [(new, 0), (ended, 0), (ended, 1)], "as long as there is room, everything stays");
+    add(&mut pool, 51, (new, 0), 1, 40);
+    assert_eq!(pool.contents(), [(new, 0), (new, 1)], "however often it was asked for");
+}
+
+#[test]
 fn the_pool_behaves_like_a_list_of_duplicates() {
     for seed in 0..100 {
         let mut rng = Rng::stream(seed, Domain::Impairment, 0);
@@ -319,7 +335,7 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
                 requests[of as usize] += 1;
                 pool.promote(flow(of), requests[of as usize]);
             } else {
-                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), 20_000);
+                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), (20_000, us(0)));
                 if model.len() == 20 {
                     // The oldest of the flow with the fewest requests.
                     let of = |n: &usize| (requests[model[*n].0.qp.0 as usize], *n);

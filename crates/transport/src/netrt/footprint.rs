@@ -1,0 +1,70 @@
+//! What NetRT keeps in top-of-rack switches: table II, from the settings.
+
+use alloc::format;
+
+use selvedge_units::Bytes;
+
+use super::config::NetRtConfig;
+use super::{COUNTER_BITS, STATE_BITS, WINDOW};
+use crate::fabric::resolved;
+use crate::footprint::{Footprint, PSN_BITS, Published, Scope};
+
+const PUBLISHED: Published = Published {
+    source: "NetRT table II",
+    queue_pair: 32 + 24 + 128 + 2,
+    work_request: 0,
+    shared: 8 * (100_000 + 100_000),
+    note: "in ToRs, not on NICs: shared by the flows of a port, for a bandwidth-delay product of 100 KB; 10,000 flows take \
+           40 KB at their source ToR and 192.5 KB at their destination ToR",
+};
+
+impl NetRtConfig {
+    /// The state that these settings, which are resolved, ask for: of each flow at both its ToRs, and of each
+    /// port.
+    ///
+    /// # Panics
+    /// When something still says "auto".
+    pub fn footprint(&self) -> Footprint {
+        let bits = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get() * 8;
+        let (pool, buffer) = (bits(self.pool, "pool"), bits(self.buffer, "buffer"));
+        Footprint { published: Some(PUBLISHED), ..Footprint::default() }
+            .with(Scope::QueuePair, COUNTER_BITS, "source ToR: how often it was asked for")
+            .with(Scope::QueuePair, PSN_BITS, "destination ToR: ePSN")
+            .with(Scope::QueuePair, u64::from(WINDOW), "destination ToR: bitmap of what is held")
+            .with(Scope::QueuePair, STATE_BITS, "destination ToR: Ordered, ReTx or Waiting")
+            .with(Scope::Shared, pool, format!("source ToR, each port: duplicate pool of {}", Bytes::new(pool / 8)))
+            .with(
+                Scope::Shared,
+                buffer,
+                format!("destination ToR, each port: reordering buffer of {}", Bytes::new(buffer / 8)),
+            )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Duration, Rate};
+
+    use super::*;
+    use crate::Fabric;
+
+    #[test]
+    fn it_costs_what_its_paper_says() {
+        // "100 Gbps x 5 us" is 62.5 KB, "less than 100 KB" (section III-D1), with which table II counts.
+        let bdp = Bytes::from_kb(100);
+        let fabric =
+            Fabric { bdp, line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8), ..Fabric::IRN_PAPER };
+        let mut config = NetRtConfig { enabled: true, ..NetRtConfig::default() };
+        config.resolve(&fabric);
+        let netrt = config.footprint();
+        assert_eq!(netrt.bits(Scope::QueuePair), PUBLISHED.queue_pair);
+        assert_eq!(netrt.bits(Scope::Shared), PUBLISHED.shared);
+        let flows = u64::from(config.flows);
+        let bytes = |what: &str| {
+            let item = netrt.items.iter().find(|item| item.what.contains(what)).expect("an item of table II");
+            item.bits * if item.scope == Scope::QueuePair { flows } else { 1 } / 8
+        };
+        let table = ["duplicate pool", "asked for", "reordering", "ePSN", "bitmap", "Waiting"].map(bytes);
+        assert_eq!(table, [100_000, 40_000, 100_000, 30_000, 160_000, 2_500]);
+    }
+}
