@@ -115,13 +115,10 @@ impl Network {
     pub(super) fn unlisten(&mut self, port: u16) {
         self.listeners.retain(|listener| listener.port != port);
     }
-    pub(super) fn is_listening(&self) -> bool {
-        !self.listeners.is_empty()
-    }
-
     /// Sends a packet, or puts it into the batch that leaves with [`Self::flush`].
     pub(super) fn send(&mut self, transmit: &Transmit, payload: &Payload) -> Sent {
         let flow = self.flow(transmit);
+        self.uses_v6 |= flow.ends.to.to_ipv4_mapped().is_none();
         let mut headers = [0; Headers::LONGEST];
         let headers = {
             let length = transmit.headers.emit(transmit.payload as usize, &mut headers);
