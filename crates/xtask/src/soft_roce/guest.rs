@@ -46,9 +46,9 @@ impl Guest {
             quiet(Command::new("ip").args(["-n", &guest.namespace]).args(step.split(' ')))?;
         }
         if let Some(file) = capture {
-            let mut tcpdump = guest.within("tcpdump");
-            tcpdump.args(["-q", "-i", DEVICE, "-w"]).arg(file).args(["udp", "port", "4791"]);
-            guest.capture = Some(tcpdump.stderr(Stdio::null()).spawn().context("cannot run tcpdump")?);
+            let mut tshark = guest.within("tshark");
+            tshark.args(["-q", "-i", DEVICE, "-f", "udp", "-w"]).arg(file);
+            guest.capture = Some(tshark.stderr(Stdio::null()).spawn().context("cannot run tshark")?);
         }
         let mut qemu = guest.within("qemu-system-x86_64");
         qemu.args(["-accel", "tcg", "-m", "512", "-nographic", "-no-reboot"]);

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Only programs whose command contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Keep what goes over the wire in this pcap file (needs tcpdump)
+    /// Keep what goes over the wire in this pcapng file (needs tshark)
     #[arg(long, value_name = "FILE")]
     capture: Option<std::path::PathBuf>,
 }
