@@ -63,6 +63,34 @@ fn an_address_without_a_gid_is_refused_and_explained() {
     assert!(message.contains("selvedge: sv-lo: an address without a GID"), "{message}");
 }
 
+#[test]
+fn what_programs_do_to_their_nic_is_refused_and_kills_nobody() {
+    if !std::path::Path::new("/usr/include/infiniband/verbs.h").is_file() {
+        eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
+        return;
+    }
+    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile.c");
+    let mut compiler = std::process::Command::new("cc");
+    let built = compiler.arg("-o").arg(&program).arg(source).arg("-libverbs").output().expect("a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let output = LOOPBACK.run(&[program.to_str().expect("a path of ours")]);
+    let expected = "\
+write: success
+content: same
+beyond: remote access error
+guessed key: remote access error
+write to unmapped: remote access error
+read from unmapped: transport retry counter exceeded
+register unmapped: refused
+parent's queue in a child: refused
+child's own: success
+child: well
+after it all: success
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
 /// Every program of perftest, and what it is asked to do.
 const PERFTEST: &[(&str, &[&str])] = &[
     ("ib_write_bw", &[]),
