@@ -205,6 +205,18 @@ fn perftest_between_namespaces() {
 }
 
 #[test]
+fn packets_that_are_too_long_are_explained() {
+    if !have(&["ibv_rc_pingpong"]) {
+        return;
+    }
+    let Some(namespaces) = Namespaces::new("mtu") else { return };
+    let run = || namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");
+    assert!(message.contains("Message too long") && message.contains("path MTU"), "{message}");
+}
+
+#[test]
 fn perftest_with_losses() {
     if !has_perftest() || !have(&["nft"]) {
         return;
