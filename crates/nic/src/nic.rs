@@ -383,28 +383,28 @@ impl Nic {
             return self.on_ndp_ack(cx, packet, ack);
         };
         state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
-        self.after_ack(cx, packet)
+        let done = state.sender.is_done().then_some(state.context);
+        self.after_ack(cx, packet, done)
     }
 
     fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
         state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
-        self.after_ack(cx, packet)
+        let done = state.sender.is_done().then_some(state.context);
+        self.after_ack(cx, packet, done)
     }
 
+    /// A queue pair has heard an acknowledgement; if that was its last, `done` is what the caller named it.
     #[inline]
-    fn after_ack(&mut self, cx: &Cx<'_>, packet: &Packet) -> Handled {
-        let (slot, qp) = (packet.slot, packet.qp);
-        let Some(state) = self.sender_at(slot, qp) else { return Handled::Unknown };
-        let context = state.context;
-        let done = state.sender.is_done();
+    fn after_ack(&mut self, cx: &Cx<'_>, packet: &Packet, done: Option<u32>) -> Handled {
         self.stats.acks_received += 1;
-        if done {
-            self.close_sender(slot, qp);
-            return Handled::Completed(Completion::Sent { qp, context });
-        }
-        self.refresh(slot, cx.now);
-        Handled::Taken
+        let (slot, qp) = (packet.slot, packet.qp);
+        let Some(context) = done else {
+            self.refresh(slot, cx.now);
+            return Handled::Taken;
+        };
+        self.close_sender(slot, qp);
+        Handled::Completed(Completion::Sent { qp, context })
     }
 
     fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
