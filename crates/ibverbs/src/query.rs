@@ -88,6 +88,8 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_srq_sge = limits.pieces as c_int;
     attributes.max_pkeys = 1;
     attributes.local_ca_ack_delay = 15;
+    // As Linux's soft RoCE: software has no number of its own.
+    attributes.vendor_id = 0xff_ffff;
     attributes.phys_port_cnt = 1;
     attributes
 }

@@ -168,6 +168,14 @@ pub const METRICS: &[Metric] = &[
         of: |point| point.flows.single_packet_fct_us.p999,
     },
     Metric {
+        name: "throughput_jain",
+        title: "evenness of throughputs",
+        unit: Unit::Plain,
+        meaning: "Jain's index of flows' mean throughputs, size over completion time: 1 where all are alike, 1/n where one of \
+                  n has everything",
+        of: |point| point.flows.throughput_jain,
+    },
+    Metric {
         name: "group_completion_mean_us",
         title: "incast or job completion",
         unit: Unit::Us,

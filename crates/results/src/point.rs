@@ -327,6 +327,9 @@ pub struct FlowSummary {
     /// FCT of single-packet messages at the levels of [`tail_levels`]; shorter where there are too
     /// few messages to know.
     pub single_packet_tail_us: Vec<f64>,
+    /// Jain's index of what flows had of the network: size over completion time, of those that finished.
+    #[serde(default)]
+    pub throughput_jain: Option<f64>,
     /// By flow size, smallest first; empty classes are left out.
     pub by_size: Vec<SizeClass>,
     /// Mean over repetitions of incasts and collectives (workload, group) whose flows all finished:

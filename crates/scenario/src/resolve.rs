@@ -63,7 +63,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let mut needs = transport.resolve(&fabric, nic, trims);
     if let Some(Beside { tcp, .. }) = beside {
-        tcp.resolve(&fabric, nic.mtu);
+        tcp.resolve(&transport.around_tcp(&fabric), nic.mtu);
         // Through tunnels, its queues are in EQIFs, and marks, too.
         let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));

@@ -140,6 +140,11 @@ proptest! {
     fn a_receiver_withstands_any_peer(script in prop::collection::vec(any::<u8>(), 0..400)) {
         support::torment_receiver(&script);
     }
+
+    #[test]
+    fn a_tunnel_withstands_any_peer(script in prop::collection::vec(any::<u8>(), 0..600)) {
+        support::eqds::torment_tunnel(&script);
+    }
 }
 
 fn replay(target: &str, check: impl Fn(&[u8])) {
@@ -156,4 +161,5 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
 fn the_fuzz_corpora_pass() {
     replay("sender", support::torment_sender);
     replay("receiver", support::torment_receiver);
+    replay("tunnel", support::eqds::torment_tunnel);
 }

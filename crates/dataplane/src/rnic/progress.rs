@@ -56,8 +56,10 @@ fn run(adapter: &Adapter) {
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
         let wait = if was_away {
-            // Whoever posted last may have stopped polling.
-            if state.gathered > 0 {
+            // Whoever posted last may have stopped polling; and polls do not look for what is asked at other ports.
+            if state.network.is_listening() {
+                state.turn(now, TURNS);
+            } else if state.gathered > 0 {
                 state.transmit(&mut Cx::at(now));
             }
             Some(AWAY)
@@ -85,12 +87,9 @@ fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
 /// Waits to be woken, and for packets.
 fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) {
     let wake = adapter.wake.as_fd();
-    let sockets = if packets { &adapter.sockets[..] } else { &[] };
-    let mut descriptors: Vec<PollFd<'_>> = std::iter::once(wake)
-        .chain(sockets.iter().map(AsFd::as_fd))
-        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
-        .collect();
-    let ready = ppoll(&mut descriptors, most.map(TimeSpec::from), None);
+    let mut descriptors = [wake, adapter.packets.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    let watched = if packets { 2 } else { 1 };
+    let ready = ppoll(&mut descriptors[..watched], most.map(TimeSpec::from), None);
     if ready.is_ok_and(|ready| ready > 0) && descriptors[0].any() == Some(true) {
         let _ = adapter.wake.read();
     }

@@ -18,9 +18,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::Pacer;
+use selvedge_transport::eqds::{EqdsParams, Pacer};
 use selvedge_transport::table::Table;
-use selvedge_units::{HostId, Instant, QpNumber};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
 use crate::eqif::{CARRIERS, NATIVE};
@@ -53,6 +53,8 @@ pub(crate) struct Tunnels {
     free_arriving: Vec<u32>,
     /// None before the first tunnel ends here.
     pub(crate) pacer: Option<Pacer>,
+    /// The least time between two pulls that the host's own link allows.
+    least_interval: Duration,
     /// The earliest entry in the heap of deadlines that speaks of it.
     pacer_armed: Instant,
     /// What is complete, and not yet reported.
@@ -71,13 +73,32 @@ impl Default for Tunnels {
             arriving: Vec::new(),
             free_arriving: Vec::new(),
             pacer: None,
+            least_interval: Duration::ZERO,
             pacer_armed: Instant::NEVER,
             completions: VecDeque::new(),
         }
     }
 }
 
+impl Tunnels {
+    /// The pacer, which is built when the first tunnel ends here.
+    #[inline]
+    pub(crate) fn pacer(&mut self, eqds: &EqdsParams) -> &mut Pacer {
+        let interval = eqds.pull_interval.max(self.least_interval);
+        self.pacer.get_or_insert_with(|| Pacer::new(interval, eqds.policy))
+    }
+}
+
 impl Nic {
+    /// Its link has this rate: receivers grant no more credit than their own links carry (EQDS). To be called before anything
+    /// is sent.
+    pub fn set_link_rate(&mut self, params: &NicParams, rate: Rate) {
+        if let Some(eqds) = &params.eqds {
+            let frame = u64::from(eqds.quantum) + u64::from(params.gap);
+            self.tunnels.least_interval = rate.time_for(Bytes::new(frame));
+        }
+    }
+
     /// The next message that was completed; one packet may complete several.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {

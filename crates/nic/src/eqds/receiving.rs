@@ -6,7 +6,7 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{EQDS, PACER, TUNNEL};
+use super::{EQDS, PACER, TUNNEL, Tunnels};
 use crate::nic::{Handled, Nic, NicParams, answer, put};
 use crate::qp::Completion;
 
@@ -133,11 +133,12 @@ impl Nic {
         data: &Data,
     ) -> Handled {
         let tunnel = self.tunnel_from(packet);
-        let state = &mut self.tunnels.inbound[tunnel as usize];
+        self.tunnels.pacer(eqds);
+        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return Handled::Unknown };
+        let state = &mut inbound[tunnel as usize];
         if state.end.last.qp != packet.qp {
             state.message = None;
         }
-        let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
         let arrival = Arrival { packet, data, cargo: () };
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
         self.arm_pacer();

@@ -83,7 +83,7 @@ impl Nic {
         let place = eqifs.carried_from(packet, data.eqif);
         let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
         let eqds = &eqif.tunnel;
-        let pacer = self.tunnels.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval, eqds.policy));
+        let pacer = self.tunnels.pacer(eqds);
         let arrival = Arrival { packet, data, cargo };
         let deliver = |packet| arrived.push_back(packet);
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);

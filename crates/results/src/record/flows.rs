@@ -19,6 +19,7 @@ pub(super) struct FlowAccumulator {
     unfinished: u64,
     fct_us: Quantiles,
     slowdown: Quantiles,
+    throughput: Evenness,
     single_packet_fct_us: Quantiles,
     /// By the power of two that the size does not exceed.
     by_size: BTreeMap<u32, ClassAccumulator>,
@@ -51,6 +52,7 @@ impl FlowAccumulator {
         let fct_us = fct.as_us_f64();
         self.fct_us.add(fct_us);
         self.slowdown.add(slowdown);
+        self.throughput.add(row.size.get() as f64 / fct_us);
         if row.packets == 1 {
             self.single_packet_fct_us.add(fct_us);
         }
@@ -80,6 +82,7 @@ impl FlowAccumulator {
             slowdown: distribution(&mut self.slowdown),
             single_packet_fct_us: distribution(&mut self.single_packet_fct_us),
             single_packet_tail_us,
+            throughput_jain: self.throughput.jain(),
             by_size: self
                 .by_size
                 .into_iter()
@@ -92,6 +95,26 @@ impl FlowAccumulator {
                 .collect(),
             group_completion_mean_us: self.groups.completion_mean_us(),
         }
+    }
+}
+
+/// How alike values are.
+#[derive(Default)]
+struct Evenness {
+    count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Evenness {
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+    }
+    /// Jain's index (Jain, Chiu and Hawe 1984): 1 where all are alike, 1/n where one of n has everything.
+    fn jain(&self) -> Option<f64> {
+        (self.squares > 0.0).then(|| self.sum * self.sum / (self.count as f64 * self.squares))
     }
 }
 

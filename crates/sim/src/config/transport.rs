@@ -102,12 +102,23 @@ impl TransportConfig {
         // Queues, and hence marks, are in EQIFs.
         Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
     }
-    /// The fabric as a stack sees it whose packets go through tunnels: they may wait for long, and RDMA has no other notion
-    /// of it than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
+    /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other notion
+    /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {
+        if self.tcp.is_some() {
+            return self.around_tcp(fabric);
+        }
         let usual = Duration::from_ns(4_096 << 14);
         let congested_rtt = if self.is_carried() { fabric.congested_rtt.max(usual) } else { fabric.congested_rtt };
         Fabric { congested_rtt, ..*fabric }
+    }
+    /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may have
+    /// under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.
+    pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
+        let eqds = self.eqds.as_ref();
+        let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
+        let held = fabric.frame * u64::from(eqif.limit) + eqds.window();
+        Fabric { bdp: fabric.bdp.max(Bytes::new(held.get() / 4)), ..*fabric }
     }
     fn resolve_stack(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
         if let Some(tcp) = &mut self.tcp {

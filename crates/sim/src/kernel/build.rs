@@ -478,7 +478,9 @@ fn populate<const RECORDED: bool>(
         let partition = &mut partitions[cut.hosts[host.index()] as usize];
         let link = &graph.links[numbering.ports.of_host(host).link as usize];
         let port = add_port(partition, PortId(host.0), link, host.into(), partition.hosts.len() as u32);
-        partition.hosts.push(Host::new(host, port, &partition.fabric.nic));
+        let mut state = Host::new(host, port, &partition.fabric.nic);
+        state.nic.set_link_rate(&partition.fabric.nic, link.rate);
+        partition.hosts.push(state);
     }
     for id in (0..graph.switches.len() as u32).map(SwitchId) {
         let partition = &mut partitions[cut.switches[id.index()] as usize];

@@ -15,10 +15,15 @@ use selvedge_sim::workload::{
     Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
 };
 use selvedge_sim::{Beside, SimConfig};
+use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::eqds::eqif::{RdmaEqif, TcpEqif};
 use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp, lia};
 use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
@@ -138,6 +143,49 @@ pub(crate) fn ndp(config: &mut SimConfig) {
     config.transport = TransportConfig { ndp: Some(NdpConfig::default()), ..TransportConfig::default() };
     config.switch.buffer = BufferConfig::Trimming(Trimming::default());
     config.nic.ack_class = 6;
+}
+
+/// Native messages of EQDS.
+fn eqds(config: &mut SimConfig) {
+    let rto = Setting::Value(Duration::from_us(100));
+    config.transport =
+        TransportConfig { eqds: Some(EqdsConfig { rto, ..EqdsConfig::default() }), ..TransportConfig::default() };
+    config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+    config.nic.ack_class = 6;
+}
+
+/// The same where switches do not trim.
+fn eqds_rts(config: &mut SimConfig) {
+    eqds(config);
+    config.switch.buffer = BufferConfig::default();
+    if let Some(eqds) = &mut config.transport.eqds {
+        eqds.burst = Toggle::Off;
+    }
+}
+
+/// TCP through tunnels.
+fn tcp_in_tunnels(config: &mut SimConfig) {
+    eqds(config);
+    config.transport.tcp = Some(TcpConfig::default());
+    if let Some(eqds) = &mut config.transport.eqds {
+        eqds.eqif.tcp = Some(TcpEqif::default());
+    }
+}
+
+/// Go-back-N with DCQCN through tunnels.
+fn roce_in_tunnels(config: &mut SimConfig) {
+    eqds(config);
+    config.transport.has_rdma_stack = true;
+    config.transport.recovery = GoBackNConfig::default().into();
+    config.transport.congestion = DcqcnConfig::default().into();
+    if let Some(eqds) = &mut config.transport.eqds {
+        eqds.eqif.rdma = Some(RdmaEqif::default());
+    }
+}
+
+fn melo(config: &mut SimConfig) {
+    let rto = Setting::Value(Duration::from_us(400));
+    config.transport.recovery = MeloConfig { rto, pool_bits: 512, ..MeloConfig::default() }.into();
 }
 
 fn failures_of_spines(config: &mut SimConfig) {
@@ -303,6 +351,11 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-fair", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, fair]),
         ("ndp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, ndp, samples]),
         ("ndp-failures", fat_tree(4), Series::Irn, &[permutation, failures, ndp]),
+        ("eqds-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, eqds, samples]),
+        ("eqds-rts-failures", fat_tree(4), Series::Irn, &[permutation, failures, eqds_rts]),
+        ("tcp-eqds-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp_in_tunnels]),
+        ("roce-dcqcn-eqds", leaf_spine(), Series::Roce, &[permutation, incast, roce_in_tunnels, samples]),
+        ("melo-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, melo]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

@@ -289,7 +289,7 @@ impl Outcome {
         );
         assert_eq!(record.cnps_sent, record.cnps_delivered + gone(&record.cnp_drops, 3), "CNPs are conserved");
         assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
-        self.check_flows();
+        self.check_flows(config);
         self.check_ports(config);
         if config.switch.pfc.enabled {
             assert_eq!(drops(&record.data_drops, DropReason::BufferFull), 0, "all classes are lossless");
@@ -299,7 +299,11 @@ impl Outcome {
         }
     }
 
-    fn check_flows(&self) {
+    fn check_flows(&self, config: &SimConfig) {
+        // Where packets of one flow take several ways, the last, if it is short, need not wait behind the one before it.
+        let sprays = config.transport.eqds.is_some() || config.transport.ndp.is_some();
+        let rate = config.graph.links.iter().map(|link| link.rate).min().expect("links");
+        let slack = if sprays { rate.time_for(config.nic.mtu) } else { Duration::ZERO };
         let record = &self.record;
         assert_eq!(self.flows.len() as u64, record.flows_started, "each flow is reported");
         let mut names: Vec<_> = self.flows.iter().map(|row| (row.workload, row.id)).collect();
@@ -315,7 +319,7 @@ impl Outcome {
             assert!(record.goodput >= bytes);
         }
         for row in finished {
-            assert!(row.fct() >= Some(row.ideal), "no flow beats its ideal: {row:?}");
+            assert!(row.fct().map(|fct| fct + slack) >= Some(row.ideal), "no flow beats its ideal: {row:?}");
             assert!(row.finish <= Some(record.end));
         }
     }

@@ -25,7 +25,8 @@ pub struct EqdsConfig {
     /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
     pub reorder: Setting<u32>,
-    /// Rate at which a host grants credit, gaps included. Default: "auto", the hosts' line rate (section 5).
+    /// Rate at which a host grants credit, gaps included; never more than its own link's. Default: "auto", that of the slowest
+    /// host (section 5).
     pub pull_rate: Setting<Rate>,
     /// How the receiver shares its link among senders. Default: fair (section 5).
     pub policy: Policy,

@@ -1,6 +1,8 @@
 //! What the fuzz targets call, so that `cargo test` can replay their corpora: engines at the mercy
 //! of a peer that says anything at any time.
 
+pub(crate) mod eqds;
+
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};

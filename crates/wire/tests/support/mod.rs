@@ -1,6 +1,6 @@
 //! What the fuzz targets call, so that `cargo test` can replay their corpora.
 
-use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp, tcp};
+use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp, eqds, tcp};
 
 /// Parses `bytes` as every header. What parses must survive a round trip.
 pub(crate) fn check_headers(bytes: &[u8]) {
@@ -42,5 +42,24 @@ pub(crate) fn check_headers(bytes: &[u8]) {
         let mut buffer = [0; tcp::Header::LONGEST];
         let again = [header.emit(&mut buffer), payload].concat();
         assert_eq!(tcp::Header::parse(&again), Ok((header, payload)));
+    }
+    check_tunnel_headers(bytes);
+}
+
+/// The same with EQDS's headers, in both widths, and its datagrams.
+fn check_tunnel_headers(bytes: &[u8]) {
+    for layout in [eqds::Layout::Wide, eqds::Layout::Compact] {
+        let mut buffer = [0; 16];
+        if let Ok((header, _)) = eqds::DataHeader::parse(layout, bytes) {
+            assert_eq!(eqds::DataHeader::parse(layout, header.emit(layout, &mut buffer)), Ok((header, &[][..])));
+        }
+        if let Ok((header, _)) = eqds::ControlHeader::parse(layout, bytes) {
+            assert_eq!(eqds::ControlHeader::parse(layout, header.emit(layout, &mut buffer)), Ok((header, &[][..])));
+        }
+    }
+    if let Ok((datagram, payload)) = eqds::Datagram::parse(bytes) {
+        let mut buffer = vec![0; datagram.length(payload.len())];
+        assert_eq!(eqds::Datagram::parse(datagram.emit(payload, &mut buffer)), Ok((datagram, payload)));
+        assert!(eqds::Datagram::is_one(bytes));
     }
 }
