@@ -1,5 +1,7 @@
 //! `cargo xtask dist`: what people install, as one folder that can stand anywhere.
 
+mod debian;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -25,6 +27,9 @@ pub(crate) struct Options {
     /// The libraries alone, without the command line
     #[arg(long)]
     libraries: bool,
+    /// A Debian package, too
+    #[arg(long, conflicts_with = "libraries")]
+    deb: bool,
 }
 
 /// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and 13,
@@ -53,6 +58,12 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
         let programs = to.join("bin");
         fs::create_dir_all(&programs)?;
         fs::copy(selvedge(profile)?.get_program(), programs.join("selvedge"))?;
+        let pages = to.join("share/man/man7");
+        fs::create_dir_all(&pages)?;
+        fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;
+    }
+    if options.deb {
+        debian::package(&to)?;
     }
     eprintln!("{}", to.display());
     Ok(())

@@ -36,6 +36,8 @@ pub struct Counters {
     pub damaged: u64,
     /// Packets that the system refused to send: no way to the address, or longer than the MTU.
     pub refused: u64,
+    /// Why it refused the last of them: `errno`.
+    pub refusal: Option<i32>,
 }
 
 /// What became of a packet that was to be sent.
@@ -115,13 +117,10 @@ impl Network {
     pub(super) fn unlisten(&mut self, port: u16) {
         self.listeners.retain(|listener| listener.port != port);
     }
-    pub(super) fn is_listening(&self) -> bool {
-        !self.listeners.is_empty()
-    }
-
     /// Sends a packet, or puts it into the batch that leaves with [`Self::flush`].
     pub(super) fn send(&mut self, transmit: &Transmit, payload: &Payload) -> Sent {
         let flow = self.flow(transmit);
+        self.uses_v6 |= flow.ends.to.to_ipv4_mapped().is_none();
         let mut headers = [0; Headers::LONGEST];
         let headers = {
             let length = transmit.headers.emit(transmit.payload as usize, &mut headers);
@@ -164,7 +163,10 @@ impl Network {
             // What cannot cut datagrams says so in one of these ways.
             Err(Errno::EIO | Errno::EINVAL | Errno::EOPNOTSUPP) if bytes.len() > segment => self.send_apart(),
             // A network that loses packets: retransmission and its limits deal with it.
-            Err(_) => self.counters.refused += 1,
+            Err(refusal) => {
+                self.counters.refused += 1;
+                self.counters.refusal = Some(refusal as i32);
+            }
         }
         self.batch.clear();
         true

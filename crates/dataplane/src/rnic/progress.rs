@@ -14,13 +14,14 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
-use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
 use super::adapter::{Adapter, State, TURNS};
 
 /// How long it stays away at a time.
 const AWAY: Duration = Duration::from_micros(100);
+/// Calls of the system meanwhile.
+const GLANCE: usize = 2;
 /// How long it does not stay away after applications have stopped polling meanwhile.
 const DISTRUST: selvedge_units::Duration = selvedge_units::Duration::from_us(20_000);
 /// How long it waits for room in a socket, which it is not told of.
@@ -56,12 +57,8 @@ fn run(adapter: &Adapter) {
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
         let wait = if was_away {
-            // Whoever posted last may have stopped polling; and polls do not look for what is asked at other ports.
-            if state.network.is_listening() {
-                state.turn(now, TURNS);
-            } else if state.gathered > 0 {
-                state.transmit(&mut Cx::at(now));
-            }
+            // Whoever posted last may have stopped polling; and polls look only at sockets that were of use so far.
+            state.turn(now, GLANCE);
             Some(AWAY)
         } else {
             work(adapter, &mut state)

@@ -312,6 +312,14 @@ impl Rnic {
     pub fn modify_qp(&mut self, cx: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.modify(cx, &mut self.shared, change)?;
+        if change.state == Some(QpState::Reset) {
+            // It is as new: of what it was asked before, nothing more is told.
+            for cq in [pair.init.send_cq, pair.init.receive_cq] {
+                if let Some(queue) = self.shared.cqs.get_mut(&cq) {
+                    queue.forget(qp);
+                }
+            }
+        }
         self.settle(qp.0);
         Ok(())
     }
