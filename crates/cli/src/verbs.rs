@@ -39,7 +39,12 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
 
 /// The folder with the libraries.
 fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
-    let beside = || Some(env::current_exe().ok()?.parent()?.parent()?.join("lib"));
+    // In a package, libraries that only we use have a folder of their own.
+    let beside = || {
+        let lib = env::current_exe().ok()?.parent()?.parent()?.join("lib");
+        let own = lib.join("selvedge");
+        Some(if own.is_dir() { own } else { lib })
+    };
     let chosen = args.libraries.clone().or_else(|| env::var_os(LIBRARIES).map(PathBuf::from));
     let folder = chosen.or_else(beside).unwrap_or_default();
     let folder = folder.canonicalize().unwrap_or(folder);

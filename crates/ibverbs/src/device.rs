@@ -61,7 +61,7 @@ pub(crate) fn text<const N: usize>(from: &str) -> [c_char; N] {
 static KNOWN: Mutex<Vec<&'static Listed>> = Mutex::new(Vec::new());
 
 /// The devices of now; those that have not changed keep their places in memory.
-fn devices() -> std::io::Result<Vec<&'static Listed>> {
+pub(crate) fn devices() -> std::io::Result<Vec<&'static Listed>> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let listed = Device::all()?.into_iter().map(|device| {
         known.iter().copied().find(|listed| listed.device == device).unwrap_or_else(|| {

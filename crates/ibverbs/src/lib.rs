@@ -1,4 +1,4 @@
-//! `libibverbs.so.1`: RDMA for programs that were built for RDMA hardware, by the software RNIC of
+//! `libibverbs.so.1` and `librdmacm.so.1`: RDMA for programs that were built for RDMA hardware, by the software RNIC of
 //! [`selvedge_dataplane::rnic`].
 //!
 //! Translation only: C's structures ([`abi`]) to the engine's values and back, errors to `errno`. What a call
@@ -30,4 +30,5 @@ mod pair;
 mod post;
 mod query;
 mod rate;
+pub mod rdmacm;
 mod srq;

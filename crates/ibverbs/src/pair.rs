@@ -39,6 +39,9 @@ mod kind {
     pub(super) const DATAGRAM: i32 = 4;
 }
 
+/// Bytes of inline data that every queue pair takes.
+const LEAST_INLINE: u32 = 64;
+
 impl Qp {
     /// # Safety
     /// `qp` is from us.
@@ -62,6 +65,8 @@ impl Qp {
             wanted.cap.max_recv_wr = 0;
             wanted.cap.max_recv_sge = 0;
         }
+        // Other NICs have room for as much in their queues, and programs post it unasked.
+        wanted.cap.max_inline_data = wanted.cap.max_inline_data.max(LEAST_INLINE);
         let init = QpInit {
             service,
             pd: domain.id,

@@ -18,6 +18,9 @@ const SYSFS_ROCE_V2: c_int = 1;
 /// The only partition: everybody, full members.
 const EVERYBODY: u16 = 0xffff;
 
+/// The number that vendors do not have; Linux's soft RoCE says so, too.
+const NO_VENDOR: u32 = 0xff_ffff;
+
 /// Whether this NIC has that port.
 pub(crate) fn is_port(port: u32) -> bool {
     port == 1
@@ -68,6 +71,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.sys_image_guid = guid;
     attributes.max_mr_size = u64::MAX;
     attributes.page_size_cap = 0xffff_f000;
+    attributes.vendor_id = NO_VENDOR;
     attributes.max_qp = limits.queue_pairs as c_int;
     attributes.max_qp_wr = limits.requests as c_int;
     attributes.device_cap_flags = capabilities();
@@ -88,6 +92,8 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_srq_sge = limits.pieces as c_int;
     attributes.max_pkeys = 1;
     attributes.local_ca_ack_delay = 15;
+    // As Linux's soft RoCE: software has no number of its own.
+    attributes.vendor_id = 0xff_ffff;
     attributes.phys_port_cnt = 1;
     attributes
 }

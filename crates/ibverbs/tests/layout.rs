@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use selvedge_ibverbs::abi::LAYOUTS;
+use selvedge_ibverbs::rdmacm;
 
 /// A field's name in C: what is a keyword in neither language, and a member of an anonymous union.
 fn in_c(field: &str) -> &str {
@@ -13,14 +14,14 @@ fn in_c(field: &str) -> &str {
 
 #[test]
 fn structures_are_those_of_the_header() {
-    if !PathBuf::from("/usr/include/infiniband/verbs.h").is_file() {
-        eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
+    if !PathBuf::from("/usr/include/rdma/rdma_cma.h").is_file() {
+        eprintln!("skipped: no <rdma/rdma_cma.h> here: install librdmacm-dev");
         return;
     }
     let mut source =
-        "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\nint main(void) {\n".to_owned();
+        "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void) {\n".to_owned();
     let mut ours = String::new();
-    for layout in LAYOUTS.iter().copied().flatten() {
+    for layout in LAYOUTS.iter().copied().chain([rdmacm::LAYOUTS]).flatten() {
         let name = layout.name;
         writeln!(source, "printf(\"{name} %zu\\n\", sizeof({name}));").expect("a string");
         writeln!(ours, "{name} {}", layout.size).expect("a string");

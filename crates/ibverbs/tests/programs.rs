@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{LOOPBACK, Namespaces, Pair, have, libraries, symbols};
+use support::{FIRST, LOOPBACK, Namespaces, Pair, have, libraries, symbols};
 
 const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
 
@@ -102,6 +102,57 @@ fn perftest(pair: &Pair<'_>, is_lossy: bool) {
         all.extend_from_slice(words);
         pair.run(program, &all);
     }
+}
+
+/// Programs that find each other by the connection manager, each on the port that it listens on.
+fn by_connection_manager(pair: &Pair<'_>) {
+    let to = pair.address;
+    let rping = |who: &'static str, port| vec!["rping", who, "-a", to, "-p", port, "-C", "20", "-V", "-S", "4000"];
+    pair.connect(&rping("-s", "7300"), &rping("-c", "7300"), 7_300);
+    pair.connect(&["ucmatose", "-p", "7301"], &["ucmatose", "-p", "7301", "-s", to], 7_301);
+    pair.connect(&["udaddy"], &["udaddy", "-s", to], 7_174);
+    pair.connect(&["rdma_server", "-p", "7303"], &["rdma_client", "-p", "7303", "-s", to], 7_303);
+    pair.connect(&["rdma_xserver", "-p", "7304"], &["rdma_xclient", "-p", "7304", "-s", to], 7_304);
+}
+
+fn has_rdmacm() -> bool {
+    have(&["rping", "ucmatose", "udaddy", "rdma_server", "rdma_xserver"])
+}
+
+#[test]
+fn connections_are_made_by_address_and_port() {
+    if !has_rdmacm() || !has_perftest() {
+        return;
+    }
+    by_connection_manager(&HERE);
+    let write = ["ib_write_bw", "-R", "-F", "-n", "100", "-p", "7310"];
+    HERE.connect(&write, &[&write[..], &["127.0.0.1"]].concat(), 7_310);
+    let send = ["ib_send_lat", "-R", "-F", "-n", "100", "-p", "7311"];
+    HERE.connect(&send, &[&send[..], &["127.0.0.1"]].concat(), 7_311);
+}
+
+#[test]
+fn connections_are_made_between_namespaces_and_with_losses() {
+    if !has_rdmacm() || !have(&["nft"]) {
+        return;
+    }
+    let Some(namespaces) = Namespaces::new("cm") else { return };
+    by_connection_manager(&namespaces.pair(&[]));
+    namespaces.lose(1);
+    let rping = |who: &'static str| ["rping", who, "-a", FIRST, "-p", "7320", "-C", "50", "-V", "-S", "40000"];
+    namespaces.pair(&[]).connect(&rping("-s"), &rping("-c"), 7_320);
+}
+
+#[test]
+fn every_symbol_of_librdmacm_is_there_in_its_version() {
+    let theirs = std::path::Path::new("/usr/lib/x86_64-linux-gnu/librdmacm.so.1");
+    let Some(theirs) = symbols(theirs) else {
+        eprintln!("skipped: no librdmacm.so.1 of rdma-core's, or no objdump here");
+        return;
+    };
+    let ours = symbols(&libraries().join("librdmacm.so.1")).expect("it was made");
+    let missing: Vec<_> = theirs.iter().filter(|symbol| !ours.contains(symbol)).collect();
+    assert!(missing.is_empty() && !theirs.is_empty(), "{missing:?}");
 }
 
 fn has_perftest() -> bool {

@@ -1,11 +1,14 @@
 //! `cargo xtask dist`: what people install, as one folder that can stand anywhere.
 
+mod debian;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::command::{cargo, run};
@@ -24,6 +27,9 @@ pub(crate) struct Options {
     /// The libraries alone, without the command line
     #[arg(long)]
     libraries: bool,
+    /// A Debian package, too
+    #[arg(long, conflicts_with = "libraries")]
+    deb: bool,
 }
 
 /// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and 13,
@@ -31,6 +37,9 @@ pub(crate) struct Options {
 const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// The one whose functions are more than stubs.
 const CURRENT: u32 = 34;
+
+/// What `librdmacm.so.1` calls.
+const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_rdma_*;\n        selvedge_rpoll;\n        selvedge_rsocket_unsupported;\n};\n";
 
 /// `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
@@ -44,10 +53,17 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     }
     run(&mut build)?;
     link_verbs(&target(profile).join("libselvedge_ibverbs.a"), &libraries)?;
+    link_rdmacm(&target(profile).join("ibverbs-link"), &libraries)?;
     if !options.libraries {
         let programs = to.join("bin");
         fs::create_dir_all(&programs)?;
         fs::copy(selvedge(profile)?.get_program(), programs.join("selvedge"))?;
+        let pages = to.join("share/man/man7");
+        fs::create_dir_all(&pages)?;
+        fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;
+    }
+    if options.deb {
+        debian::package(&to)?;
     }
     eprintln!("{}", to.display());
     Ok(())
@@ -64,7 +80,8 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     let scratch = archive.parent().context("an archive in a folder")?.join("ibverbs-link");
     fs::create_dir_all(&scratch)?;
     let (map, stubs) = (scratch.join("exports.map"), scratch.join("private.c"));
-    fs::write(&map, read("crates/ibverbs/exports.map")? + &private_nodes(&private))?;
+    let exports = read("crates/ibverbs/exports.map")? + &private_nodes(&private) + OURS;
+    fs::write(&map, exports)?;
     fs::write(&stubs, private_stubs(&private))?;
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     link.args(["-shared", "-fPIC", "-O2", "-o"]).arg(to.join("libibverbs.so.1")).arg(&stubs);
@@ -81,6 +98,45 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
     run(&mut link)
 }
+
+/// Links `librdmacm.so.1`, which only calls what stands in `libibverbs.so.1`: both are one NIC.
+fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
+    let symbols = read("crates/ibverbs/rdmacm.txt")?;
+    let (map, stubs) = (scratch.join("rdmacm.map"), scratch.join("rdmacm.c"));
+    let (mut nodes, mut text) = (BTreeMap::<&str, String>::new(), String::new());
+    for line in symbols.lines().filter(|line| !line.starts_with('#')) {
+        let [node, name, calls] = line.split(' ').collect::<Vec<_>>()[..] else { bail!("rdmacm.txt: {line}") };
+        let _ = writeln!(nodes.entry(node).or_default(), "        {name};");
+        let _ = writeln!(text, "FORWARD({name}, {calls})");
+    }
+    let nodes: String = nodes
+        .iter()
+        .enumerate()
+        .map(|(at, (node, names))| {
+            let local = if at == 0 { "    local:\n        *;\n" } else { "" };
+            format!("{node} {{\n    global:\n{names}{local}}};\n")
+        })
+        .collect();
+    fs::write(&map, nodes)?;
+    fs::write(&stubs, FORWARD.to_owned() + &text)?;
+    let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    link.args(["-shared", "-fPIC", "-o"]).arg(to.join("librdmacm.so.1")).arg(&stubs).arg(to.join("libibverbs.so.1"));
+    link.arg(format!("-Wl,--version-script={}", map.display()));
+    link.args(["-Wl,-soname,librdmacm.so.1", "-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,--strip-debug"]);
+    run(&mut link)
+}
+
+/// A function that is another one, with whatever arguments.
+const FORWARD: &str = r#"#if defined(__x86_64__)
+#define JUMP "jmp "
+#define BEHIND "@PLT"
+#elif defined(__aarch64__)
+#define JUMP "b "
+#define BEHIND ""
+#endif
+#define FORWARD(name, calls) \
+    __asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ": " JUMP #calls BEHIND "\n");
+"#;
 
 /// What stands behind a private symbol, and its name.
 fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -56,12 +56,27 @@ const TSHARK: Tool = Tool {
              are skipped",
 };
 
+const RDMA: Tool = Tool {
+    name: "RDMA programs, and nft, which loses their packets",
+    purpose: "the tests of libibverbs and librdmacm",
+    probe: &["sh", "-c", "which ib_write_bw ibv_rc_pingpong rping nft && test -f /usr/include/rdma/rdma_cma.h"],
+    install: &[&[
+        "sh",
+        "-c",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables iproute2",
+    ]],
+    advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables`; \
+             without them, those tests are skipped",
+};
+
 /// `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     RUSTFMT.require()?;
     CLIPPY.require()?;
     require_c_compiler()?;
-    TSHARK.require()
+    TSHARK.require()?;
+    // Another system than Linux has no use for them.
+    if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
 }
 
 /// What every build needs beside Rust. Where `cc` is not the name of the compiler, the build finds it.

@@ -1,11 +1,13 @@
 //! The NIC of a process: one engine, one network, one lock.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
     Completion, CqId, Payload, PdId, QpInit, Region, Rnic, SrqAttributes, SrqId, Transmit, VerbsError,
 };
@@ -13,6 +15,7 @@ use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
 use super::arrival::Arrival;
+use super::connections::{Connections, Hears, MANAGEMENT};
 use super::device::Device;
 use super::events::{Owner, Owners};
 use super::network::{Counters, Network, Sent};
@@ -37,8 +40,8 @@ pub struct Adapter {
     empty: AtomicU64,
     /// This is a child that was forked: the adapter is its parent's.
     pub(super) is_foreign: AtomicBool,
-    /// The sockets once more, to wait for them without the lock.
-    pub(super) sockets: Vec<OwnedFd>,
+    /// All sockets, to wait for them without the lock.
+    pub(super) packets: Arc<Epoll>,
     /// What a child closes.
     pub(super) descriptors: Vec<RawFd>,
 }
@@ -48,6 +51,7 @@ pub(super) struct State {
     rnic: Rnic,
     pub(super) network: Network,
     owners: Owners,
+    connections: Connections,
     /// A packet that was taken from the engine and did not fit into the socket, with its payload.
     stuck: Option<Transmit>,
     payload: Payload,
@@ -98,12 +102,10 @@ impl Adapter {
     fn new() -> io::Result<Self> {
         let network = Network::open(&Device::all()?)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        let sockets: Vec<OwnedFd> =
-            network.descriptors().map(|socket| socket.try_clone_to_owned()).collect::<io::Result<_>>()?;
+        let packets = Arc::clone(&network.all);
         let descriptors = network
             .descriptors()
-            .chain(sockets.iter().map(AsFd::as_fd))
-            .chain([wake.as_fd()])
+            .chain([packets.0.as_fd(), wake.as_fd()])
             .map(|descriptor| descriptor.as_raw_fd())
             .collect();
         let first = entropy()? % (1 << Rnic::QP_BITS);
@@ -111,6 +113,7 @@ impl Adapter {
             rnic: Rnic::new(u32::from(network.slot()), first),
             network,
             owners: Owners::default(),
+            connections: Connections::new(u64::from(entropy()?), entropy()?),
             stuck: None,
             payload: Payload::default(),
             gathered: 0,
@@ -124,7 +127,7 @@ impl Adapter {
             polls: AtomicU64::new(0),
             empty: AtomicU64::new(0),
             is_foreign: AtomicBool::new(false),
-            sockets,
+            packets,
             descriptors,
         })
     }
@@ -265,6 +268,85 @@ impl Adapter {
         Ok(())
     }
 
+    /// Lets `act` use the connection manager, then sends what there is to send.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn connect<T>(&self, act: impl FnOnce(&mut ConnectionManager, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+        let mut state = self.lock()?;
+        let mut cx = Cx::at(self.now());
+        let outcome = act(&mut state.connections.manager, &mut cx);
+        state.transmit(&mut cx);
+        state.tell();
+        self.remind(&state);
+        Ok(outcome)
+    }
+    /// As [`Self::connect`], for what makes a connection that `hears` is told about.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn connect_for(
+        &self,
+        hears: Hears,
+        act: impl FnOnce(&mut ConnectionManager, &mut Cx<'_>) -> ConnectionId,
+    ) -> Result<ConnectionId, Refusal> {
+        let mut state = self.lock()?;
+        let mut cx = Cx::at(self.now());
+        let id = act(&mut state.connections.manager, &mut cx);
+        state.connections.own(id, hears);
+        state.transmit(&mut cx);
+        self.remind(&state);
+        Ok(id)
+    }
+    /// From now on `hears` is told about a connection.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn own_connection(&self, id: ConnectionId, hears: Hears) -> Result<(), Refusal> {
+        self.lock()?.connections.own(id, hears);
+        Ok(())
+    }
+    /// Forgets a connection.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn forget_connection(&self, id: ConnectionId) -> Result<(), Refusal> {
+        self.lock()?.connections.forget(id);
+        Ok(())
+    }
+    /// Reserves an RDMA port, any if it is 0; returns which.
+    ///
+    /// # Errors
+    /// If somebody on this host has it, or after a fork.
+    pub fn reserve_port(&self, port: u16) -> io::Result<u16> {
+        let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
+        state.network.listen(port)
+    }
+    /// Gives one back.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn release_port(&self, port: u16) -> Result<(), Refusal> {
+        self.lock()?.network.unlisten(port);
+        Ok(())
+    }
+    /// Tells `hears` of requests for a service.
+    ///
+    /// # Errors
+    /// If it is served already, or after a fork.
+    pub fn listen(&self, service: u64, hears: Hears) -> io::Result<()> {
+        let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
+        state.connections.listen(service, hears)
+    }
+    /// No more.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn unlisten(&self, service: u64) -> Result<(), Refusal> {
+        self.lock()?.connections.unlisten(service);
+        Ok(())
+    }
+
     /// Asks for an event at the next completion.
     ///
     /// # Errors
@@ -331,8 +413,12 @@ impl State {
     pub(super) fn turn(&mut self, now: Instant, calls: usize) {
         let mut cx = Cx::at(now);
         for _ in 0..calls {
-            let Self { rnic, network, .. } = self;
-            let took = network.receive(|route, headers, payload, length| {
+            let Self { rnic, network, connections, .. } = self;
+            let took = network.receive(calls > 1, |route, headers, payload, length| {
+                if headers.bth.destination == MANAGEMENT {
+                    connections.handle(&mut cx, route, headers, payload);
+                    return;
+                }
                 let mut arrival = Arrival { payload, route, length };
                 rnic.handle_packet(&mut cx, &mut arrival, route, headers, payload.len() as u32);
             });
@@ -344,6 +430,9 @@ impl State {
         if self.rnic.poll_timeout().is_some_and(|at| at <= now) {
             self.rnic.handle_timeout(&mut cx);
         }
+        if self.connections.manager.poll_timeout().is_some_and(|at| at <= now) {
+            self.connections.manager.handle_timeout(&mut cx);
+        }
         self.transmit(&mut cx);
         self.tell();
     }
@@ -351,8 +440,10 @@ impl State {
     /// Sends what there is to send, as far as the socket goes.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
         self.gathered = 0;
-        let Self { rnic, network, stuck, payload, .. } = self;
-        while let Some(transmit) = stuck.take().or_else(|| rnic.poll_transmit(cx, payload)) {
+        let Self { rnic, network, connections, stuck, payload, .. } = self;
+        while let Some(transmit) =
+            stuck.take().or_else(|| rnic.poll_transmit(cx, payload)).or_else(|| connections.poll_transmit(payload))
+        {
             // What is gone is lost: the other side never hears of it, and retries run out.
             if network.send(&transmit, payload) == Sent::Blocked {
                 *stuck = Some(transmit);
@@ -365,6 +456,7 @@ impl State {
         while let Some(event) = self.rnic.poll_event() {
             self.owners.tell(event);
         }
+        self.connections.tell();
     }
     fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
         (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
@@ -375,7 +467,8 @@ impl State {
     }
     /// When to look again at the latest.
     pub(super) fn deadline(&self) -> Instant {
-        self.rnic.poll_timeout().unwrap_or(Instant::NEVER)
+        let deadlines = [self.rnic.poll_timeout(), self.connections.manager.poll_timeout()];
+        deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
     }
 }
 

@@ -21,6 +21,7 @@ mod adapter;
 mod arrival;
 mod batch;
 mod channel;
+mod connections;
 mod device;
 mod environment;
 mod events;
@@ -34,6 +35,7 @@ pub mod settings;
 
 pub use adapter::{Adapter, Refusal};
 pub use channel::Channel;
+pub use connections::Hears;
 pub use device::{Device, NAMES};
 pub use environment::{Environment, written};
 pub use events::{Notice, Owner};

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg, sendmsg,
 };
@@ -14,6 +16,7 @@ use selvedge_wire::Icrc;
 use selvedge_wire::verbs::Headers;
 
 use super::batch::{Batch, Flow};
+use super::connections::{MANAGEMENT, as_label, label_port};
 use super::device::Device;
 use super::invariant::Ends;
 use super::memory;
@@ -56,14 +59,31 @@ pub(super) struct Network {
     foreign: BTreeSet<Ipv6Addr>,
     /// Interfaces of link-local addresses.
     scopes: BTreeMap<Ipv6Addr, u32>,
+    /// UDP ports of RDMA ports that somebody listens on.
+    listeners: Vec<Listener>,
+    /// Anything came over IPv6 so far.
+    uses_v6: bool,
+    /// All sockets, to wait for.
+    pub(super) all: Arc<Epoll>,
     pub(super) counters: Counters,
+}
+
+struct Listener {
+    port: u16,
+    sockets: Sockets,
 }
 
 impl Network {
     pub(super) fn open(devices: &[Device]) -> io::Result<Self> {
         let scopes = devices.iter().filter_map(|device| Some((*device.gids.first()?, device.index))).collect();
+        let sockets = Sockets::open()?;
+        let all = Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
+        watch(&all, &sockets)?;
         Ok(Self {
-            sockets: Sockets::open()?,
+            sockets,
+            listeners: Vec::new(),
+            uses_v6: false,
+            all,
             batch: Batch::new(true),
             buffer: vec![0; LONGEST].into(),
             control: nix::cmsg_space!(nix::libc::in_pktinfo, nix::libc::in6_pktinfo, i32, i32, i32),
@@ -85,9 +105,20 @@ impl Network {
         std::iter::once(&self.sockets.v4).chain(&self.sockets.v6).map(AsFd::as_fd)
     }
 
+    /// Listens for management datagrams on the UDP port of an RDMA port too, any port if it is 0; returns which.
+    pub(super) fn listen(&mut self, port: u16) -> io::Result<u16> {
+        let (sockets, port) = Sockets::at(port)?;
+        watch(&self.all, &sockets)?;
+        self.listeners.push(Listener { port, sockets });
+        Ok(port)
+    }
+    pub(super) fn unlisten(&mut self, port: u16) {
+        self.listeners.retain(|listener| listener.port != port);
+    }
     /// Sends a packet, or puts it into the batch that leaves with [`Self::flush`].
     pub(super) fn send(&mut self, transmit: &Transmit, payload: &Payload) -> Sent {
         let flow = self.flow(transmit);
+        self.uses_v6 |= flow.ends.to.to_ipv4_mapped().is_none();
         let mut headers = [0; Headers::LONGEST];
         let headers = {
             let length = transmit.headers.emit(transmit.payload as usize, &mut headers);
@@ -109,6 +140,12 @@ impl Network {
     fn flow(&self, transmit: &Transmit) -> Flow {
         let Route { local, remote, traffic_class, hop_limit, .. } = transmit.route;
         let theirs = port::of(transmit.headers.bth.destination);
+        if transmit.headers.bth.destination == MANAGEMENT
+            && let Some(to_port) = label_port(transmit.route.flow_label)
+        {
+            let from_port = port::ROCE + u16::from(self.sockets.slot);
+            return Flow { ends: Ends { from: local, to: remote, from_port, to_port }, traffic_class, hop_limit };
+        }
         let is_foreign = theirs != port::ROCE && self.foreign.contains(&remote);
         let to_port = if is_foreign { port::ROCE } else { theirs };
         let from_port = port::ROCE + u16::from(self.sockets.slot);
@@ -169,11 +206,18 @@ impl Network {
     }
 
     /// Takes what one call of the system gives: up to 64 packets that arrived one behind the other. Returns whether
-    /// there was anything.
-    pub(super) fn receive(&mut self, mut handle: impl FnMut(&Route, &Headers, &[u8], usize)) -> bool {
-        let Self { sockets, buffer, control, foreign, counters, .. } = self;
-        std::iter::once(&sockets.v4).chain(&sockets.v6).any(|socket| {
-            let Some(datagrams) = take(socket, sockets.slot, buffer, control) else { return false };
+    /// there was anything. Looks at sockets that have been of use so far, or at all of them.
+    pub(super) fn receive(&mut self, all: bool, mut handle: impl FnMut(&Route, &Headers, &[u8], usize)) -> bool {
+        let Self { sockets, buffer, control, foreign, counters, listeners, uses_v6, .. } = self;
+        let own = port::ROCE + u16::from(sockets.slot);
+        let v6 = sockets.v6.as_ref().filter(|_| all || *uses_v6).map(|socket| (socket, own));
+        let listeners = listeners.iter().filter(|_| all).flat_map(|listener| {
+            let sockets = &listener.sockets;
+            std::iter::once(&sockets.v4).chain(&sockets.v6).map(|socket| (socket, listener.port))
+        });
+        std::iter::once((&sockets.v4, own)).chain(v6).chain(listeners).any(|(socket, to_port)| {
+            let Some(datagrams) = take(socket, to_port, buffer, control) else { return false };
+            *uses_v6 |= datagrams.ends.from.to_ipv4_mapped().is_none();
             if !port::is_ours(datagrams.ends.from_port) {
                 foreign.insert(datagrams.ends.from);
             }
@@ -181,6 +225,13 @@ impl Network {
             true
         })
     }
+}
+
+fn watch(all: &Epoll, sockets: &Sockets) -> io::Result<()> {
+    for socket in std::iter::once(&sockets.v4).chain(&sockets.v6) {
+        all.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+    }
+    Ok(())
 }
 
 fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
@@ -205,7 +256,7 @@ struct Datagrams {
     segment: usize,
 }
 
-fn take(socket: &OwnedFd, slot: u8, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
+fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
     let mut data = [IoSliceMut::new(buffer)];
     let message =
         recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut data, Some(control), MsgFlags::MSG_DONTWAIT).ok()?;
@@ -228,7 +279,7 @@ fn take(socket: &OwnedFd, slot: u8, buffer: &mut [u8], control: &mut [u8]) -> Op
             _ => {}
         }
     }
-    let ends = Ends { from, to: to?, from_port, to_port: port::ROCE + u16::from(slot) };
+    let ends = Ends { from, to: to?, from_port, to_port };
     Some(Datagrams { ends, traffic_class, length: message.bytes, segment })
 }
 
@@ -239,7 +290,8 @@ impl Datagrams {
             remote: self.ends.from,
             traffic_class: self.traffic_class,
             hop_limit: 64,
-            flow_label: 0,
+            // An answer of the connection manager goes where the question came from.
+            flow_label: as_label(self.ends.from_port),
         };
         let mut identification = 0;
         for datagram in bytes.chunks(self.segment.max(1)) {

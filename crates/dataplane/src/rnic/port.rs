@@ -9,7 +9,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, setsockopt, socket, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, getsockname, setsockopt, socket, sockopt,
+};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use selvedge_nic::verbs::Rnic;
 use selvedge_units::QpNumber;
@@ -41,14 +43,25 @@ impl Sockets {
         Err(io::Error::new(io::ErrorKind::AddrInUse, "UDP ports 4791 to 4854 are all taken on this host"))
     }
 
+    /// At some port, or any if it is 0; returns which.
+    pub(super) fn at(port: u16) -> io::Result<(Self, u16)> {
+        let sockets = Self::bind(port, 0)?;
+        let name = getsockname::<SockaddrIn>(sockets.v4.as_raw_fd())?;
+        Ok((sockets, name.port()))
+    }
+
     fn take(slot: u8) -> Result<Self, Errno> {
-        let port = ROCE + u16::from(slot);
+        Self::bind(ROCE + u16::from(slot), slot)
+    }
+
+    fn bind(port: u16, slot: u8) -> Result<Self, Errno> {
         let v4 = open(AddressFamily::Inet)?;
         bind(v4.as_raw_fd(), &SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?;
         setsockopt(&v4, sockopt::Ipv4PacketInfo, &true)?;
         setsockopt(&v4, sockopt::IpRecvTos, &true)?;
         // Without fragments, hence with identification 0: see `invariant`.
         set_ip_mtu_discover(v4.as_fd(), Ipv4PathMtuDiscovery::DO).map_err(errno)?;
+        let port = getsockname::<SockaddrIn>(v4.as_raw_fd())?.port();
         let v6 = match Self::take_v6(port) {
             Err(Errno::EADDRINUSE) => return Err(Errno::EADDRINUSE),
             taken => taken.ok(),

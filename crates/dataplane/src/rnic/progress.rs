@@ -14,13 +14,14 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
-use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
 use super::adapter::{Adapter, State, TURNS};
 
 /// How long it stays away at a time.
 const AWAY: Duration = Duration::from_micros(100);
+/// Calls of the system meanwhile.
+const GLANCE: usize = 2;
 /// How long it does not stay away after applications have stopped polling meanwhile.
 const DISTRUST: selvedge_units::Duration = selvedge_units::Duration::from_us(20_000);
 /// How long it waits for room in a socket, which it is not told of.
@@ -56,10 +57,8 @@ fn run(adapter: &Adapter) {
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
         let wait = if was_away {
-            // Whoever posted last may have stopped polling.
-            if state.gathered > 0 {
-                state.transmit(&mut Cx::at(now));
-            }
+            // Whoever posted last may have stopped polling; and polls look only at sockets that were of use so far.
+            state.turn(now, GLANCE);
             Some(AWAY)
         } else {
             work(adapter, &mut state)
@@ -85,12 +84,9 @@ fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
 /// Waits to be woken, and for packets.
 fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) {
     let wake = adapter.wake.as_fd();
-    let sockets = if packets { &adapter.sockets[..] } else { &[] };
-    let mut descriptors: Vec<PollFd<'_>> = std::iter::once(wake)
-        .chain(sockets.iter().map(AsFd::as_fd))
-        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
-        .collect();
-    let ready = ppoll(&mut descriptors, most.map(TimeSpec::from), None);
+    let mut descriptors = [wake, adapter.packets.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    let watched = if packets { 2 } else { 1 };
+    let ready = ppoll(&mut descriptors[..watched], most.map(TimeSpec::from), None);
     if ready.is_ok_and(|ready| ready > 0) && descriptors[0].any() == Some(true) {
         let _ = adapter.wake.read();
     }

@@ -40,7 +40,8 @@ macro_rules! structures {
                 $(pub $field: $type,)*
             }
         )*
-        pub(super) const LAYOUTS: &[$crate::abi::Layout] = &[$(
+        #[doc = "The layouts of these."]
+        pub const LAYOUTS: &[$crate::abi::Layout] = &[$(
             $crate::abi::Layout {
                 name: concat!(stringify!($kind), " ", stringify!($name)),
                 size: size_of::<$name>(),
@@ -49,7 +50,7 @@ macro_rules! structures {
         )*];
     };
 }
-use structures;
+pub(crate) use structures;
 
 /// A function pointer that may be missing.
 pub type Missing = Option<unsafe extern "C" fn()>;

@@ -58,6 +58,7 @@ impl Place<'_> {
         }
         // Preloaded behind `timeout` and `ip`, which have no use for it.
         command.arg("env").arg(format!("LD_PRELOAD={}", libraries().join("libibverbs.so.1").display()));
+        command.arg(format!("LD_LIBRARY_PATH={}", libraries().display()));
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -67,17 +68,18 @@ impl Place<'_> {
         self.command(words, &[]).output().expect("timeout runs")
     }
     fn is_listening(&self, port: u16) -> bool {
-        let cat = ["cat", "/proc/net/tcp", "/proc/net/tcp6"];
-        let mut command = Command::new(cat[0]);
+        self.has("tcp", &format!(":{port:04X} "), " 0A ")
+    }
+    /// Whether there is a socket whose line has both parts.
+    fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
+        let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
+        let mut command = Command::new("cat");
         if let Some(namespace) = self.namespace {
             command = Command::new("ip");
-            command.args(["netns", "exec", namespace]).args(cat);
-        } else {
-            command.args(&cat[1..]);
+            command.args(["netns", "exec", namespace, "cat"]);
         }
-        let sockets = command.output().expect("cat runs").stdout;
-        let wanted = format!(":{port:04X} ");
-        String::from_utf8_lossy(&sockets).lines().any(|line| line.contains(&wanted) && line.contains(" 0A "))
+        let sockets = command.args(files).output().expect("cat runs").stdout;
+        String::from_utf8_lossy(&sockets).lines().any(|line| line.contains(first) && line.contains(second))
     }
 }
 
@@ -91,6 +93,23 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// Runs a server at the one place and, once it has the UDP port of this RDMA port, a client at the other.
+    ///
+    /// # Panics
+    /// If either fails.
+    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) {
+        let mut running = self.server.command(server, self.environment).spawn().expect("timeout runs");
+        let is_up = wait_until(&mut running, || self.server.has("udp", &format!(":{port:04X} "), ""));
+        let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
+        let server_output = running.wait_with_output().expect("it was started");
+        assert!(
+            is_up && client_output.status.success() && server_output.status.success(),
+            "{client:?}\n-- client: {}\n-- server: {}",
+            said(&client_output),
+            said(&server_output)
+        );
+    }
+
     /// Runs the same program at both places, `words` for both; returns what the client prints.
     ///
     /// # Panics
@@ -109,10 +128,6 @@ impl Pair<'_> {
         let is_up = wait_until(&mut server, || self.server.is_listening(port));
         let client = line(&self.client, Some(self.address)).output().expect("timeout runs");
         let server = server.wait_with_output().expect("it was started");
-        let said = |output: &Output| {
-            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            format!("{}\n{out}{err}", output.status)
-        };
         assert!(
             is_up && client.status.success() && server.status.success(),
             "{program} {words:?}\n-- client: {}\n-- server: {}",
@@ -121,6 +136,11 @@ impl Pair<'_> {
         );
         String::from_utf8_lossy(&client.stdout).into_owned()
     }
+}
+
+fn said(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{}\n{out}{err}", output.status)
 }
 
 /// Looks again and again, until it is so or the program has ended.
@@ -215,7 +235,8 @@ pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
     let of_line = |line: &str| {
         let mut words = line.split_whitespace().rev();
         let (name, version) = (words.next()?, words.next()?.trim_matches(['(', ')']));
-        (line.contains(" g ") && version.starts_with("IBVERBS")).then(|| format!("{name}@{version}"))
+        (line.contains(" g ") && ["IBVERBS", "RDMACM"].iter().any(|node| version.starts_with(node)))
+            .then(|| format!("{name}@{version}"))
     };
     Some(text.lines().filter_map(of_line).collect())
 }

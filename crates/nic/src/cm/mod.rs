@@ -348,6 +348,8 @@ impl ConnectionManager {
                 connection.hush();
                 connection.theirs = reply.ids.local;
                 connection.their_qp = reply.qp;
+                // Where the answer came from is where more is heard.
+                connection.route.flow_label = route.flow_label;
                 self.known.insert((route.remote, reply.ids.local), id);
                 self.events.push_back(CmEvent::Replied { id: ConnectionId(id), reply });
             }

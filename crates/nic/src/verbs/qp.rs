@@ -66,6 +66,11 @@ impl QueuePair {
             deadline: Instant::NEVER,
         }
     }
+    /// Gives back what it holds of the chip's memory: it will be forgotten.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.requester.release(shared);
+        self.responder.release(shared);
+    }
     pub(super) fn state(&self) -> QpState {
         self.state
     }
@@ -80,6 +85,11 @@ impl QueuePair {
         self.terms = Terms::of(self.number, self.init, &self.set);
         match (from, to) {
             (_, QpState::Reset) => {
+                // As if it were new: its completions are those of another life.
+                for cq in [self.init.send_cq, self.init.receive_cq] {
+                    shared.forget(cq, self.number);
+                }
+                self.release(shared);
                 *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
             }
             (_, QpState::Error) => self.fail(shared, None),

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use selvedge_transport::Cx;
+use selvedge_transport::{Cx, RecoveryConfig, Scheme};
 use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
@@ -290,6 +290,10 @@ impl Rnic {
         for cq in [init.send_cq, init.receive_cq] {
             self.cq(cq)?.users += 1;
         }
+        if matches!(init.recovery, RecoveryConfig::Melo(_)) && !self.shared.has_pools {
+            self.shared.chip = init.recovery.on_chip();
+            self.shared.has_pools = true;
+        }
         let number = loop {
             self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);
             let number = self.prefix | self.next_qp;
@@ -308,6 +312,14 @@ impl Rnic {
     pub fn modify_qp(&mut self, cx: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.modify(cx, &mut self.shared, change)?;
+        if change.state == Some(QpState::Reset) {
+            // It is as new: of what it was asked before, nothing more is told.
+            for cq in [pair.init.send_cq, pair.init.receive_cq] {
+                if let Some(queue) = self.shared.cqs.get_mut(&cq) {
+                    queue.forget(qp);
+                }
+            }
+        }
         self.settle(qp.0);
         Ok(())
     }
@@ -324,7 +336,8 @@ impl Rnic {
     /// # Errors
     /// If there is none.
     pub fn destroy_qp(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
-        let pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        let mut pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.release(&mut self.shared);
         self.deadlines.remove(&(pair.deadline, qp.0));
         for cq in [pair.init.send_cq, pair.init.receive_cq] {
             if let Some(queue) = self.shared.cqs.get_mut(&cq) {

@@ -41,7 +41,10 @@ pub(super) struct Shared {
     pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
+    /// Memory that queue pairs share on the chip.
     pub(super) chip: OnChip,
+    /// Some queue pair has said how large that is.
+    pub(super) has_pools: bool,
 }
 
 impl Shared {
@@ -52,6 +55,12 @@ impl Shared {
             Added::Quietly => {}
             Added::Event => self.events.push_back(Event::Completion(cq)),
             Added::Overrun => self.events.push_back(Event::CqOverrun(cq)),
+        }
+    }
+    /// What a queue pair completed need not be told any more.
+    pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {
+        if let Some(queue) = self.cqs.get_mut(&cq) {
+            queue.forget(qp);
         }
     }
     /// The next request of a shared receive queue.

@@ -120,6 +120,13 @@ impl Requester {
             self.peer = peer;
         }
     }
+    /// Gives back what it holds of the chip's memory.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.sender.release(&mut shared.chip);
+        if let Mode::Selective(selective) = &mut self.mode {
+            selective.release(shared);
+        }
+    }
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }

@@ -14,7 +14,7 @@ use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
 use crate::verbs::rnic::Transmit;
-use crate::verbs::selective::{self, Pending};
+use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::Operation;
 
@@ -54,10 +54,13 @@ impl Selective {
         *counter = counter.wrapping_add(1);
         number
     }
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.answers.release(&mut shared.chip);
+    }
     /// An acknowledgement of an answer (IRN, section 5.2: a read (N)ACK).
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
-        let (ack, sent_at) = self.acks.pop()?;
-        Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &ack, sent_at))
+        let said = self.acks.pop()?;
+        Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &said))
     }
 }
 
@@ -161,7 +164,7 @@ impl Requester {
         let behind = placement.wqe.wrapping_sub(selective.oldest_read);
         let reply = selective.answers.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
         if let Some(ack) = reply.ack {
-            selective.acks.push(ack, extension.sent_at);
+            selective.acks.push(Said::by(&selective.answers, ack, extension.sent_at));
         }
         if reply.verdict.accepted().is_none() {
             return Ok(());

@@ -133,6 +133,12 @@ impl Responder {
         }
     }
 
+    /// Gives back what it holds of the chip's memory.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        if let Mode::Selective(selective) = &mut self.mode {
+            selective.release(shared);
+        }
+    }
     /// The receive requests that were begun.
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
         match &mut self.mode {

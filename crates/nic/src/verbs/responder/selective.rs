@@ -24,7 +24,7 @@ use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
 use crate::verbs::rnic::Transmit;
-use crate::verbs::selective::{self, Pending};
+use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
@@ -105,6 +105,11 @@ impl Selective {
             timeouts: 0,
         }
     }
+    /// Gives back what it holds of the chip's memory.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.receiver.release(&mut shared.chip);
+        self.sender.release(&mut shared.chip);
+    }
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
         self.slots.drain(..).filter_map(|slot| slot.request).collect()
     }
@@ -146,7 +151,8 @@ impl Selective {
             self.execute(terms, site)?;
         }
         if let Some(ack) = reply.ack {
-            self.acks.push(Ack { msn: self.msn, ..ack }, extension.sent_at);
+            let ack = Ack { msn: self.msn, ..ack };
+            self.acks.push(Said::by(&self.receiver, ack, extension.sent_at));
         }
         Ok(())
     }
@@ -340,7 +346,12 @@ impl Selective {
             _ => return,
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: 0 };
-        self.sender.on_ack(cx, &mut shared.chip, &ack, extension.sent_at);
+        match headers.holes {
+            Some(holes) => {
+                self.sender.on_hole_nack(cx, &mut shared.chip, &ack.with_holes(holes), extension.sent_at);
+            }
+            None => self.sender.on_ack(cx, &mut shared.chip, &ack, extension.sent_at),
+        }
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
     }
@@ -358,8 +369,8 @@ impl Selective {
         shared: &mut Shared,
         payload: &mut Payload,
     ) -> Option<Transmit> {
-        if let Some((ack, sent_at)) = self.acks.pop() {
-            return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack, sent_at));
+        if let Some(said) = self.acks.pop() {
+            return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &said));
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
         if let Some((seq, aeth, sent_at)) = self.refusals.pop_front() {

@@ -124,6 +124,27 @@ fn rights_of_the_queue_pair_and_of_the_region_both_count() {
 }
 
 #[test]
+fn a_queue_pair_that_was_reset_begins_anew() {
+    each(|mut world| {
+        let data = vec![world.hosts[0].sge(0, 8)];
+        world.post(0, request(1, write_to(BASE, 99), data.clone()));
+        world.receive(0, 50, 0, 100);
+        world.run(1_000);
+        let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
+        for at in 0..2 {
+            let (now, qp) = (world.now, world.hosts[at].qp);
+            world.hosts[at].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("always");
+            assert_eq!(statuses(&mut world, at), [], "what was flushed is forgotten");
+            world.connect(at, |_| {});
+        }
+        let key = world.hosts[1].key;
+        world.post(0, request(2, write_to(BASE, key), data));
+        world.run(1_000);
+        assert_eq!(statuses(&mut world, 0), [(2, Status::Success)]);
+    });
+}
+
+#[test]
 fn a_deregistered_region_is_out_of_reach() {
     each(|mut world| {
         let key = world.hosts[1].key;

@@ -4,9 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_transport::RecoveryConfig;
-use selvedge_wire::verbs::Ours;
+use selvedge_wire::verbs::{Headers, Ours};
 
-use super::world::{BASE, Wire, World, go_back_n, irn, request};
+use super::world::{BASE, Wire, World, go_back_n, irn, melo, request};
 use crate::verbs::*;
 
 fn both(recovery: RecoveryConfig) -> [RecoveryConfig; 2] {
@@ -103,13 +103,24 @@ fn standard_connections_deliver() {
 
 #[test]
 fn selective_connections_deliver() {
-    for (n, wire) in wires().into_iter().enumerate() {
-        for seed in 0..10 {
-            let world = mixture(both(irn()), wire, seed * 10 + n as u64);
-            let ours = world.log.iter().filter(|(_, headers)| matches!(headers.ours, Ours::Uses(1))).count();
-            assert!(ours > world.log.len() / 2, "{ours} of {}", world.log.len());
+    for (scheme, recovery) in [(1, irn()), (2, melo())] {
+        for (n, wire) in wires().into_iter().enumerate() {
+            for seed in 0..10 {
+                let world = mixture(both(recovery), wire, seed * 10 + n as u64);
+                let uses = |headers: &Headers| headers.ours == Ours::Uses(scheme);
+                let ours = world.log.iter().filter(|(_, headers)| uses(headers)).count();
+                assert!(ours > world.log.len() / 2, "{ours} of {}", world.log.len());
+                let holes = world.log.iter().any(|(_, headers)| headers.holes.is_some());
+                assert_eq!(holes, scheme == 2 && n > 0, "NACKs of MELO carry holes");
+            }
         }
     }
+}
+
+#[test]
+fn two_of_ours_that_disagree_are_standard() {
+    let world = mixture([irn(), melo()], Wire { loss: 20, ..Wire::default() }, 1);
+    assert!(!world.log.iter().any(|(_, headers)| matches!(headers.ours, Ours::Uses(_))));
 }
 
 #[test]

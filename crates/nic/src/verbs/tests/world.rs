@@ -7,6 +7,7 @@ use core::net::Ipv6Addr;
 
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
+use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Cx, RecoveryConfig};
 use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
 use selvedge_wire::verbs::Headers;
@@ -28,6 +29,15 @@ pub(crate) fn irn() -> RecoveryConfig {
         rto_high: Setting::Value(Duration::from_us(320)),
         bdp_cap: Setting::Value(64),
         ..IrnConfig::default()
+    })
+}
+/// MELO with as much patience.
+pub(crate) fn melo() -> RecoveryConfig {
+    RecoveryConfig::Melo(MeloConfig {
+        reorder_buffer: Setting::Value(256),
+        rto: Setting::Value(Duration::from_us(320)),
+        bdp_cap: Setting::Value(64),
+        ..MeloConfig::default()
     })
 }
 pub(crate) fn go_back_n() -> RecoveryConfig {

@@ -1,0 +1,105 @@
+//! Socket addresses, and the devices that they belong to.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use crate::abi::ibv_context;
+use crate::context::Context;
+use crate::device::devices;
+
+/// An address from C's; none if it is of another family.
+///
+/// # Safety
+/// `from` is null or an address as long as its family says.
+pub(super) unsafe fn read(from: *const libc::sockaddr) -> Option<SocketAddr> {
+    // SAFETY: the caller's.
+    unsafe {
+        match c_int::from(from.as_ref()?.sa_family) {
+            libc::AF_INET => {
+                let v4 = ptr::read_unaligned(from.cast::<libc::sockaddr_in>());
+                Some(SocketAddrV4::new(v4.sin_addr.s_addr.to_ne_bytes().into(), u16::from_be(v4.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let v6 = ptr::read_unaligned(from.cast::<libc::sockaddr_in6>());
+                let (port, scope) = (u16::from_be(v6.sin6_port), v6.sin6_scope_id);
+                Some(SocketAddrV6::new(v6.sin6_addr.s6_addr.into(), port, 0, scope).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An address as C has it.
+pub(super) fn written(address: SocketAddr) -> libc::sockaddr_storage {
+    // SAFETY: zeros are an address of no family.
+    let mut to: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    match address {
+        SocketAddr::V4(v4) => {
+            // SAFETY: as above; the storage has room for either.
+            let mut inner: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+            inner.sin_family = libc::AF_INET as u16;
+            inner.sin_port = v4.port().to_be();
+            inner.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+            unsafe { ptr::write((&raw mut to).cast(), inner) };
+        }
+        SocketAddr::V6(v6) => {
+            // SAFETY: as above.
+            let mut inner: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+            inner.sin6_family = libc::AF_INET6 as u16;
+            inner.sin6_port = v6.port().to_be();
+            inner.sin6_addr.s6_addr = v6.ip().octets();
+            inner.sin6_scope_id = v6.scope_id();
+            unsafe { ptr::write((&raw mut to).cast(), inner) };
+        }
+    }
+    to
+}
+
+/// As GIDs have it.
+pub(super) fn gid(address: &SocketAddr) -> Ipv6Addr {
+    match address {
+        SocketAddr::V4(v4) => v4.ip().to_ipv6_mapped(),
+        SocketAddr::V6(v6) => *v6.ip(),
+    }
+}
+
+/// The other way round.
+pub(super) fn socket_address(gid: Ipv6Addr, port: u16) -> SocketAddr {
+    match gid.to_ipv4_mapped() {
+        Some(v4) => SocketAddrV4::new(v4, port).into(),
+        None => SocketAddrV6::new(gid, port, 0, 0).into(),
+    }
+}
+
+/// The address that leads to `there`.
+pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
+    let any: SocketAddr = if there.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+    let probe = UdpSocket::bind(any)?;
+    probe.connect(there)?;
+    probe.local_addr()
+}
+
+/// Devices that were opened for connections, by name, for as long as the process lives.
+static OPEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// The open device that has an address.
+pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<*mut ibv_context> {
+    let listed = devices()?.into_iter().find(|listed| listed.device.gids.contains(&gid));
+    let listed = listed.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&known) = open.get(&listed.device.name) {
+        return Ok(ptr::with_exposed_provenance_mut(known));
+    }
+    let context = Context::open(listed)?;
+    open.insert(listed.device.name.clone(), context.expose_provenance());
+    Ok(context)
+}
+
+/// All devices, open.
+pub(super) fn all_devices() -> io::Result<Vec<*mut ibv_context>> {
+    devices()?.into_iter().filter_map(|listed| listed.device.gids.first().copied()).map(device_with).collect()
+}

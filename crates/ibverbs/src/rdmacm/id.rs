@@ -1,0 +1,250 @@
+//! Identifiers: one end of a connection, as `librdmacm` calls it.
+
+use std::ffi::{c_int, c_void};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use selvedge_dataplane::rnic::Adapter;
+use selvedge_nic::cm::ConnectionId;
+use selvedge_nic::verbs::Route;
+
+use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
+use super::address;
+use super::event::{EventChannel, Happening, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
+use crate::abi::ibv_qp_init_attr;
+use crate::channel::Unacknowledged;
+use crate::error;
+
+/// `enum rdma_port_space`.
+pub(super) const TCP: c_int = 0x0106;
+pub(super) const UDP: c_int = 0x0111;
+/// `enum ibv_qp_type`.
+pub(super) const RELIABLE: c_int = 2;
+pub(super) const DATAGRAM: c_int = 4;
+
+/// What is known of the other side.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Peer {
+    pub(super) qp: u32,
+    pub(super) psn: u32,
+    pub(super) not_ready_retries: u8,
+}
+
+/// An identifier as C sees it, and what is ours behind.
+#[repr(C)]
+pub(super) struct Id {
+    pub(super) abi: rdma_cm_id,
+    pub(super) adapter: &'static Adapter,
+    pub(super) source: Option<SocketAddr>,
+    pub(super) destination: Option<SocketAddr>,
+    pub(super) connection: Option<ConnectionId>,
+    pub(super) listens_to: Option<u64>,
+    pub(super) reserved: Option<u16>,
+    pub(super) peer: Peer,
+    pub(super) psn: u32,
+    pub(super) reads_answered: u8,
+    pub(super) reads_asked: u8,
+    pub(super) retries: u8,
+    pub(super) mtu: c_int,
+    pub(super) unacknowledged: Unacknowledged,
+    /// It has a channel of its own: functions wait for their events.
+    pub(super) waits: bool,
+    /// The protection domain and attributes of the queue pairs that a listening endpoint gives its connections.
+    pub(super) endpoint: Option<(usize, ibv_qp_init_attr)>,
+}
+
+impl Id {
+    /// # Safety
+    /// `id` is from us.
+    pub(super) unsafe fn of<'a>(id: *mut rdma_cm_id) -> &'a mut Self {
+        // SAFETY: the caller's.
+        unsafe { &mut *id.cast::<Self>() }
+    }
+    /// A new identifier.
+    pub(super) fn new(
+        channel: *mut rdma_event_channel,
+        context: *mut c_void,
+        space: c_int,
+        waits: bool,
+    ) -> std::io::Result<Box<Self>> {
+        // SAFETY: zeros are null pointers and numbers.
+        let mut abi: rdma_cm_id = unsafe { std::mem::zeroed() };
+        abi.channel = channel;
+        abi.context = context;
+        abi.ps = space;
+        abi.qp_type = if space == UDP { DATAGRAM } else { RELIABLE };
+        Ok(Box::new(Self {
+            abi,
+            adapter: Adapter::get()?,
+            source: None,
+            destination: None,
+            connection: None,
+            listens_to: None,
+            reserved: None,
+            peer: Peer::default(),
+            psn: 0,
+            reads_answered: 0,
+            reads_asked: 0,
+            retries: 7,
+            mtu: 3,
+            unacknowledged: Unacknowledged::default(),
+            waits,
+            endpoint: None,
+        }))
+    }
+    /// The way to the other side, once both ends are known.
+    pub(super) fn route(&self) -> Option<Route> {
+        let (local, remote) = (address::gid(&self.source?), address::gid(&self.destination?));
+        Some(Route { local, remote, traffic_class: 0, hop_limit: 64, flow_label: 0 })
+    }
+    pub(super) fn set_source(&mut self, source: SocketAddr) {
+        self.source = Some(source);
+        self.abi.route.addr.src_storage = address::written(source);
+    }
+    pub(super) fn set_destination(&mut self, destination: SocketAddr) {
+        self.destination = Some(destination);
+        self.abi.route.addr.dst_storage = address::written(destination);
+    }
+    /// Chooses the device by the source.
+    pub(super) fn choose_device(&mut self) -> std::io::Result<()> {
+        let Some(source) = self.source else { return Ok(()) };
+        let context = address::device_with(address::gid(&source))?;
+        self.abi.verbs = context;
+        self.abi.port_num = 1;
+        // SAFETY: it was opened just now, or before.
+        self.mtu = crate::query::mtu_code(unsafe { crate::context::Context::of(context) }.device().payload());
+        Ok(())
+    }
+    /// Tells that something has happened here.
+    pub(super) fn tell(&self, kind: c_int, status: c_int) {
+        // SAFETY: the channel outlives its identifiers.
+        let queue = unsafe { &EventChannel::of(self.abi.channel).queue };
+        queue.push((std::ptr::from_ref(self).expose_provenance(), Happening::Local(kind, status)));
+    }
+    pub(super) fn hears(&self) -> selvedge_dataplane::rnic::Hears {
+        // SAFETY: as above.
+        hears(unsafe { &EventChannel::of(self.abi.channel).queue }, self)
+    }
+    /// Waits for the event of what was begun, where the application does not.
+    ///
+    /// # Safety
+    /// The identifier is used by one thread.
+    pub(super) unsafe fn complete(&mut self) -> c_int {
+        if !self.waits {
+            return 0;
+        }
+        unsafe {
+            if !self.abi.event.is_null() {
+                ack_cm_event(self.abi.event);
+                self.abi.event = std::ptr::null_mut();
+            }
+            let mut event: *mut rdma_cm_event = std::ptr::null_mut();
+            if get_cm_event(self.abi.channel, &raw mut event) != 0 {
+                return -1;
+            }
+            self.abi.event = event;
+            match (*event).status {
+                0 => 0,
+                // The other side refuses.
+                reason if reason > 0 => fail(libc::ECONNREFUSED),
+                status => fail(-status),
+            }
+        }
+    }
+}
+
+#[unsafe(export_name = "selvedge_rdma_create_id")]
+pub unsafe extern "C" fn create_id(
+    channel: *mut rdma_event_channel,
+    to: *mut *mut rdma_cm_id,
+    context: *mut c_void,
+    space: c_int,
+) -> c_int {
+    if space != TCP && space != UDP {
+        return fail(libc::EOPNOTSUPP);
+    }
+    let waits = channel.is_null();
+    let made = (if waits { EventChannel::create() } else { Ok(channel) })
+        .and_then(|channel| Id::new(channel, context, space, waits));
+    match made {
+        Ok(id) => {
+            unsafe { *to = Box::into_raw(id).cast() };
+            0
+        }
+        Err(problem) => fail(error::of_io(&problem)),
+    }
+}
+
+#[unsafe(export_name = "selvedge_rdma_destroy_id")]
+pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
+    let inner = unsafe { Id::of(id) };
+    if let Some(service) = inner.listens_to {
+        let _ = inner.adapter.unlisten(service);
+    }
+    if let Some(port) = inner.reserved {
+        let _ = inner.adapter.release_port(port);
+    }
+    if let Some(connection) = inner.connection {
+        let _ = inner.adapter.connect(|manager, cx| manager.disconnect(cx, connection));
+        let _ = inner.adapter.forget_connection(connection);
+    }
+    let own = id.expose_provenance();
+    unsafe {
+        if !inner.abi.event.is_null() {
+            ack_cm_event(inner.abi.event);
+        }
+        EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own);
+        inner.unacknowledged.wait();
+        if inner.waits {
+            destroy_event_channel(inner.abi.channel);
+        }
+        drop(Box::from_raw(id.cast::<Id>()));
+    }
+    0
+}
+
+#[unsafe(export_name = "selvedge_rdma_migrate_id")]
+pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_channel) -> c_int {
+    let inner = unsafe { Id::of(id) };
+    let old = inner.abi.channel;
+    let waits = channel.is_null();
+    let channel = match if waits { EventChannel::create() } else { Ok(channel) } {
+        Ok(channel) => channel,
+        Err(problem) => return fail(error::of_io(&problem)),
+    };
+    inner.abi.channel = channel;
+    let had_own = std::mem::replace(&mut inner.waits, waits);
+    if let Some(connection) = inner.connection {
+        let _ = inner.adapter.own_connection(connection, inner.hears());
+    }
+    if had_own {
+        unsafe { destroy_event_channel(old) };
+    }
+    0
+}
+
+/// Types of service, reuse of addresses, timeouts: what is not there is not needed.
+#[unsafe(export_name = "selvedge_rdma_set_option")]
+pub extern "C" fn set_option(_: *mut rdma_cm_id, _: c_int, _: c_int, _: *mut c_void, _: usize) -> c_int {
+    0
+}
+
+fn port_of(address: Option<SocketAddr>) -> u16 {
+    address.map_or(0, |address| address.port().to_be())
+}
+
+#[unsafe(export_name = "selvedge_rdma_get_src_port")]
+pub unsafe extern "C" fn get_src_port(id: *mut rdma_cm_id) -> u16 {
+    port_of(unsafe { Id::of(id) }.source)
+}
+
+#[unsafe(export_name = "selvedge_rdma_get_dst_port")]
+pub unsafe extern "C" fn get_dst_port(id: *mut rdma_cm_id) -> u16 {
+    port_of(unsafe { Id::of(id) }.destination)
+}
+
+/// The queue of an identifier's events, for those that it makes.
+pub(super) fn queue_of(id: &Id) -> Arc<selvedge_dataplane::rnic::Channel<(usize, Happening)>> {
+    // SAFETY: the channel outlives its identifiers.
+    Arc::clone(unsafe { &EventChannel::of(id.abi.channel).queue })
+}

@@ -1,0 +1,13 @@
+//! `librdmacm.so.1`: connections by address and port. Its functions live here under other names (`selvedge_rdma_*`), beside
+//! the NIC that they share; `librdmacm.so.1` only calls them (see `cargo xtask dist`).
+
+mod abi;
+mod address;
+mod connect;
+mod endpoint;
+mod event;
+mod id;
+mod pair;
+mod socket;
+
+pub use abi::LAYOUTS;
