@@ -144,7 +144,7 @@ impl TransportConfig {
         self.is_rdma() && self.congestion.needs().telemetry
     }
     /// Whether its receivers want the headers of packets that switches have trimmed
-    /// ([`BufferConfig::Trimming`]). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
+    /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
     /// [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not, the host drops and counts
     /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
     /// find out as about any loss.
