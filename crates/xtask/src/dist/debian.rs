@@ -1,0 +1,54 @@
+//! `cargo xtask dist --deb`: the folder as a Debian package.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::{output, run};
+use crate::workspace::root;
+
+/// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside what `dist` has made.
+///
+/// # Errors
+/// When there is no dpkg.
+pub(crate) fn package(dist: &Path) -> Result<()> {
+    let architecture = output(Command::new("dpkg").arg("--print-architecture"))
+        .context("a Debian package needs dpkg, which Debian and Ubuntu have")?;
+    let version = env!("CARGO_PKG_VERSION");
+    let tree = dist.join("deb");
+    if tree.exists() {
+        fs::remove_dir_all(&tree)?;
+    }
+    // Not where the system looks for libraries: only `selvedge verbs` uses these.
+    for (from, to) in [
+        ("bin/selvedge", "usr/bin/selvedge"),
+        ("lib/libibverbs.so.1", "usr/lib/selvedge/libibverbs.so.1"),
+        ("lib/librdmacm.so.1", "usr/lib/selvedge/librdmacm.so.1"),
+        ("share/man/man7/selvedge-verbs.7", "usr/share/man/man7/selvedge-verbs.7"),
+    ] {
+        copy(&dist.join(from), &tree.join(to))?;
+    }
+    copy(&root().join("LICENSE"), &tree.join("usr/share/doc/selvedge/copyright"))?;
+    let control = format!(
+        "Package: selvedge\nVersion: {version}\nArchitecture: {}\nSection: net\nPriority: optional\n\
+         Maintainer: The Selvedge authors <selvedge@localhost>\nDepends: libc6, libgcc-s1\n\
+         Description: RDMA programs without RDMA hardware, and a simulator of RDMA fabrics\n \
+         libibverbs and librdmacm in user space, over UDP, with loss recovery after IRN;\n \
+         `selvedge verbs -- PROGRAM` runs any program with them. `selvedge run` simulates\n \
+         RDMA traffic packet by packet.\n",
+        architecture.trim()
+    );
+    fs::create_dir_all(tree.join("DEBIAN"))?;
+    fs::write(tree.join("DEBIAN/control"), control)?;
+    let file = dist.join(format!("selvedge_{version}_{}.deb", architecture.trim()));
+    run(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&tree).arg(&file))?;
+    Ok(fs::remove_dir_all(&tree)?)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.parent().context("a file in a folder")?)?;
+    fs::copy(from, to).with_context(|| from.display().to_string())?;
+    Ok(())
+}
