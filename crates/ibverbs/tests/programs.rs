@@ -210,7 +210,10 @@ fn packets_that_are_too_long_are_explained() {
         return;
     }
     let Some(namespaces) = Namespaces::new("mtu") else { return };
-    let run = || namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
+    let mut pair = namespaces.pair(&[]);
+    // The server hears nothing, and waits.
+    pair.server.patience = "5";
+    let run = || pair.run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");
     assert!(message.contains("Message too long") && message.contains("path MTU"), "{message}");
