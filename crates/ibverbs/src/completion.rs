@@ -130,7 +130,26 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, to: *mut i
         at.write(translate(completion));
         at = at.add(1);
     });
-    found.map_or(-1, |found| found as c_int)
+    let found = found.map_or(-1, |found| found as c_int);
+    for each in 0..usize::try_from(found).unwrap_or(0) {
+        explain(cq.adapter, unsafe { &*to.add(each) });
+    }
+    found
+}
+
+/// Says why nobody answered, if that is because nothing was sent.
+pub(crate) fn explain(adapter: &Adapter, wc: &ibv_wc) {
+    if wc.status == status_of(Status::RetriesExceeded)
+        && let Ok(counters) = adapter.counters()
+        && let Some(refusal) = counters.refusal
+    {
+        let refusal = std::io::Error::from_raw_os_error(refusal);
+        error::say(&format!(
+            "queue pair {:#x}: nobody answers; the system refused to send {} times: {refusal}. Does the path MTU of the \
+             connection fit the interface's, and is there a route? `selvedge verbs --info` shows what there is",
+            wc.qp_num, counters.refused
+        ));
+    }
 }
 
 /// A completion as C knows it.

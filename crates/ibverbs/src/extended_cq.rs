@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::abi::{ibv_context, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_poll_cq_attr};
-use crate::completion::{Cq, translate};
+use crate::completion::{Cq, explain, translate};
 use crate::error;
 
 /// What can be read of a completion: `IBV_WC_STANDARD_FLAGS`.
@@ -57,6 +57,7 @@ unsafe extern "C" fn next_poll(cq: *mut ibv_cq_ex) -> c_int {
     match cq.adapter.poll_cq(cq.id, 1, |completion| *current = translate(completion)) {
         Ok(0) => libc::ENOENT,
         Ok(_) => {
+            explain(cq.adapter, &cq.current);
             cq.abi.status = cq.current.status;
             cq.abi.wr_id = cq.current.wr_id;
             0

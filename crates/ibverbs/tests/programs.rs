@@ -63,6 +63,34 @@ fn an_address_without_a_gid_is_refused_and_explained() {
     assert!(message.contains("selvedge: sv-lo: an address without a GID"), "{message}");
 }
 
+#[test]
+fn what_programs_do_to_their_nic_is_refused_and_kills_nobody() {
+    if !std::path::Path::new("/usr/include/infiniband/verbs.h").is_file() {
+        eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
+        return;
+    }
+    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile.c");
+    let mut compiler = std::process::Command::new("cc");
+    let built = compiler.arg("-o").arg(&program).arg(source).arg("-libverbs").output().expect("a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let output = LOOPBACK.run(&[program.to_str().expect("a path of ours")]);
+    let expected = "\
+write: success
+content: same
+beyond: remote access error
+guessed key: remote access error
+write to unmapped: remote access error
+read from unmapped: transport retry counter exceeded
+register unmapped: refused
+parent's queue in a child: refused
+child's own: success
+child: well
+after it all: success
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
 /// Every program of perftest, and what it is asked to do.
 const PERFTEST: &[(&str, &[&str])] = &[
     ("ib_write_bw", &[]),
@@ -174,6 +202,21 @@ fn perftest_between_namespaces() {
     let Some(namespaces) = Namespaces::new("plain") else { return };
     perftest(&namespaces.pair(&[]), false);
     namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "2", "-n", "100", "-c"]);
+}
+
+#[test]
+fn packets_that_are_too_long_are_explained() {
+    if !have(&["ibv_rc_pingpong"]) {
+        return;
+    }
+    let Some(namespaces) = Namespaces::new("mtu") else { return };
+    let mut pair = namespaces.pair(&[]);
+    // The server hears nothing, and waits.
+    pair.server.patience = "5";
+    let run = || pair.run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");
+    assert!(message.contains("Message too long") && message.contains("path MTU"), "{message}");
 }
 
 #[test]

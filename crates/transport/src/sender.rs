@@ -295,6 +295,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     #[inline]
     fn on_feedback(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant, marked: bool) {
+        if !self.congestion.listens() {
+            return;
+        }
         let (acked, sent) = (self.recovery.acked(), self.recovery.sent());
         let in_flight = Bytes::new(self.recovery.in_flight() * u64::from(self.frame));
         self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), in_flight, marked, acked, sent });

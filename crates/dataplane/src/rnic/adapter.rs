@@ -34,8 +34,8 @@ pub struct Adapter {
     state: Mutex<State>,
     pub(super) wake: EventFd,
     clock: Clock,
-    /// Counts polls of applications: while it grows, they do the thread's work.
-    pub(super) polls: AtomicU64,
+    /// Counts polls and posts of applications: while it grows, they do the thread's work.
+    pub(super) calls: AtomicU64,
     /// Polls in a row that found nothing.
     empty: AtomicU64,
     /// This is a child that was forked: the adapter is its parent's.
@@ -124,7 +124,7 @@ impl Adapter {
             state: Mutex::new(state),
             wake,
             clock: Clock::start(),
-            polls: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             empty: AtomicU64::new(0),
             is_foreign: AtomicBool::new(false),
             packets,
@@ -165,6 +165,7 @@ impl Adapter {
     /// # Errors
     /// [`Refusal::Forked`].
     pub fn post<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         let mut cx = Cx::at(self.now());
         let outcome = act(&mut state.rnic, &mut cx);
@@ -366,7 +367,7 @@ impl Adapter {
     /// # Errors
     /// [`Refusal::Forked`].
     pub fn poll_cq(&self, cq: CqId, most: usize, mut take: impl FnMut(&Completion)) -> Result<usize, Refusal> {
-        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         if state.gathered > 0 {
             state.transmit(&mut Cx::at(self.now()));
@@ -422,10 +423,10 @@ impl State {
                 let mut arrival = Arrival { payload, route, length };
                 rnic.handle_packet(&mut cx, &mut arrival, route, headers, payload.len() as u32);
             });
+            // What is said to all that was taken is said once: acknowledgements speak for those before them.
             if !took {
                 break;
             }
-            self.transmit(&mut cx);
         }
         if self.rnic.poll_timeout().is_some_and(|at| at <= now) {
             self.rnic.handle_timeout(&mut cx);

@@ -36,6 +36,8 @@ pub struct Counters {
     pub damaged: u64,
     /// Packets that the system refused to send: no way to the address, or longer than the MTU.
     pub refused: u64,
+    /// Why it refused the last of them: `errno`.
+    pub refusal: Option<i32>,
 }
 
 /// What became of a packet that was to be sent.
@@ -161,7 +163,10 @@ impl Network {
             // What cannot cut datagrams says so in one of these ways.
             Err(Errno::EIO | Errno::EINVAL | Errno::EOPNOTSUPP) if bytes.len() > segment => self.send_apart(),
             // A network that loses packets: retransmission and its limits deal with it.
-            Err(_) => self.counters.refused += 1,
+            Err(refusal) => {
+                self.counters.refused += 1;
+                self.counters.refusal = Some(refusal as i32);
+            }
         }
         self.batch.clear();
         true

@@ -46,9 +46,9 @@ fn run(adapter: &Adapter) {
     let (mut seen, mut was_away, mut distrusts_until) = (0, false, Instant::ZERO);
     let mut computed = processor_time();
     loop {
-        let polls = adapter.polls.load(Ordering::Relaxed);
-        let (is_polled, now) = (polls != seen, adapter.now());
-        seen = polls;
+        let calls = adapter.calls.load(Ordering::Relaxed);
+        let (is_polled, now) = (calls != seen, adapter.now());
+        seen = calls;
         let computed_before = std::mem::replace(&mut computed, processor_time());
         if was_away && !is_polled && computed - computed_before > AWAY / 2 {
             distrusts_until = now + DISTRUST;

@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Seconds after which a program is ended.
-const PATIENCE: &str = "60";
-
 /// Whether a test that needs these programs can run; says which is missing.
 pub(crate) fn have(programs: &[&str]) -> bool {
     for program in programs {
@@ -44,15 +41,17 @@ pub(crate) struct Place<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// The RDMA device.
     pub(crate) device: &'a str,
+    /// Seconds after which a program is ended.
+    pub(crate) patience: &'a str,
 }
 
 /// This host alone.
-pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "60" };
 
 impl Place<'_> {
     fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(PATIENCE);
+        command.arg(self.patience);
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
@@ -196,7 +195,7 @@ impl Namespaces {
         Some(this)
     }
     pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "60" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.

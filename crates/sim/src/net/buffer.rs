@@ -6,6 +6,7 @@
 //!    one's room.
 //! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account,
 //!    which then lies in [`Ingress`](super::port::Ingress): one lossless class, or none.
+//! 3. *Short queues.* Switches that trim look at the output's queue alone, and pause nobody: they keep no accounts.
 
 use selvedge_telemetry::DropReason;
 
@@ -115,9 +116,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// As [`Partition::admit`], account by account.
+    /// As [`Partition::admit`], account by account; where outputs have short queues there is nothing to account for.
     #[inline(never)]
     fn admit_by_class(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
+        if let Queueing::Trimming(rules) = &self.fabric.queueing {
+            if self.lines[out * self.classes + u32::from(class)].bytes + frame > rules.room(class) {
+                return Err(DropReason::BufferFull);
+            }
+            let port = &mut self.ingress[at];
+            port.buffered += frame;
+            port.peak = port.peak.max(port.buffered);
+            return Ok(());
+        }
         let index = self.account_of(at, class);
         let is_lossless = self.accounting.is_lossless(class);
         let in_headroom = match self.fabric.buffer {
@@ -134,7 +144,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.share_lossy(&shared, switch, waiting, frame)?;
                 false
             }
-            BufferConfig::Trimming(_) if self.has_short_room(out, class, frame) => false,
             BufferConfig::FairQueued(_) if self.lines[out * self.classes + u32::from(class)].is_empty() => false,
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => return Err(DropReason::BufferFull),
         };
@@ -159,11 +168,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.accounting.is_plain {
             return self.release(switch, at, frame, class);
         }
+        if let Queueing::Trimming(rules) = self.fabric.queueing {
+            self.ingress[at].buffered -= frame;
+            return self.keep_turn(out, class, &rules);
+        }
         self.release_by_class(switch, at, frame, class);
-        match self.fabric.queueing {
-            Queueing::Plain => {}
-            Queueing::Trimming(rules) => self.keep_turn(out, class, &rules),
-            Queueing::Fair(rules) => self.stage(switch, out, class, &rules),
+        if let Queueing::Fair(rules) = self.fabric.queueing {
+            self.stage(switch, out, class, &rules);
         }
     }
 
@@ -191,6 +202,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// As [`Partition::release`], account by account: headroom first.
     #[inline(never)]
     fn release_by_class(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+        if let Queueing::Trimming(_) = self.fabric.queueing {
+            self.ingress[at].buffered -= frame;
+            return;
+        }
         let index = self.account_of(at, class);
         let account = &mut self.accounts[index];
         let from_headroom = account.in_headroom.min(frame);

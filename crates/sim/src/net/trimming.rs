@@ -16,7 +16,6 @@
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, Chance, Domain, PortId, Rng};
 
-use super::buffer::Queueing;
 use super::descriptor::Descriptor;
 use super::port::Egress;
 use crate::config::Trimming;
@@ -55,7 +54,9 @@ impl Rules {
         }
     }
 
-    fn room(&self, class: u8) -> u64 {
+    /// Bytes that the queue of `class` holds.
+    #[inline]
+    pub(super) fn room(&self, class: u8) -> u64 {
         if class == self.class { self.headers } else { self.data }
     }
 }
@@ -67,12 +68,6 @@ impl Trimmer {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether the queue of `class` at port `out` has room for `frame` bytes.
-    pub(crate) fn has_short_room(&self, out: u32, class: u8, frame: u64) -> bool {
-        let Queueing::Trimming(rules) = &self.fabric.queueing else { return true };
-        self.lines[out * self.classes + u32::from(class)].bytes + frame <= rules.room(class)
-    }
-
     /// A packet that came through port `at` finds its queue for port `out` full.
     pub(crate) fn trim_or_drop(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         if packet.class == rules.class {

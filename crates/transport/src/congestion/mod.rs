@@ -37,6 +37,11 @@ pub trait Congestion {
     fn on_telemetry(&mut self, path: &PathRecord) {
         _ = path;
     }
+    /// Whether anything that it is told changes anything.
+    #[inline]
+    fn listens(&self) -> bool {
+        true
+    }
     /// Something happened.
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
     /// Bytes on the wire that may be in flight; [`Bytes::MAX`] without a limit. One packet may
@@ -185,6 +190,7 @@ registry! {
     }
     /// Any congestion control.
     run AnyCongestion: Congestion = Control {
+        fn listens(&self) -> bool;
         fn on_path(&mut self, links: u32);
         fn on_telemetry(&mut self, path: &PathRecord);
         fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);

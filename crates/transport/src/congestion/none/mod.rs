@@ -33,6 +33,10 @@ impl Control {
 
 impl Congestion for Control {
     #[inline]
+    fn listens(&self) -> bool {
+        false
+    }
+    #[inline]
     fn on_signal(&mut self, _: &mut Cx<'_>, _: Signal) {}
     #[inline]
     fn window(&self) -> Bytes {

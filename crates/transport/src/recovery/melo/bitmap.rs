@@ -93,6 +93,23 @@ impl Bitmap {
         self.high - before
     }
 
+    /// Covers the packet behind the last one too, its bit set; `false` if that takes a block and there is none. It must
+    /// cover something already.
+    #[inline]
+    pub(crate) fn extend(&mut self, pool: &mut BitsPool) -> bool {
+        debug_assert!(!self.is_empty(), "the first block is not this one's to take");
+        let bit = self.high.index() % BLOCK;
+        if bit == 0 {
+            if pool.free() == 0 {
+                return false;
+            }
+            self.append(pool);
+        }
+        pool.set(self.end, 1 << bit);
+        self.high += 1;
+        true
+    }
+
     /// Appends a block.
     #[inline]
     fn append(&mut self, pool: &mut BitsPool) {

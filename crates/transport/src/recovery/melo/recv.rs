@@ -98,11 +98,15 @@ impl Recv {
     /// A packet beyond RCV.HIGH. Blocks for a gap are allocated with it, or none at all: a packet for which
     /// there are no bits is dropped (section 3.2.5).
     fn on_beyond(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
+        let high = self.arrived.high();
+        // Most packets behind a hole follow one another.
+        if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut chip.receiving) {
+            return Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack));
+        }
         if !self.arrived.has_room(&chip.receiving, seq + 1) {
             chip.exhausted += 1;
             return Answer::new(Verdict::Refused, None);
         }
-        let high = self.arrived.high();
         self.arrived.push(&mut chip.receiving, seq, false);
         self.arrived.push(&mut chip.receiving, seq + 1, true);
         // "Whenever a new hole in the bitmap forms" (section 3.2.4).

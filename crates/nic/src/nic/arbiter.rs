@@ -1,0 +1,160 @@
+//! Who sends next.
+//!
+//! Design notes.
+//! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
+//!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
+//!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
+//!    Where some classes are paused, others overtake them; whose turn it is does not depend on the class.
+//! 2. *Answers first.* Acknowledgements and congestion notifications are made when data arrives and leave
+//!    before the next data packet; they are short and hold up the other side.
+
+use selvedge_transport::Cx;
+use selvedge_units::Bytes;
+use selvedge_wire::{Data, Ecn, Packet, Repr};
+
+use super::{FIRST_PSN, Nic, NicParams};
+use crate::eqds::EQDS;
+use crate::eqif::EDGE;
+use crate::ndp::NDP;
+use crate::tcp::TCP;
+
+impl Nic {
+    /// Whether something may be ready to send.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        !self.answers.is_empty() || !self.ready.is_empty()
+    }
+
+    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
+    /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
+    #[inline]
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        if !self.answers.is_empty() && self.send_answer(params, paused, packet) {
+            return true;
+        }
+        while let Some(slot) = self.next_ready(params, paused) {
+            if self.send_data(cx, params, slot, packet) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The queue pair whose turn it is, of those whose class may go.
+    #[inline]
+    fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        match paused & params.data_classes {
+            0 => self.ready.pop_front(),
+            some => self.next_unpaused(params, some),
+        }
+    }
+
+    /// As [`Nic::next_ready`] where some classes are paused. Those that have to wait keep their places.
+    #[cold]
+    fn next_unpaused(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
+        if paused == params.data_classes {
+            return None;
+        }
+        let waits = |slot: u32| match self.senders.get(slot as usize) {
+            Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
+            None => {
+                let class =
+                    self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot)).or_else(|| self.ndp.class_at(slot));
+                class.is_some_and(|class| paused & (1 << class) != 0)
+            }
+        };
+        let first = self.ready.iter().position(|&slot| !waits(slot))?;
+        self.ready.remove(first)
+    }
+
+    /// Sends the first answer whose class may go.
+    #[inline]
+    fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        let next = if paused == 0 {
+            self.answers.pop_front()
+        } else if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
+            None
+        } else {
+            let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0);
+            first.and_then(|first| self.answers.remove(first))
+        };
+        let Some(next) = next else { return false };
+        *packet = next;
+        self.stats.count_answer(&packet.repr);
+        true
+    }
+
+    /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
+    #[inline(always)]
+    pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.send_otherwise(cx, params, slot, packet);
+        };
+        state.queued = false;
+        let (last, last_payload) = (state.last, state.last_payload);
+        let payload = |seq| if seq == last { last_payload } else { params.mtu };
+        let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+        let segment = state.sender.poll_transmit(cx, &mut self.chip, on_wire);
+        if let Some(segment) = segment {
+            let payload = payload(segment.seq);
+            *packet = Packet {
+                sent_at: cx.now,
+                src: self.id,
+                dst: state.dst,
+                qp: state.qp,
+                slot,
+                entropy: state.entropy,
+                frame: payload + params.header,
+                class: state.class,
+                ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+                repr: Repr::Data(Data {
+                    psn: segment.seq.to_psn(FIRST_PSN),
+                    payload,
+                    last: segment.seq == last,
+                    retransmission: segment.retransmission,
+                    trimmed: false,
+                }),
+            };
+            self.stats.data_sent += 1;
+            self.stats.retransmissions += u64::from(segment.retransmission);
+        }
+        self.refresh(slot, cx.now);
+        if segment.is_some() && params.qp_burst > 1 {
+            self.keep_turn(slot, params.qp_burst);
+        }
+        segment.is_some()
+    }
+
+    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP or a tunnel may send.
+    #[cold]
+    fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        if slot < NDP {
+            self.free_senders.push(slot); // closed while it stood in the ring
+            return false;
+        }
+        if slot == EDGE {
+            return self.serve_edge(cx, params, packet);
+        }
+        if (EQDS..TCP).contains(&slot) {
+            let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
+            self.keep_turn(slot, params.qp_burst);
+            return sent;
+        }
+        let segment = if slot < EQDS { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
+        let Some(segment) = segment else { return false };
+        *packet = segment;
+        self.keep_turn(slot, params.qp_burst);
+        true
+    }
+
+    /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front
+    /// until it has sent `burst` in a row.
+    fn keep_turn(&mut self, slot: u32, burst: u32) {
+        self.turn += 1;
+        if self.turn < burst && self.ready.back() == Some(&slot) {
+            self.ready.rotate_right(1);
+        } else {
+            self.turn = 0;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a NIC does with what arrives.
+
+use alloc::collections::VecDeque;
+
+use selvedge_transport::{Cx, Told, Verdict};
+use selvedge_units::{Bytes, HostId};
+use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
+
+use super::{Handled, Nic, NicParams, find};
+use crate::qp::{Completion, Report};
+
+impl Nic {
+    /// Takes in a packet that arrived.
+    #[inline]
+    pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
+        match &packet.repr {
+            Repr::Data(data) => self.on_data(cx, params, packet, data),
+            Repr::Ack(ack) => self.on_ack(cx, packet, ack),
+            Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
+            Repr::Cnp => self.on_cnp(cx, packet),
+            Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
+            // The network's own business; the driver handles it before it gets here.
+            Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
+            Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
+        }
+    }
+
+    fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
+        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
+        let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return self.on_ndp_data(cx, params, packet, data, slot);
+        };
+        self.stats.data_received += 1;
+        let marked = packet.ecn == Ecn::Marked;
+        let mut reply = state.receiver.on_data(cx, &mut self.chip, data, marked);
+        if !params.feedback.is_silent() {
+            let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
+            let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
+            if told.ack && reply.verdict != Verdict::Invalid {
+                reply.ack = reply.ack.or_else(|| Some(state.receiver.acknowledge(data, marked)));
+            }
+            tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
+        }
+        if let Some(ack) = reply.ack {
+            let holes = if ack.kind == AckKind::Nack { state.receiver.with_holes(&ack) } else { None };
+            let (frame, repr) = match holes {
+                None => (params.ack_frame, Repr::Ack(ack)),
+                Some(nack) => (params.hole_nack_frame, Repr::HoleNack(nack)),
+            };
+            self.answers.push_back(Packet { frame, class: params.ack_class, repr, ..answer(self.id, packet) });
+        }
+        if let Verdict::Buffered(_) = reply.verdict {
+            self.stats.reordered += u64::from(data.payload);
+        }
+        match reply.verdict {
+            Verdict::Accepted(_) | Verdict::Buffered(_) | Verdict::Released { .. } => {
+                self.stats.goodput += u64::from(data.payload);
+                state.missing -= 1;
+                if state.missing == 0 {
+                    return Handled::Completed(Completion::Received {
+                        src: packet.src,
+                        qp: packet.qp,
+                        context: state.context,
+                        duplicates: state.duplicates,
+                    });
+                }
+            }
+            Verdict::Duplicate => {
+                self.stats.duplicates += 1;
+                state.duplicates += 1;
+            }
+            Verdict::Refused | Verdict::Invalid => {}
+        }
+        Handled::Taken
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
+        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
+            return self.on_ndp_ack(cx, packet, ack);
+        };
+        state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
+        let done = state.sender.is_done().then_some(state.context);
+        self.after_ack(cx, packet, done)
+    }
+
+    fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
+        let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
+        state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
+        let done = state.sender.is_done().then_some(state.context);
+        self.after_ack(cx, packet, done)
+    }
+
+    /// A queue pair has heard an acknowledgement; if that was its last, `done` is what the caller named it.
+    #[inline]
+    fn after_ack(&mut self, cx: &Cx<'_>, packet: &Packet, done: Option<u32>) -> Handled {
+        self.stats.acks_received += 1;
+        let (slot, qp) = (packet.slot, packet.qp);
+        let Some(context) = done else {
+            self.refresh(slot, cx.now);
+            return Handled::Taken;
+        };
+        self.close_sender(slot, qp);
+        Handled::Completed(Completion::Sent { qp, context })
+    }
+
+    fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
+        let Some(state) = self.sender_at(packet.slot, packet.qp) else { return Handled::Unknown };
+        state.sender.on_cnp(cx);
+        self.refresh(packet.slot, cx.now);
+        Handled::Taken
+    }
+
+    /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
+    pub fn handle_report(&mut self, cx: &mut Cx<'_>, params: &NicParams, report: &Report) {
+        let Some(state) = self.sender_at(report.slot, report.qp) else { return };
+        cx.about(report.qp);
+        state.sender.on_report(cx, report.bytes, report.sent_at);
+        self.refresh(report.slot, cx.now);
+        self.hand_over(cx, params);
+    }
+}
+
+/// An answer to the data packet `to`, but for what kind it is.
+#[inline]
+pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
+    Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
+}
+
+/// Makes what the arrival of `packet` gives occasion to.
+fn tell(
+    told: &Told,
+    answers: &mut VecDeque<Packet>,
+    reports: &mut VecDeque<Report>,
+    from: HostId,
+    params: &NicParams,
+    packet: &Packet,
+) {
+    if told.cnp {
+        let (frame, class) = (params.cnp_frame, params.cnp_class);
+        answers.push_back(Packet { frame, class, repr: Repr::Cnp, ..answer(from, packet) });
+    }
+    if let Some(bytes) = told.report {
+        let Packet { src: to, qp, slot, sent_at, .. } = *packet;
+        reports.push_back(Report { to, qp, slot, sent_at, bytes });
+    }
+}

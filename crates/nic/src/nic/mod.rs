@@ -1,0 +1,355 @@
+//! The NIC: queue pairs, and what they share.
+//!
+//! What arrives is handled in `arriving.rs`, who sends next is decided in `arbiter.rs`, who is woken when in
+//! `deadlines.rs`.
+
+mod arbiter;
+mod arriving;
+mod deadlines;
+
+use alloc::boxed::Box;
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use selvedge_telemetry::Reordering;
+use selvedge_transport::eqds::EqdsParams;
+use selvedge_transport::eqds::eqif::EqifParams;
+use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::table::Table;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::{
+    Cx, Feedback, FeedbackConfig, Hold, Limits, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
+};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_wire::{Packet, Repr};
+
+pub(crate) use arriving::answer;
+pub(crate) use deadlines::Due;
+
+use crate::echo::Echo;
+use crate::eqds::{EQDS, Tunnels};
+use crate::eqif::Eqifs;
+use crate::ndp::{self, NDP};
+use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
+use crate::tcp::{Flows, TCP};
+
+/// What a NIC needs to know about its world; shared by all NICs of a fabric.
+#[derive(Clone, Debug)]
+pub struct NicParams {
+    /// Payload of a full packet.
+    pub mtu: u16,
+    /// Bytes of a data frame beside its payload.
+    pub header: u16,
+    /// Bytes of an acknowledgement frame.
+    pub ack_frame: u16,
+    /// Bytes of an acknowledgement frame that carries holes.
+    pub hole_nack_frame: u16,
+    /// Bytes of a congestion notification frame.
+    pub cnp_frame: u16,
+    /// Bytes that every frame takes on the wire beside itself.
+    pub gap: u16,
+    /// Packets that a queue pair sends before the next one's turn.
+    pub qp_burst: u32,
+    /// Bit per traffic class: data may have it.
+    pub data_classes: u8,
+    /// Traffic class of acknowledgements.
+    pub ack_class: u8,
+    /// Traffic class of congestion notifications.
+    pub cnp_class: u8,
+    /// Whether data is marked as ECN-capable.
+    pub ecn_capable: bool,
+    /// The engine at the sending end.
+    pub sender: SenderConfig,
+    /// The engine at the receiving end.
+    pub receiver: ReceiverConfig,
+    /// What the receiving end tells congestion control.
+    pub feedback: FeedbackConfig,
+    /// How flows speak TCP that do, every "auto" resolved.
+    pub tcp: Option<TcpConfig>,
+    /// Flows are messages in EQDS tunnels instead, unless `eqif` says that they have a stack.
+    pub eqds: Option<EqdsParams>,
+    /// Stacks whose packets go through tunnels.
+    pub eqif: Option<EqifParams>,
+    /// Flows speak NDP instead, every "auto" resolved.
+    pub ndp: Option<NdpConfig>,
+    /// Traffic class of TCP's acknowledgements.
+    pub tcp_ack_class: u8,
+}
+
+impl NicParams {
+    /// How native messages of EQDS are sent, where flows are such.
+    pub(crate) fn native(&self) -> Option<&EqdsParams> {
+        self.eqds.as_ref().filter(|_| self.eqif.as_ref().is_none_or(|eqif| eqif.has_native))
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handled {
+    /// It was taken in.
+    Taken,
+    /// It was taken in and finished something.
+    Completed(Completion),
+    /// No such queue pair here (any more): dropped.
+    Unknown,
+}
+
+/// One host's NIC.
+#[derive(Debug)]
+pub struct Nic {
+    pub(crate) id: HostId,
+    senders: Vec<Option<SendQp>>,
+    free_senders: Vec<u32>,
+    receivers: Vec<Option<RecvQp>>,
+    free_receivers: Vec<u32>,
+    pub(crate) by_peer: Table<(HostId, QpNumber)>,
+    next_qp: QpNumber,
+    pub(crate) ready: VecDeque<u32>,
+    /// Packets that the first of them has sent in its turn.
+    turn: u32,
+    /// Acknowledgements and congestion notifications that wait for the link.
+    pub(crate) answers: VecDeque<Packet>,
+    /// Reports that wait to be taken.
+    reports: VecDeque<Report>,
+    /// Telemetry that waits with them; none where no switch writes.
+    pub(crate) echoes: VecDeque<Echo>,
+    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
+    /// What queue pairs share, lent to each for its call.
+    chip: OnChip,
+    pub(crate) stats: NicStats,
+    pub(crate) tcp: Flows,
+    pub(crate) tunnels: Tunnels,
+    /// Where stacks send through tunnels.
+    pub(crate) eqifs: Option<Box<Eqifs>>,
+    pub(crate) ndp: ndp::Flows,
+}
+
+/// All queue pairs begin here; any value would do.
+const FIRST_PSN: Psn = Psn::new(0);
+
+impl Nic {
+    /// The NIC of host `id`, without queue pairs.
+    pub fn new(id: HostId, params: &NicParams) -> Self {
+        Self {
+            id,
+            senders: Vec::new(),
+            free_senders: Vec::new(),
+            receivers: Vec::new(),
+            free_receivers: Vec::new(),
+            by_peer: Table::new(),
+            next_qp: QpNumber(0),
+            ready: VecDeque::new(),
+            turn: 0,
+            answers: VecDeque::new(),
+            reports: VecDeque::new(),
+            echoes: VecDeque::new(),
+            deadlines: BinaryHeap::new(),
+            chip: params.receiver.recovery.on_chip(),
+            stats: NicStats::default(),
+            tcp: Flows::default(),
+            tunnels: Tunnels::default(),
+            eqifs: params.eqif.as_ref().map(|eqif| Box::new(Eqifs::new(eqif))),
+            ndp: ndp::Flows::default(),
+        }
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &NicStats {
+        &self.stats
+    }
+
+    /// What it did with data out of order.
+    pub fn reordering(&self) -> Reordering {
+        let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = &self.chip;
+        Reordering {
+            buffered: Bytes::new(self.stats.reordered),
+            pool_blocks: receiving.blocks(),
+            pool_peak: receiving.peak(),
+            sender_pool_peak: sending.peak(),
+            refused_full: *exhausted,
+            refused_middle: *middle,
+            forgotten: *forgotten,
+            swaps: self.chip.swaps(),
+        }
+    }
+
+    /// Opens a queue pair that sends one message; returns its number and its slot.
+    pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        let opened = self.open_any_sender(cx, params, message);
+        self.hand_over(&mut Cx::at(cx.now), params);
+        opened
+    }
+
+    fn open_any_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
+        if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
+            return self.open_tcp_sender(cx, params, config, message);
+        }
+        if let Some(config) = &params.ndp {
+            return self.open_ndp_sender(params, config, message);
+        }
+        if let Some(eqds) = params.native() {
+            return self.open_message(cx, params, eqds, message);
+        }
+        let mtu = Bytes::new(u64::from(params.mtu));
+        let packets = message.size.pieces(mtu);
+        let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        sender.set_path(message.links);
+        sender.supply(packets);
+        let qp = self.name_qp();
+        let state = SendQp {
+            sender,
+            qp,
+            dst: message.dst,
+            entropy: message.entropy,
+            context: message.context,
+            last: Seq::new(packets - 1),
+            last_payload: (message.size - mtu * (packets - 1)).get() as u16,
+            class: message.class,
+            queued: false,
+            timer_armed: Instant::NEVER,
+            pacing_armed: Instant::NEVER,
+        };
+        let slot = put(&mut self.senders, &mut self.free_senders, state);
+        self.refresh(slot, cx.now);
+        (qp, slot)
+    }
+
+    /// A number that no queue pair had for long.
+    pub(crate) fn name_qp(&mut self) -> QpNumber {
+        let qp = self.next_qp;
+        self.next_qp = QpNumber(qp.0.wrapping_add(1));
+        qp
+    }
+
+    /// Forgets a sending queue pair, finished or not; returns what the caller named it.
+    pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
+        state.sender.release(&mut self.chip);
+        let (queued, context) = (state.queued, state.context);
+        self.senders[slot as usize] = None;
+        // A slot that still stands in the ready ring is free when it comes up there: it must not
+        // stand there twice.
+        if !queued {
+            self.free_senders.push(slot);
+        }
+        Some(context)
+    }
+
+    #[cold]
+    fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
+        if slot < TCP { self.close_ndp_sender(slot, qp) } else { self.close_tcp_sender(slot, qp) }
+    }
+
+    /// Expects a message of `size` from the queue pair `qp` of `src`.
+    pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if let Some(config) = &params.ndp {
+            let slot = self.open_ndp_receiver(params, config, size, context);
+            return self.by_peer.insert((src, qp), slot);
+        }
+        if params.native().is_some() {
+            return self.expect_message(params, src, qp, size, context);
+        }
+        let state = RecvQp {
+            receiver: Receiver::new(&params.receiver, FIRST_PSN),
+            feedback: Feedback::default(),
+            context,
+            duplicates: 0,
+            missing: size.pieces(Bytes::new(u64::from(params.mtu))),
+        };
+        let slot = put(&mut self.receivers, &mut self.free_receivers, state);
+        self.by_peer.insert((src, qp), slot);
+    }
+
+    /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
+    pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        let Some(config) = &params.tcp else { return };
+        if config.subflows > 1 {
+            return self.accept_bundle(params, config, src, qp, size, context);
+        }
+        let slot = self.accept_tcp(params, config, src, qp, size, context);
+        self.by_peer.insert((src, qp), slot);
+    }
+
+    /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
+    pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
+        let slot = self.by_peer.remove((src, qp))?;
+        if slot >= TCP {
+            return self.close_tcp_receiver(src, slot, qp);
+        }
+        if slot >= EQDS {
+            return self.close_message(src, slot);
+        }
+        if slot >= NDP {
+            return self.close_ndp_receiver(slot);
+        }
+        self.free_receivers.push(slot);
+        let mut state = self.receivers[slot as usize].take()?;
+        state.receiver.release(&mut self.chip);
+        Some((state.context, state.duplicates))
+    }
+
+    /// What a sending queue pair waits for at `now`; `None` if there is none such.
+    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(
+            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)).or_else(|| self.hold_ndp(slot, qp)),
+            |state| Some(state.sender.hold(now)),
+        )
+    }
+
+    /// What limits a sending queue pair; `None` if there is none such.
+    pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map_or_else(
+            || {
+                self.limits_of_tcp(slot, qp)
+                    .or_else(|| self.limits_of_message(slot, qp))
+                    .or_else(|| self.limits_of_ndp(slot, qp))
+            },
+            |state| Some(state.sender.limits()),
+        )
+    }
+
+    /// The next report that was made here, for the driver to bring to its receiver.
+    #[inline]
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
+    /// it is, and its address, to which nothing may be done.
+    #[inline]
+    pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
+        match packet.repr {
+            Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
+            _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+        find(&mut self.senders, slot, qp)
+    }
+}
+
+/// The queue pair `qp`, if it is what `slot` holds.
+#[inline]
+fn find(senders: &mut [Option<SendQp>], slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
+    senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
+}
+
+/// Stores `state` in a free place.
+pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
+    match free.pop() {
+        Some(slot) => {
+            places[slot as usize] = Some(state);
+            slot
+        }
+        None => {
+            places.push(Some(state));
+            (places.len() - 1) as u32
+        }
+    }
+}

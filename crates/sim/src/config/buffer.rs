@@ -1,0 +1,157 @@
+//! Where packets wait in a switch, and how the buffer is shared.
+
+use schemars::JsonSchema;
+use selvedge_units::{Bytes, Chance, Setting};
+use selvedge_wire::Header;
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{Link, Node};
+
+/// Where packets wait, and how the buffer is shared.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferConfig {
+    /// Virtual output queues at each input, outputs served round-robin over inputs (IRN section
+    /// 4.1). Each input port has a buffer of its own.
+    InputQueued(InputQueued),
+    /// Output queues in one buffer that all ports share by dynamic thresholds (Choudhury and Hahne),
+    /// as in common switch chips.
+    SharedBuffer(SharedBuffer),
+    /// Short output queues that cut packets to their headers instead of dropping them, and send headers
+    /// first (Handley et al., NDP, SIGCOMM 2017).
+    Trimming(Trimming),
+    /// A queue for each flow at each output, served in turn: deficit round robin (Shreedhar and Varghese, SIGCOMM
+    /// 1995).
+    FairQueued(FairQueued),
+}
+
+impl Default for BufferConfig {
+    fn default() -> Self {
+        Self::InputQueued(InputQueued::default())
+    }
+}
+
+/// Parameters of [`BufferConfig::InputQueued`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct InputQueued {
+    /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
+    /// (IRN section 4.1: 240 KB), or what the topology file gives each port (htsim's `Queue_Up` and
+    /// `Queue_Down`); "off": without limit.
+    pub per_port: Setting<Bytes>,
+    /// Which input an output serves next. Default: round-robin (IRN section 4.1).
+    pub arbitration: Arbitration,
+}
+
+impl InputQueued {
+    /// Buffer of the port of `node` on `link`; `None`: without limit.
+    pub fn room(&self, link: &Link, node: Node) -> Option<Bytes> {
+        self.per_port.resolve(|| link.buffer_at(node))
+    }
+}
+
+/// Which input an output serves next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// The one after the last, packet by packet.
+    #[default]
+    RoundRobin,
+    /// The one whose packet has waited longest: an input gets as much as it brings.
+    OldestFirst,
+}
+
+/// Parameters of [`BufferConfig::SharedBuffer`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SharedBuffer {
+    /// Buffer of the whole switch, headroom included.
+    pub total: Bytes,
+    /// A lossy output queue may hold this many times the free shared buffer; above zero.
+    pub egress_alpha: f64,
+    /// With PFC, an input may hold this many times the free shared buffer before it pauses its peer;
+    /// above zero.
+    pub ingress_alpha: f64,
+}
+
+impl Default for SharedBuffer {
+    fn default() -> Self {
+        Self { total: Bytes::new(9_000_000), egress_alpha: 1.0, ingress_alpha: 1.0 / 16.0 }
+    }
+}
+
+/// Parameters of [`BufferConfig::Trimming`].
+///
+/// Each output has a queue for each class of data and one for headers. Data that finds its queue full is
+/// cut to its headers (64 bytes), which go to the header queue with the class `header-class`; so do
+/// whole packets that are no longer than that. Transports whose control packets shall travel with the
+/// headers send them in that class, too (`nic.ack-class`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Trimming {
+    /// Full frames that a data queue holds, at least 1. Default: 8 (NDP section 3.1). EQDS's simulator has
+    /// 35.
+    pub packets: u32,
+    /// Bytes that the header queue holds; what finds it full is dropped. "auto": twice as much as a data
+    /// queue, as in htsim; "off": without limit.
+    pub headers: Setting<Bytes>,
+    /// Traffic class of headers, 0 to 7: above that of data.
+    pub header_class: u8,
+    /// Headers that go before a waiting data packet has its turn, at least 1. "auto": 10 (NDP section 3.1);
+    /// htsim has 100,000. "off": headers always go first.
+    pub headers_per_data: Setting<u32>,
+    /// How often it is the last packet of the queue that is cut, and not the one that finds it full.
+    /// Default: every other time (NDP section 3.1).
+    pub trim_last: Chance,
+}
+
+impl Trimming {
+    /// What is left of a packet that is cut.
+    pub const HEADER: Bytes = Header::MINIMUM_FRAME;
+    /// NDP section 3.1.
+    pub const HEADERS_PER_DATA: u32 = 10;
+    /// Bytes that a data queue holds, of full frames of `frame` bytes.
+    pub fn data_room(&self, frame: Bytes) -> Bytes {
+        frame * u64::from(self.packets)
+    }
+    /// Bytes that the header queue holds; `None`: without limit.
+    pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
+        self.headers.resolve(|| Some(self.data_room(frame) * 2))
+    }
+}
+
+impl Default for Trimming {
+    fn default() -> Self {
+        Self {
+            packets: 8,
+            headers: Setting::Auto,
+            header_class: 6,
+            headers_per_data: Setting::Auto,
+            trim_last: Chance::ratio(1, 2),
+        }
+    }
+}
+
+/// Parameters of [`BufferConfig::FairQueued`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct FairQueued {
+    /// Bytes of each class that may wait for one output. Beyond, the first packet of the longest queue is dropped. "auto":
+    /// twice the bandwidth-delay product of the longest path; "off": without limit.
+    pub per_port: Setting<Bytes>,
+    /// Bytes of one queue that may wait for one output; what comes beyond is dropped. Default: off, the flow that
+    /// takes most gives way.
+    pub per_flow: Setting<Bytes>,
+    /// Queues per output and class, 1 to 65,536; flows with the same hash share one. Default: 1024 (McKenney, INFOCOM
+    /// 1990: several times as many as flows).
+    pub queues: u32,
+    /// Bytes that a queue may send in its turn, at least 64. "auto": a full frame, which makes the work per packet
+    /// constant.
+    pub quantum: Setting<Bytes>,
+}
+
+impl Default for FairQueued {
+    fn default() -> Self {
+        Self { per_port: Setting::Auto, per_flow: Setting::Off, queues: 1_024, quantum: Setting::Auto }
+    }
+}

@@ -1,0 +1,89 @@
+//! What one run of the fabric is made of.
+
+mod buffer;
+mod nic;
+mod switch;
+mod table;
+mod transport;
+
+use schemars::JsonSchema;
+pub use selvedge_transport::netrt::NetRtConfig;
+use selvedge_units::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
+pub use nic::NicConfig;
+pub use switch::{EcnConfig, PfcConfig, SwitchConfig};
+pub use transport::TransportConfig;
+
+use crate::beside::Beside;
+use crate::fault::{LinkFailure, LossConfig};
+pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
+use crate::topology::Graph;
+use crate::workload::{Measure, WorkloadConfig};
+
+/// Priorities that can be in use together: a port of which all eight are paused would look like one whose link
+/// is down.
+pub const MOST_CLASSES: usize = 7;
+
+/// When a run ends: at the earliest of these. Without any: when all flows are done.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Stop {
+    /// No flow begins after this many have begun; the run ends when all of them are done. Flows that
+    /// follow others are counted from time to time, so a few more of them may begin.
+    pub flows: Option<u64>,
+    /// Simulated time at which everything ends, finished or not.
+    pub time: Option<Duration>,
+}
+
+impl Stop {
+    /// A run ends when no receiver has accepted anything for this long although flows are open and
+    /// none is about to begin: far longer than any timeout of RDMA, so that only a run that would never
+    /// end is cut short.
+    const STALL: Duration = Duration::from_ms(200);
+
+    /// The same for any transport: longer than the longest timeout of TCP, too.
+    pub(crate) fn stall(transport: &TransportConfig, beside: Option<&Beside>) -> Duration {
+        let tcp = transport.tcp.as_ref().or(beside.map(|beside| &beside.tcp));
+        let timeout = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto);
+        Self::STALL.saturating_add(timeout).saturating_add(timeout)
+    }
+}
+
+/// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.
+#[derive(Clone, Debug)]
+pub struct SimConfig {
+    /// The network.
+    pub graph: Graph,
+    /// Its switches.
+    pub switch: SwitchConfig,
+    /// Its NICs.
+    pub nic: NicConfig,
+    /// The engines at both ends of each queue pair.
+    pub transport: TransportConfig,
+    /// The traffic.
+    pub workload: WorkloadConfig,
+    /// That part of it which speaks TCP beside the transport.
+    pub beside: Option<Beside>,
+    /// Which flows count.
+    pub measure: Measure,
+    /// Loss on links.
+    pub loss: Vec<LossConfig>,
+    /// Links that go down.
+    pub failures: Vec<LinkFailure>,
+    /// What all random streams derive from.
+    pub seed: u64,
+    /// When it ends.
+    pub stop: Stop,
+    /// How often ports are sampled; `None`: never.
+    pub sample: Option<Duration>,
+}
+
+impl SimConfig {
+    /// The largest frame that is sent.
+    pub(crate) fn largest_frame(&self) -> Bytes {
+        let own = self.nic.payload(&self.transport) + self.nic.data_header(&self.transport);
+        own.max(self.transport.tunnel_frame(&self.nic).unwrap_or(Bytes::ZERO))
+    }
+}

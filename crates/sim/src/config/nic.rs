@@ -1,0 +1,89 @@
+//! NICs, and how packets look on the wire.
+
+use schemars::JsonSchema;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::{Scheme, Tuning};
+use selvedge_units::{Bytes, Setting};
+use selvedge_wire::Header;
+use serde::{Deserialize, Serialize};
+
+use super::TransportConfig;
+use crate::topology::Framing;
+
+/// Every host's NIC, and how packets look on the wire.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NicConfig {
+    /// Payload of a full packet, 64 B to 9000 B.
+    pub mtu: Bytes,
+    /// Headers and trailers of a data frame: Ethernet, IPv4, UDP, BTH, ICRC, FCS.
+    pub header: Bytes,
+    /// Whole frame of an acknowledgement.
+    pub ack_frame: Bytes,
+    /// Whole frame of a congestion notification.
+    pub cnp_frame: Bytes,
+    /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
+    pub gap: Bytes,
+    /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
+    /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default.
+    pub qp_burst: u32,
+    /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give other ones to their flows.
+    pub data_class: u8,
+    /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
+    /// whether they are prioritised: same class by default.
+    pub ack_class: u8,
+    /// Traffic class of congestion notifications. The same class by default; RoCE deployments give them a
+    /// higher one.
+    pub cnp_class: u8,
+}
+
+impl Default for NicConfig {
+    fn default() -> Self {
+        Self {
+            mtu: Bytes::new(1024),
+            header: Bytes::new(62),
+            ack_frame: Bytes::new(66),
+            cnp_frame: Header::CNP,
+            gap: Bytes::new(20),
+            qp_burst: 1,
+            data_class: 3,
+            ack_class: 3,
+            cnp_class: 3,
+        }
+    }
+}
+
+impl NicConfig {
+    /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
+    /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
+    pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
+        if let Some(eqds) = transport.native() {
+            return eqds.data_header();
+        }
+        match &transport.tcp {
+            None => self.header + transport.recovery.extra_header() + transport.congestion.extra_header(),
+            Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
+        }
+    }
+    /// Payload of a full packet.
+    pub fn payload(&self, transport: &TransportConfig) -> Bytes {
+        match transport.tcp {
+            Some(TcpConfig { mss: Setting::Value(mss), .. }) => mss,
+            _ => self.mtu,
+        }
+    }
+    /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
+    pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
+        if let Some(eqds) = transport.native() {
+            return eqds.answer_frame();
+        }
+        match transport.tcp {
+            None => self.ack_frame + transport.congestion.extra_header(),
+            Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
+        }
+    }
+    /// How payload becomes what a link carries.
+    pub fn framing(&self, transport: &TransportConfig) -> Framing {
+        Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }
+    }
+}

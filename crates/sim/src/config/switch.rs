@@ -1,0 +1,135 @@
+//! Switches: buffers, flow control, marking.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use selvedge_transport::Marking;
+use selvedge_transport::netrt::NetRtConfig;
+use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
+use selvedge_wire::Header;
+use serde::{Deserialize, Serialize};
+
+use super::{BufferConfig, NicConfig};
+use crate::beside::Beside;
+use crate::net::balancing::BalancingConfig;
+use crate::workload::Summary;
+
+/// Every switch of the fabric.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SwitchConfig {
+    /// Where packets wait, and how the buffer is shared.
+    pub buffer: BufferConfig,
+    /// Priority flow control.
+    pub pfc: PfcConfig,
+    /// ECN marking.
+    pub ecn: EcnConfig,
+    /// Which of several equally short ways packets take.
+    pub balancing: BalancingConfig,
+    /// Loss recovery between top-of-rack switches (NetRT).
+    pub netrt: NetRtConfig,
+}
+
+/// Priority flow control (802.1Qbb).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PfcConfig {
+    /// Whether switches pause their peers instead of dropping.
+    pub enabled: bool,
+    /// Room kept free per input for what arrives after X-OFF. "auto": the link's bandwidth-delay
+    /// product plus what else may come before the pause takes effect (three frames, the pause frame);
+    /// the IRN paper counts the product alone. "off": none.
+    pub headroom: Setting<Bytes>,
+    /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
+    /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
+    pub xon_gap: Setting<Bytes>,
+    /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the
+    /// input stays full. At least 2.
+    pub quanta: u16,
+    /// Classes that are lossless. Classes without PFC drop when the buffer is full.
+    pub classes: Vec<u8>,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            headroom: Setting::Auto,
+            xon_gap: Setting::Auto,
+            quanta: u16::MAX,
+            classes: (0..8).collect(),
+        }
+    }
+}
+
+impl PfcConfig {
+    /// Headroom of an input whose link has this rate and delay: what is set, or what "auto" means.
+    ///
+    /// The frame that crosses the threshold lies beyond it but for a byte. Then the pause frame may wait
+    /// for one frame that is being sent, takes its own time and the link's delay; its peer may have
+    /// just begun a frame; and what fills the link then still arrives.
+    pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
+        let auto = || {
+            let frame = nic.mtu + nic.header + nic.gap;
+            Some(rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap)
+        };
+        self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
+    }
+}
+
+/// RED marking on the bytes that wait for an output (DCQCN section 3.1).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct EcnConfig {
+    /// Whether switches mark. Packets of ECN-capable transports only. "auto": where congestion control
+    /// hears marks.
+    pub enabled: Toggle,
+    /// No mark up to this queue length. "auto": as the congestion control's paper has it, for the hosts'
+    /// line rate; DCQCN's where it has nothing to say (5 KB at 40 Gb/s).
+    pub k_min: Setting<Bytes>,
+    /// Every packet marked above this queue length. "auto": as for `k-min` (DCQCN: 200 KB at 40 Gb/s).
+    pub k_max: Setting<Bytes>,
+    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`. "auto": as for
+    /// `k-min` (DCQCN: 0.01).
+    pub p_max: Setting<Chance>,
+    /// `k-min` and `k-max` are meant for links of this rate; others scale them in proportion. "auto": the
+    /// hosts' line rate; "off": the same for all links.
+    pub at_rate: Setting<Rate>,
+}
+
+impl EcnConfig {
+    /// The curve on links of this rate, where switches mark.
+    pub(crate) fn curve_on(&self, rate: Rate) -> Option<Marking> {
+        let auto = Marking::DCQCN;
+        let given = Marking {
+            k_min: self.k_min.resolve(|| Some(auto.k_min)).unwrap_or(Bytes::ZERO),
+            k_max: self.k_max.resolve(|| Some(auto.k_max)).unwrap_or(Bytes::MAX),
+            p_max: self.p_max.resolve(|| Some(auto.p_max)).unwrap_or(Chance::NEVER),
+            rate: self.at_rate.resolve(|| None).unwrap_or(rate),
+        };
+        self.enabled.resolve(|| false).then(|| given.on(rate))
+    }
+}
+
+impl SwitchConfig {
+    /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
+    /// positions here as classes.
+    pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> Vec<u8> {
+        let own = [nic.data_class, nic.ack_class, nic.cnp_class];
+        let headers = match self.buffer {
+            BufferConfig::Trimming(trimming) => Some(trimming.header_class),
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::FairQueued(_) => None,
+        };
+        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
+        let guest = beside.and_then(|beside| beside.class);
+        let netrt = self.netrt.enabled.then_some(self.netrt.priority);
+        own.into_iter()
+            .chain(headers)
+            .chain(guest)
+            .chain(netrt)
+            .chain(asked)
+            .collect::<BTreeSet<u8>>()
+            .into_iter()
+            .collect()
+    }
+}

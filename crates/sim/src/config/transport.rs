@@ -1,0 +1,174 @@
+//! The engines at both ends of every flow.
+
+use selvedge_transport::eqds::eqif::EqifParams;
+use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
+use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::tcp::{Ecn, TcpConfig};
+use selvedge_transport::{
+    CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning,
+};
+use selvedge_units::{Bytes, Duration};
+use selvedge_wire::Header;
+use serde::{Deserialize, Serialize};
+
+use super::NicConfig;
+use super::table::TransportTable;
+
+/// The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "TransportTable", into = "TransportTable")]
+pub struct TransportConfig {
+    /// Loss recovery.
+    pub recovery: RecoveryConfig,
+    /// Congestion control.
+    pub congestion: CongestionConfig,
+    /// TCP instead of both.
+    pub tcp: Option<TcpConfig>,
+    /// EQDS tunnels: for messages of their own instead, or for what a stack sends.
+    pub eqds: Option<EqdsConfig>,
+    /// Beside `eqds`, `recovery` and `congestion` stand as well: queue pairs are no native messages.
+    pub has_rdma_stack: bool,
+    /// NDP instead of both.
+    pub ndp: Option<NdpConfig>,
+}
+
+/// IRN without congestion control.
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryConfig::Irn(Default::default()),
+            congestion: CongestionConfig::None(Default::default()),
+            tcp: None,
+            eqds: None,
+            has_rdma_stack: false,
+            ndp: None,
+        }
+    }
+}
+
+impl TransportConfig {
+    /// EQDS, where flows are its native messages.
+    pub fn native(&self) -> Option<&EqdsConfig> {
+        self.eqds.as_ref().filter(|_| self.tcp.is_none() && !self.has_rdma_stack)
+    }
+    /// Whether flows are queue pairs with `recovery` and `congestion`.
+    pub fn is_rdma(&self) -> bool {
+        self.tcp.is_none() && self.ndp.is_none() && self.native().is_none()
+    }
+    /// Whether what flows send goes through tunnels that carry packets.
+    pub fn is_carried(&self) -> bool {
+        let eqif = self.eqds.map(|eqds| eqds.eqif).unwrap_or_default();
+        if self.tcp.is_some() { eqif.tcp.is_some() } else { self.is_rdma() && eqif.rdma.is_some() }
+    }
+    /// The largest frame that tunnels send, where there are any.
+    pub fn tunnel_frame(&self, nic: &NicConfig) -> Option<Bytes> {
+        let eqds = self.eqds.as_ref()?;
+        let native = self.native().map(|eqds| eqds.data_header());
+        let tcp = self.tcp.as_ref().map_or_else(|| TcpConfig::default().header(), TcpConfig::header);
+        let tcp = eqds.eqif.tcp.map(|_| Header::ETHERNET_IPV4 + Bytes::new(tcp) + eqds.encapsulation());
+        let rdma = nic.header + self.recovery.extra_header() + self.congestion.extra_header() + eqds.encapsulation();
+        let rdma = eqds.eqif.rdma.map(|_| rdma);
+        [native, tcp, rdma].into_iter().flatten().max().map(|around| nic.mtu + around)
+    }
+    /// The scheme's name: of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
+    pub fn recovery_name(&self) -> &'static str {
+        match self {
+            _ if self.native().is_some() => "eqds",
+            Self { ndp: Some(_), .. } => "ndp",
+            Self { tcp: Some(TcpConfig { subflows: 1, .. }), .. } => "tcp",
+            Self { tcp: Some(_), .. } => "mptcp",
+            _ => self.recovery.name(),
+        }
+    }
+    /// The congestion control's name.
+    pub fn congestion_name(&self) -> &'static str {
+        self.tcp.as_ref().map_or(self.congestion.name(), |tcp| tcp.congestion.name())
+    }
+    /// Replaces every "auto" by what `fabric` and the NIC make of it; returns what the transport needs from
+    /// switches and receivers. `trims` says whether switches cut packets to their headers.
+    pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig, trims: bool) -> Needs {
+        if let Some(frame) = self.tunnel_frame(nic) {
+            let hears_cnps = matches!(self.congestion, CongestionConfig::Dcqcn(_));
+            let is_native = self.native().is_some();
+            if let Some(eqds) = &mut self.eqds {
+                eqds.resolve(fabric, frame, trims, hears_cnps);
+            }
+            if is_native {
+                return Needs { acks: true, ..Needs::default() };
+            }
+        }
+        let is_carried = self.is_carried();
+        let needs = self.resolve_stack(&self.around_stack(fabric), nic);
+        // Queues, and hence marks, are in EQIFs.
+        Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
+    }
+    /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other notion
+    /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
+    fn around_stack(&self, fabric: &Fabric) -> Fabric {
+        if self.tcp.is_some() {
+            return self.around_tcp(fabric);
+        }
+        let usual = Duration::from_ns(4_096 << 14);
+        let congested_rtt = if self.is_carried() { fabric.congested_rtt.max(usual) } else { fabric.congested_rtt };
+        Fabric { congested_rtt, ..*fabric }
+    }
+    /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may have
+    /// under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.
+    pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
+        let eqds = self.eqds.as_ref();
+        let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
+        let held = fabric.frame * u64::from(eqif.limit) + eqds.window();
+        Fabric { bdp: fabric.bdp.max(Bytes::new(held.get() / 4)), ..*fabric }
+    }
+    fn resolve_stack(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.resolve(fabric, nic.mtu);
+            return Needs { marking: tcp.marking(fabric), acks: true, ..Needs::default() };
+        }
+        if let Some(ndp) = &mut self.ndp {
+            ndp.resolve(fabric);
+            return Needs { acks: true, ..Needs::default() };
+        }
+        self.congestion.resolve(fabric);
+        let needs = self.congestion.needs();
+        self.recovery.resolve(&Fabric { acks: needs.acks, ..*fabric });
+        needs
+    }
+    /// Whether it heeds the marks of switches; every "auto" is resolved.
+    pub fn hears_marks(&self) -> bool {
+        let of_rdma = self.is_rdma() && self.congestion.needs().marking.is_some();
+        !self.is_carried() && self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)
+    }
+    /// Whether switches write on packets what their outputs are like.
+    pub(crate) fn needs_telemetry(&self) -> bool {
+        self.is_rdma() && self.congestion.needs().telemetry
+    }
+    /// Whether its receivers want the headers of packets that switches have trimmed
+    /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
+    /// [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not, the host drops and counts
+    /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
+    /// find out as about any loss.
+    pub fn hears_trims(&self) -> bool {
+        self.eqds.is_some() || self.ndp.is_some()
+    }
+    /// Whether a sender hears that its data has arrived.
+    pub(crate) fn acknowledges(&self) -> bool {
+        !self.is_rdma() || self.recovery.acknowledges()
+    }
+    /// What tunnels are built from, and EQIFs.
+    pub(crate) fn tunnels(&self, nic: &NicConfig) -> (Option<EqdsParams>, Option<EqifParams>) {
+        let (Some(eqds), Some(frame)) = (&self.eqds, self.tunnel_frame(nic)) else { return (None, None) };
+        let own = eqds.params(frame, nic.gap);
+        (Some(own), eqds.eqif_params(&own, self.native().is_some()))
+    }
+    pub(crate) fn sender(&self, nic: &NicConfig) -> SenderConfig {
+        let framing = nic.framing(self);
+        SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
+    }
+    pub(crate) fn receiver(&self) -> ReceiverConfig {
+        ReceiverConfig { recovery: self.recovery }
+    }
+    pub(crate) fn feedback(&self) -> FeedbackConfig {
+        FeedbackConfig::new(&self.congestion.needs(), self.recovery.acknowledges())
+    }
+}
