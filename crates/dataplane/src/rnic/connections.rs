@@ -15,7 +15,7 @@ use selvedge_units::{Psn, QpNumber};
 use selvedge_wire::Bth;
 use selvedge_wire::cm::{self, Mad, Message};
 use selvedge_wire::verbs::opcode::{DATAGRAM, operation};
-use selvedge_wire::verbs::{Deth, Headers};
+use selvedge_wire::verbs::{Deth, Headers, Ours};
 
 use super::port::ROCE;
 
@@ -75,7 +75,9 @@ impl Connections {
             ..Bth::default()
         };
         let deth = Some(Deth { qkey: cm::QKEY, source: MANAGEMENT });
-        let headers = Headers { bth, deth, ..Headers::default() };
+        // So that those who know us answer to the port that we send from.
+        let ours = Ours::Offers(0);
+        let headers = Headers { bth, deth, ours, ..Headers::default() };
         Some(Transmit { route, headers, payload: cm::LENGTH as u32 })
     }
 
@@ -94,7 +96,9 @@ impl Connections {
     /// A packet for queue pair 1.
     pub(super) fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, headers: &Headers, payload: &[u8]) {
         if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
-            self.manager.handle(cx, route, payload);
+            // Others send from any port, and listen on RoCE's.
+            let flow_label = if headers.ours == Ours::No { as_label(ROCE) } else { route.flow_label };
+            self.manager.handle(cx, &Route { flow_label, ..*route }, payload);
         }
     }
     /// Tells what has happened.

@@ -52,14 +52,14 @@ fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
             wanted.ah_attr = ah::attributes(context, &id.route()?);
             wanted.path_mtu = id.mtu;
             wanted.dest_qp_num = id.peer.qp;
-            wanted.rq_psn = id.peer.psn;
+            wanted.rq_psn = id.psn;
             wanted.max_dest_rd_atomic = id.reads_answered.min(128);
             wanted.min_rnr_timer = 0;
             1 << 7 | 1 << 8 | 1 << 20 | 1 << 12 | 1 << 17 | 1 << 15
         }
         state::READY_TO_SEND if is_datagram => 1 << 16,
         state::READY_TO_SEND => {
-            wanted.sq_psn = id.psn;
+            wanted.sq_psn = id.peer.psn;
             wanted.timeout = 14;
             wanted.retry_cnt = id.retries;
             wanted.rnr_retry = id.peer.not_ready_retries;

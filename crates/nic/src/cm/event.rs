@@ -17,7 +17,7 @@ pub struct ConnectionId(pub u32);
 pub struct Offer {
     /// Its queue pair.
     pub qp: QpNumber,
-    /// The first PSN that it sends.
+    /// The first PSN that it expects, and the other side sends.
     pub psn: Psn,
     /// Its Q_Key.
     pub qkey: u32,

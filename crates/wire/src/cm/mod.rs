@@ -84,7 +84,7 @@ pub struct Reply {
     pub qkey: u32,
     /// The responder's queue pair.
     pub qp: QpNumber,
-    /// The first PSN that it sends.
+    /// The first PSN that the receiver is to send.
     pub psn: Psn,
     /// Reads and Atomics that it answers at a time.
     pub responder_resources: u8,

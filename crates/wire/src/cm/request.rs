@@ -9,7 +9,7 @@
 //! | 32-35   | local queue pair; responder resources                                            |
 //! | 36-39   | 0; initiator depth                                                               |
 //! | 43      | how long the other side may take (5 bits), service type (2), flow control (1)    |
-//! | 44-47   | first PSN; how long this side may take (5), retries (3)                          |
+//! | 44-47   | the receiver's first PSN; how long this side may take (5), retries (3)                          |
 //! | 48-51   | partition; MTU (4), 0 (1), RNR retries (3); CM retries (4), SRQ (1), 0 (3)       |
 //! | 52-95   | the path: see [`PathOf`]                                                         |
 //! | 96-139  | another path, 0                                                                  |
@@ -44,7 +44,7 @@ pub struct Request {
     pub local_timeout: u8,
     /// Which service: 0 is a reliable connection.
     pub transport: u8,
-    /// The first PSN that it sends.
+    /// The first PSN that the receiver is to send.
     pub psn: Psn,
     /// How often it tries again after silence, 0 to 7.
     pub retries: u8,

@@ -40,6 +40,9 @@ const MODULES: [&str; 5] = ["virtio_net", "virtio_pci", "crc32_generic", "rdma_u
 /// The provider that libibverbs loads for soft RoCE.
 const PROVIDER: &str = "/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so";
 
+/// What threads load when they end.
+const ENDING: &str = "/lib/x86_64-linux-gnu/libgcc_s.so.1";
+
 /// The guest's first process: brings the network up, then does what it is told on port 9999.
 const INIT: &str = "\
 #!/bin/busybox sh
@@ -106,7 +109,7 @@ fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     for folder in ["bin", "dev", "proc", "sys", "etc/libibverbs.d", "modules", "tmp"] {
         fs::create_dir_all(root.join(folder))?;
     }
-    let mut files: BTreeSet<PathBuf> = [PROVIDER.into(), "/etc/libibverbs.d/rxe.driver".into()].into();
+    let mut files: BTreeSet<PathBuf> = [PROVIDER, ENDING, "/etc/libibverbs.d/rxe.driver"].map(PathBuf::from).into();
     for program in PROGRAMS.iter().chain(&["busybox"]) {
         let path = output(Command::new("sh").args(["-c", &format!("command -v {program}")]))
             .with_context(|| format!("{program} is not installed: run `cargo xtask setup`"))?;

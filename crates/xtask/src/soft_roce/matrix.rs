@@ -53,7 +53,7 @@ pub(super) const TRIALS: [Trial; 15] = [
     trial("ib_send_lat", "-F -n 100"),
     trial("ib_atomic_bw", "-F -n 100"),
     trial("ib_atomic_lat", "-F -n 100 -A CMP_AND_SWAP"),
-    trial("rping", "-v -C 10 -S 1000"),
+    trial("rping", "-C 10 -S 1000"),
 ];
 
 /// Our library, built by `cargo xtask dist`.
