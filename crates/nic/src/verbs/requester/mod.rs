@@ -15,6 +15,7 @@
 
 mod selective;
 mod standard;
+mod wqe;
 
 use alloc::collections::VecDeque;
 
@@ -27,6 +28,7 @@ use selvedge_wire::{Ack, Aeth, Syndrome};
 
 use self::selective::Selective;
 use self::standard::Standard;
+use self::wqe::Wqe;
 use super::arrival::Arrival;
 use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
@@ -35,25 +37,6 @@ use super::qp::Failure;
 use super::rnic::Transmit;
 use super::shared::Shared;
 use super::work::{Operation, Payload, SendRequest, Status};
-
-/// A request that has not completed.
-#[derive(Debug)]
-struct Wqe {
-    request: SendRequest,
-    /// Its first packet; far away if it has not begun.
-    first: Seq,
-    /// How many sequence numbers it takes.
-    packets: u64,
-    /// Bytes of its message, or of the answer.
-    length: u64,
-    /// Packets of the answer that have arrived; of Reads and Atomics only.
-    answered: u64,
-    /// Its recv_WQE_SN or read_WQE_SN.
-    number: u32,
-}
-
-/// Where a request stands that has not begun.
-const NOT_BEGUN: Seq = Seq::new(u64::MAX);
 
 /// What is known of the other side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,8 +117,7 @@ impl Requester {
         self.begun > 0
     }
     pub(super) fn post(&mut self, request: SendRequest) {
-        let wqe = Wqe { length: request.length(), request, first: NOT_BEGUN, packets: 0, answered: 0, number: 0 };
-        self.queue.push_back(wqe);
+        self.queue.push_back(Wqe::new(request));
     }
     pub(super) fn drain(&mut self) -> impl Iterator<Item = SendRequest> {
         self.begun = 0;
@@ -444,74 +426,6 @@ impl Requester {
     /// Tells the sender what has arrived: everything before `expected`, or that too much has not.
     fn tell(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, ack: &Ack, sent_at: Instant) {
         self.sender.on_ack(cx, &mut shared.chip, ack, sent_at);
-    }
-}
-
-impl Wqe {
-    /// Whether it has an answer beside an acknowledgement.
-    fn is_read(&self) -> bool {
-        matches!(
-            self.request.operation,
-            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
-        )
-    }
-    fn is_answered(&self, terms: &Terms) -> bool {
-        self.answered == self.answer_packets(terms)
-    }
-    fn answer_packets(&self, terms: &Terms) -> u64 {
-        match self.request.operation {
-            Operation::Read(_) => message::packets(self.length, terms.mtu),
-            _ => 1,
-        }
-    }
-    /// Whether its memory may be used so.
-    fn allowed(&self, terms: &Terms, shared: &Shared) -> Result<(), Failed> {
-        if matches!(self.request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. })
-            && self.length != 8
-        {
-            return Err(Failed(Status::LocalLength));
-        }
-        let mut ignored = Payload::default();
-        let found = self.request.gather(&shared.regions, terms.init.pd, 0, self.length, &mut ignored);
-        found.ok_or(Failed(Status::LocalProtection))
-    }
-    /// Puts the packet at `offset` of the answer where it belongs.
-    fn take_answer(
-        &self,
-        terms: &Terms,
-        shared: &Shared,
-        memory: &mut impl Memory,
-        &Arrival { headers, payload, .. }: &Arrival<'_>,
-        index: u64,
-    ) -> Result<(), Failed> {
-        let mut place = Payload::default();
-        let offset = index * u64::from(terms.mtu);
-        let expected = match self.request.operation {
-            Operation::Read(_) => message::bytes_in(index, self.length, terms.mtu),
-            _ => 0,
-        };
-        if payload != expected || index >= self.answer_packets(terms) {
-            return Err(Failed(Status::BadResponse));
-        }
-        let wanted = if let Operation::Read(_) = self.request.operation { u64::from(payload) } else { 8 };
-        let found = self.request.gather(&shared.regions, terms.init.pd, offset, wanted, &mut place);
-        found.ok_or(Failed(Status::LocalProtection))?;
-        match (self.request.operation, headers.original, &place.spans[..]) {
-            (Operation::Read(_), None, spans) => {
-                let mut from = 0;
-                for span in spans {
-                    memory.place(span.address, from, span.length).map_err(|_| Failed(Status::LocalProtection))?;
-                    from += span.length;
-                }
-                Ok(())
-            }
-            (Operation::Read(_), Some(_), _) => Err(Failed(Status::BadResponse)),
-            (_, Some(original), &[span]) => {
-                memory.store(span.address, original).map_err(|_| Failed(Status::LocalProtection))
-            }
-            (_, Some(_), _) => Err(Failed(Status::LocalProtection)),
-            (_, None, _) => Err(Failed(Status::BadResponse)),
-        }
     }
 }
 

@@ -8,7 +8,8 @@ use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Data, Extension, Reth, Syndrome};
 
 use super::standard::{atomic, attach};
-use super::{Failed, Mode, Requester, Wqe, scheme};
+use super::wqe::Wqe;
+use super::{Failed, Mode, Requester, scheme};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;

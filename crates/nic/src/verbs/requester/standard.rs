@@ -7,7 +7,8 @@ use selvedge_units::{Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
-use super::{Failed, Mode, Requester, Wqe};
+use super::wqe::Wqe;
+use super::{Failed, Mode, Requester};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;

@@ -1,0 +1,101 @@
+//! A send request on its way: what of the sequence is its own, and what has come of its answer.
+
+use selvedge_units::Seq;
+
+use super::Failed;
+use crate::verbs::arrival::Arrival;
+use crate::verbs::attributes::Terms;
+use crate::verbs::memory::Memory;
+use crate::verbs::message;
+use crate::verbs::shared::Shared;
+use crate::verbs::work::{Operation, Payload, SendRequest, Status};
+
+/// A request that has not completed.
+#[derive(Debug)]
+pub(super) struct Wqe {
+    pub(super) request: SendRequest,
+    /// Its first packet; far away if it has not begun.
+    pub(super) first: Seq,
+    /// How many sequence numbers it takes.
+    pub(super) packets: u64,
+    /// Bytes of its message, or of the answer.
+    pub(super) length: u64,
+    /// Packets of the answer that have arrived; of Reads and Atomics only.
+    pub(super) answered: u64,
+    /// Its recv_WQE_SN or read_WQE_SN.
+    pub(super) number: u32,
+}
+
+/// Where a request stands that has not begun.
+const NOT_BEGUN: Seq = Seq::new(u64::MAX);
+
+impl Wqe {
+    pub(super) fn new(request: SendRequest) -> Self {
+        Self { length: request.length(), request, first: NOT_BEGUN, packets: 0, answered: 0, number: 0 }
+    }
+    /// Whether it has an answer beside an acknowledgement.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(
+            self.request.operation,
+            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
+        )
+    }
+    pub(super) fn is_answered(&self, terms: &Terms) -> bool {
+        self.answered == self.answer_packets(terms)
+    }
+    fn answer_packets(&self, terms: &Terms) -> u64 {
+        match self.request.operation {
+            Operation::Read(_) => message::packets(self.length, terms.mtu),
+            _ => 1,
+        }
+    }
+    /// Whether its memory may be used so.
+    pub(super) fn allowed(&self, terms: &Terms, shared: &Shared) -> Result<(), Failed> {
+        if matches!(self.request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. })
+            && self.length != 8
+        {
+            return Err(Failed(Status::LocalLength));
+        }
+        let mut ignored = Payload::default();
+        let found = self.request.gather(&shared.regions, terms.init.pd, 0, self.length, &mut ignored);
+        found.ok_or(Failed(Status::LocalProtection))
+    }
+    /// Puts the packet at `offset` of the answer where it belongs.
+    pub(super) fn take_answer(
+        &self,
+        terms: &Terms,
+        shared: &Shared,
+        memory: &mut impl Memory,
+        &Arrival { headers, payload, .. }: &Arrival<'_>,
+        index: u64,
+    ) -> Result<(), Failed> {
+        let mut place = Payload::default();
+        let offset = index * u64::from(terms.mtu);
+        let expected = match self.request.operation {
+            Operation::Read(_) => message::bytes_in(index, self.length, terms.mtu),
+            _ => 0,
+        };
+        if payload != expected || index >= self.answer_packets(terms) {
+            return Err(Failed(Status::BadResponse));
+        }
+        let wanted = if let Operation::Read(_) = self.request.operation { u64::from(payload) } else { 8 };
+        let found = self.request.gather(&shared.regions, terms.init.pd, offset, wanted, &mut place);
+        found.ok_or(Failed(Status::LocalProtection))?;
+        match (self.request.operation, headers.original, &place.spans[..]) {
+            (Operation::Read(_), None, spans) => {
+                let mut from = 0;
+                for span in spans {
+                    memory.place(span.address, from, span.length).map_err(|_| Failed(Status::LocalProtection))?;
+                    from += span.length;
+                }
+                Ok(())
+            }
+            (Operation::Read(_), Some(_), _) => Err(Failed(Status::BadResponse)),
+            (_, Some(original), &[span]) => {
+                memory.store(span.address, original).map_err(|_| Failed(Status::LocalProtection))
+            }
+            (_, Some(_), _) => Err(Failed(Status::LocalProtection)),
+            (_, None, _) => Err(Failed(Status::BadResponse)),
+        }
+    }
+}
