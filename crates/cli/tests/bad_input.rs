@@ -349,6 +349,13 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
 /// What becomes of a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
+/// About half of it. Cut between two lines it could be right.
+fn cut_in_a_text(bytes: &[u8]) -> Vec<u8> {
+    let half = bytes.len() / 2;
+    let quote = bytes[half..].iter().position(|&byte| byte == b'"').expect("there are texts in it");
+    bytes[..=half + quote].to_vec()
+}
+
 #[test]
 fn damaged_results_are_named_with_what_to_do() {
     let scratch = Scratch::new("bad-results").with("small.toml", SMALL);
@@ -361,7 +368,7 @@ fn damaged_results_are_named_with_what_to_do() {
         ("flows.parquet", |bytes| bytes[..bytes.len() / 2].to_vec(), "flows.parquet: truncated or damaged"),
         ("flows.parquet", |_| Vec::new(), "flows.parquet: truncated or damaged"),
         ("flows.parquet", |bytes| [&bytes[..64], &[0xff; 64], &bytes[128..]].concat(), "flows.parquet"),
-        ("scenario.toml", |bytes| bytes[..bytes.len() / 2].to_vec(), "scenario.toml"),
+        ("scenario.toml", cut_in_a_text, "scenario.toml"),
         ("scenario.toml", |_| b"\xff".to_vec(), "scenario.toml: not a text in UTF-8"),
     ];
     for (n, (file, damage, message)) in damages.into_iter().enumerate() {
