@@ -82,7 +82,7 @@ impl Connection {
         self.due = wants.then(|| now + INTERVAL);
     }
     /// It was not heard.
-    pub(super) fn say_again(&mut self, _: Instant, outgoing: &mut VecDeque<(Route, Mad)>) {
+    pub(super) fn say_again(&self, outgoing: &mut VecDeque<(Route, Mad)>) {
         if let Some(message) = self.said {
             outgoing.push_back((self.route, Mad { transaction: self.transaction, message }));
         }
@@ -109,7 +109,7 @@ impl Connection {
         }
         self.attempts += 1;
         self.due = Some(now + INTERVAL);
-        self.say_again(now, outgoing);
+        self.say_again(outgoing);
         true
     }
     /// Nobody serves what was asked for.

@@ -273,7 +273,7 @@ impl ConnectionManager {
                 let event = |id| CmEvent::Asked { id, route: *route, request };
                 self.on_question(cx, route, mad.transaction, request.id, request.service, State::Questioned, event);
             }
-            Message::Reply(reply) => self.on_reply(cx, route, reply),
+            Message::Reply(reply) => self.on_reply(route, reply),
             Message::Resolved(reply) => self.on_resolved(route, reply),
             Message::Reject(reject) => self.on_reject(route, reject),
             Message::Wait(wait) => {
@@ -317,7 +317,7 @@ impl ConnectionManager {
         if let Some(known) = self.known.get(&(route.remote, theirs)) {
             // Our answer was lost, or is not given yet.
             if let Some(connection) = self.connections.get_mut(known) {
-                connection.say_again(cx.now, &mut self.outgoing);
+                connection.say_again(&mut self.outgoing);
             }
             return None;
         }
@@ -339,7 +339,7 @@ impl ConnectionManager {
         Some(id)
     }
 
-    fn on_reply(&mut self, cx: &mut Cx<'_>, route: &Route, reply: Reply) {
+    fn on_reply(&mut self, route: &Route, reply: Reply) {
         let id = reply.ids.remote;
         let Some(connection) = self.connection(route, id) else { return };
         match connection.state {
@@ -356,7 +356,7 @@ impl ConnectionManager {
             // That the connection stands got lost.
             State::Established => {
                 if let Some(connection) = self.connections.get_mut(&id) {
-                    connection.say_again(cx.now, &mut self.outgoing);
+                    connection.say_again(&mut self.outgoing);
                 }
             }
             _ => {}

@@ -1,5 +1,6 @@
 //! A packet that has arrived, and what it may touch.
 
+use selvedge_wire::Data;
 use selvedge_wire::verbs::Headers;
 
 use super::receives::Receives;
@@ -14,6 +15,19 @@ pub(super) struct Arrival<'a> {
     pub(super) headers: &'a Headers,
     /// Bytes of payload, which the memory can place.
     pub(super) payload: u32,
+}
+
+impl Arrival<'_> {
+    /// As loss recovery sees it.
+    pub(super) fn data(&self) -> Data {
+        Data {
+            psn: self.headers.bth.psn,
+            payload: self.payload as u16,
+            last: false,
+            retransmission: self.headers.extension.is_some_and(|extension| extension.retransmission),
+            trimmed: false,
+        }
+    }
 }
 
 /// What a request may touch.

@@ -78,7 +78,7 @@ impl QueuePair {
         QpChange { state: Some(self.state), ..self.set }
     }
 
-    pub(super) fn modify(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, change: &QpChange) -> Result<(), VerbsError> {
+    pub(super) fn modify(&mut self, shared: &mut Shared, change: &QpChange) -> Result<(), VerbsError> {
         let to = transition::check(self.init.service, self.state, change)?;
         let from = self.state;
         transition::merge(&mut self.set, change);
@@ -103,16 +103,10 @@ impl QueuePair {
         if self.state == QpState::Draining {
             self.drained(shared);
         }
-        let _ = cx;
         Ok(())
     }
 
-    pub(super) fn post_send(
-        &mut self,
-        _: &mut Cx<'_>,
-        shared: &mut Shared,
-        request: SendRequest,
-    ) -> Result<(), VerbsError> {
+    pub(super) fn post_send(&mut self, shared: &mut Shared, request: SendRequest) -> Result<(), VerbsError> {
         match self.state {
             QpState::ReadyToSend | QpState::Draining | QpState::SendError | QpState::Error => {}
             _ => return Err(VerbsError::Invalid("the queue pair is not ready to send")),

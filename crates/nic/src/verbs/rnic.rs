@@ -309,9 +309,9 @@ impl Rnic {
     ///
     /// # Errors
     /// If it may not go from the state that it is in to the one that it should, or what that needs is missing.
-    pub fn modify_qp(&mut self, cx: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
+    pub fn modify_qp(&mut self, _: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
-        pair.modify(cx, &mut self.shared, change)?;
+        pair.modify(&mut self.shared, change)?;
         if change.state == Some(QpState::Reset) {
             // It is as new: of what it was asked before, nothing more is told.
             for cq in [pair.init.send_cq, pair.init.receive_cq] {
@@ -354,9 +354,9 @@ impl Rnic {
     ///
     /// # Errors
     /// If there is no room, the state does not allow it, or the request contradicts itself.
-    pub fn post_send(&mut self, cx: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
+    pub fn post_send(&mut self, _: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
-        pair.post_send(cx, &mut self.shared, request)?;
+        pair.post_send(&mut self.shared, request)?;
         self.settle(qp.0);
         Ok(())
     }

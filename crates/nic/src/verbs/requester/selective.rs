@@ -5,7 +5,7 @@ use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment};
 use selvedge_units::{Instant, Psn};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
-use selvedge_wire::{Ack, AckKind, Data, Extension, Reth, Syndrome};
+use selvedge_wire::{Ack, AckKind, Extension, Reth, Syndrome};
 
 use super::standard::{atomic, attach};
 use super::wqe::Wqe;
@@ -152,18 +152,11 @@ impl Requester {
         memory: &mut impl Memory,
         arrival: &Arrival<'_>,
     ) -> Result<(), Failed> {
-        let &Arrival { headers, payload, .. } = arrival;
+        let headers = arrival.headers;
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
-        let data = Data {
-            psn: headers.bth.psn,
-            payload: payload as u16,
-            last: false,
-            retransmission: extension.retransmission,
-            trimmed: false,
-        };
         let selective = self.selective();
         let behind = placement.wqe.wrapping_sub(selective.oldest_read);
-        let reply = selective.answers.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+        let reply = selective.answers.on_data(cx, &mut shared.chip, &arrival.data(), headers.bth.fecn);
         if let Some(ack) = reply.ack {
             selective.acks.push(Said::by(&selective.answers, ack, extension.sent_at));
         }

@@ -11,7 +11,7 @@ use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender};
 use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
-use selvedge_wire::{Ack, AckKind, Aeth, Data, Extension, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
@@ -131,14 +131,7 @@ impl Selective {
                 return self.refuse(terms, refusal, seq, extension.sent_at);
             }
         }
-        let data = Data {
-            psn: headers.bth.psn,
-            payload: payload as u16,
-            last: false,
-            retransmission: extension.retransmission,
-            trimmed: false,
-        };
-        let reply = self.receiver.on_data(cx, &mut site.shared.chip, &data, headers.bth.fecn);
+        let reply = self.receiver.on_data(cx, &mut site.shared.chip, &arrival.data(), headers.bth.fecn);
         if reply.verdict.accepted().is_some() {
             self.note(terms, headers, placement, payload, seq);
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {

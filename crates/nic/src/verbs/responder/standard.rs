@@ -8,7 +8,7 @@ use selvedge_transport::{Cx, Receiver, RecoveryConfig, Verdict};
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::{Aeth, Data, Syndrome};
+use selvedge_wire::{Aeth, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
@@ -86,7 +86,7 @@ impl Standard {
         site: &mut Site<'_, impl Memory>,
         arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
-        let &Arrival { headers, payload, .. } = arrival;
+        let headers = arrival.headers;
         let Some(seq) = headers.bth.psn.near(self.receiver.expected(), terms.receive_psn) else { return Ok(()) };
         let is_next = seq == self.receiver.expected();
         if seq > self.receiver.expected() && self.not_ready {
@@ -112,24 +112,22 @@ impl Standard {
                 }
             };
             self.not_ready = false;
-            self.take(cx, site.shared, headers, payload);
+            self.take(cx, site.shared, arrival);
             self.receiver.skip(messages - 1);
             if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Atomic)) {
                 self.say(seq, Syndrome::NO_CREDITS);
             }
             return Ok(());
         }
-        if let Some(gap) = self.take(cx, site.shared, headers, payload) {
+        if let Some(gap) = self.take(cx, site.shared, arrival) {
             self.say(gap, Syndrome::SEQUENCE_ERROR);
         }
         Ok(())
     }
 
     /// Tells the receiver of a packet; returns which is missing if that is to be said.
-    fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers, payload: u32) -> Option<Seq> {
-        let data =
-            Data { psn: headers.bth.psn, payload: payload as u16, last: false, retransmission: false, trimmed: false };
-        let reply = self.receiver.on_data(cx, &mut shared.chip, &data, headers.bth.fecn);
+    fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
+        let reply = self.receiver.on_data(cx, &mut shared.chip, &arrival.data(), arrival.headers.bth.fecn);
         (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use selvedge_transport::{Cx, RecoveryConfig};
 use selvedge_wire::verbs::Headers;
 
-use super::world::{ALL, BASE, MTU, SIZE, Wire, World, go_back_n, irn, request};
+use super::world::{ALL, BASE, SIZE, Wire, World, go_back_n, irn, request};
 use crate::verbs::*;
 
 /// Every test holds for standard connections and for selective ones.
@@ -333,6 +333,5 @@ fn a_stranger_and_noise_change_nothing() {
             }
         }
         assert!(world.hosts[1].memory == before, "without the key nothing is written");
-        let _ = MTU;
     }
 }
