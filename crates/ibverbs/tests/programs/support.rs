@@ -223,7 +223,8 @@ impl Drop for Namespaces {
     }
 }
 
-fn shell(command: &str) -> Result<(), String> {
+/// Runs a command; what it complains of if it fails.
+pub(crate) fn shell(command: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", command]).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
