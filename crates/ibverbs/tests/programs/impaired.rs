@@ -1,14 +1,12 @@
 //! RDMA programs on a network that loses, repeats, reorders and damages packets, and whether every byte arrives.
 
-#[expect(dead_code, reason = "each file of tests uses its part")]
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_dataplane::impair::{Class, Impairment, Loss, Plan, Report, Testbed};
 use selvedge_units::{Chance, Duration, TwoStates};
-use support::{FIRST, Pair, Place, have};
+
+use crate::support::{FIRST, Pair, Place, have};
 
 fn percent(p: f64) -> Chance {
     Chance::from_f64(p / 100.0).expect("a share")
