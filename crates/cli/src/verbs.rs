@@ -106,6 +106,7 @@ fn as_json(
         "library": library,
         "devices": devices,
         "udp_port": environment.port,
+        "reached_by_strangers": environment.reached,
         "socket_buffer": environment.buffer,
         "segmentation": environment.cuts,
         "coalescing": environment.joins,

@@ -49,7 +49,7 @@ pub(crate) struct Place<'a> {
 pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "60" };
 
 impl Place<'_> {
-    fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
+    pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
         command.arg(self.patience);
         if let Some(namespace) = self.namespace {
@@ -70,7 +70,7 @@ impl Place<'_> {
         self.has("tcp", &format!(":{port:04X} "), " 0A ")
     }
     /// Whether there is a socket whose line has both parts.
-    fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
+    pub(crate) fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
         let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
         let mut command = Command::new("cat");
         if let Some(namespace) = self.namespace {
@@ -139,13 +139,13 @@ impl Pair<'_> {
     }
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{out}{err}", output.status)
 }
 
 /// Looks again and again, until it is so or the program has ended.
-fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     while child.try_wait().expect("it was started").is_none() {
         if is_so() {
             return true;
