@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn one_process_passes_packets_to_another() {
         // Names of this test alone.
-        let names = [60_001, 60_002].map(|port| Addressee::Listener(port));
+        let names = [60_001, 60_002].map(Addressee::Listener);
         let [first, mut second] = names.map(|name| Inbox::open(name).expect("nobody has it"));
         first.pass(names[1], &datagrams(), &[1, 2, 3]).expect("there is room");
         let mut buffer = [0; 100];

@@ -56,7 +56,9 @@ impl Place<'_> {
             command.args(["ip", "netns", "exec", namespace]);
         }
         // Preloaded behind `timeout` and `ip`, which have no use for it.
-        command.arg("env").arg(format!("LD_PRELOAD={}", libraries().join("libibverbs.so.1").display()));
+        let preload =
+            ["libibverbs.so.1", "libselvedge-paths.so"].map(|name| libraries().join(name).display().to_string());
+        command.arg("env").arg(format!("LD_PRELOAD={}", preload.join(":")));
         command.arg(format!("LD_LIBRARY_PATH={}", libraries().display()));
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -166,7 +168,8 @@ pub(crate) const FIRST: &str = "10.78.0.1";
 impl Namespaces {
     /// Makes them; says why not.
     pub(crate) fn new(name: &str) -> Option<Self> {
-        let names = [format!("sv-{name}-a"), format!("sv-{name}-b")];
+        // Others may run the same test at the same time.
+        let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
         let (a, b) = (&names[0], &names[1]);
         let this = Self { names: names.clone() };
         this.remove();
