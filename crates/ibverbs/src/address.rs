@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::net::Ipv6Addr;
 
+use selvedge_dataplane::rnic::{Device, written};
 use selvedge_nic::verbs::Route;
 
 use crate::abi::{ibv_ah, ibv_ah_attr, ibv_context, ibv_global_route, ibv_grh, ibv_pd, ibv_wc};
@@ -43,7 +44,24 @@ pub(crate) fn route(context: &Context, attributes: &ibv_ah_attr) -> Result<Route
         return Err(libc::EINVAL);
     }
     let hop_limit = if grh.hop_limit == 0 { 64 } else { grh.hop_limit };
+    let (local, remote) = if grh.sgid_index == 0 { link_local(device, local, remote)? } else { (local, remote) };
     Ok(Route { local, remote, traffic_class: grh.traffic_class, hop_limit, flow_label: grh.flow_label })
+}
+
+/// GID 0 is made of the hardware address where the interface has no link-local one. To oneself it leads nevertheless.
+fn link_local(device: &Device, local: Ipv6Addr, remote: Ipv6Addr) -> Result<(Ipv6Addr, Ipv6Addr), c_int> {
+    if device.has_link_local {
+        return Ok((local, remote));
+    }
+    match device.gids.get(1) {
+        Some(&address) if remote == local => Ok((address, address)),
+        other => {
+            let instead = other.map(|gid| format!(": use GID 1 ({})", written(gid))).unwrap_or_default();
+            let Device { name, interface, .. } = device;
+            error::say(&format!("{name}: GID 0 leads nowhere, because {interface} has no link-local address{instead}"));
+            Err(libc::EINVAL)
+        }
+    }
 }
 
 /// The other way round.

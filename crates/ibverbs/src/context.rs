@@ -10,6 +10,7 @@ use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
 
 use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
 use crate::device::Listed;
+use crate::import::Token;
 use crate::{completion, extended_cq, memory, pair, post, query, srq};
 
 /// An open device as C sees it: operations above, the context proper, and what is ours below.
@@ -19,14 +20,19 @@ pub(crate) struct Context {
     pub(crate) adapter: &'static Adapter,
     pub(crate) listed: &'static Listed,
     pub(crate) notices: Arc<Channel<Notice>>,
+    _token: Token,
 }
 
 impl Context {
     pub(crate) fn open(listed: &'static Listed) -> io::Result<*mut ibv_context> {
+        Self::with(listed, Token::new(listed)?)
+    }
+    /// As [`Self::open`], with what stands for it.
+    pub(crate) fn with(listed: &'static Listed, token: Token) -> io::Result<*mut ibv_context> {
         let adapter = Adapter::get()?;
         let notices = Arc::new(Channel::new()?);
-        let abi = abi(listed, notices.descriptor());
-        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices }));
+        let abi = abi(listed, token.descriptor(), notices.descriptor());
+        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices, _token: token }));
         Ok(&raw mut context.abi.context)
     }
 
@@ -58,7 +64,7 @@ impl Context {
     }
 }
 
-fn abi(listed: &'static Listed, async_fd: c_int) -> verbs_context {
+fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context {
     // SAFETY: zeros are null pointers and missing functions.
     let mut abi: verbs_context = unsafe { std::mem::zeroed() };
     abi.query_port = Some(query::query_port);
@@ -73,7 +79,7 @@ fn abi(listed: &'static Listed, async_fd: c_int) -> verbs_context {
     abi.context = ibv_context {
         device: listed.as_c(),
         ops: operations(),
-        cmd_fd: -1,
+        cmd_fd,
         async_fd,
         num_comp_vectors: 1,
         mutex: libc::PTHREAD_MUTEX_INITIALIZER,

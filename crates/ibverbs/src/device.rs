@@ -146,11 +146,6 @@ pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
 pub extern "C" fn ibv_register_driver(_: *const c_char, _: *const ()) {}
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_import_device(_: c_int) -> *mut ibv_context {
-    error::null(libc::EOPNOTSUPP)
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_read_sysfs_file(
     directory: *const c_char,
     file: *const c_char,

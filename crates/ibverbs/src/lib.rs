@@ -23,6 +23,7 @@ mod device;
 mod error;
 mod extended_cq;
 mod extended_qp;
+mod import;
 mod legacy;
 mod memory;
 mod names;

@@ -26,7 +26,12 @@ impl Pd {
         // SAFETY: the caller's.
         unsafe { &*pd.cast::<Self>() }
     }
-    fn leak(context: *mut ibv_context, id: PdId, adapter: &'static Adapter, is_borrowed: bool) -> *mut ibv_pd {
+    pub(crate) fn leak(
+        context: *mut ibv_context,
+        id: PdId,
+        adapter: &'static Adapter,
+        is_borrowed: bool,
+    ) -> *mut ibv_pd {
         let abi = ibv_pd { context, handle: id.0 };
         Box::into_raw(Box::new(Self { abi, id, adapter, is_borrowed })).cast()
     }
@@ -240,26 +245,6 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     }
     code
 }
-
-/// Objects of other processes: there is no kernel that could hand them over.
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_import_pd(_: *mut ibv_context, _: u32) -> *mut ibv_pd {
-    error::null(libc::EOPNOTSUPP)
-}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_unimport_pd(_: *mut ibv_pd) {}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_import_mr(_: *mut ibv_pd, _: u32) -> *mut ibv_mr {
-    error::null(libc::EOPNOTSUPP)
-}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_unimport_mr(_: *mut ibv_mr) {}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_import_dm(_: *mut ibv_context, _: u32) -> *mut c_void {
-    error::null(libc::EOPNOTSUPP)
-}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_unimport_dm(_: *mut c_void) {}
 
 /// Nothing to do before a fork: the child does not share our memory with any hardware.
 #[unsafe(no_mangle)]

@@ -32,6 +32,8 @@ pub struct Device {
     /// Its addresses in InfiniBand's sense, in the order that Linux gives them: first the link-local one, then IPv4
     /// addresses as `::ffff:a.b.c.d`, then the other IPv6 addresses.
     pub gids: Vec<Ipv6Addr>,
+    /// The first of them is an address of the interface; else nothing can be sent from it or to it.
+    pub has_link_local: bool,
 }
 
 impl Device {
@@ -102,6 +104,7 @@ impl Found {
             is_up: flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING),
             speed: setting(&interface, "speed"),
             gids: Vec::new(),
+            has_link_local: false,
             interface,
         };
         let (local, global): (Vec<_>, Vec<_>) = self.v6.into_iter().partition(Ipv6Addr::is_unicast_link_local);
@@ -110,6 +113,7 @@ impl Found {
         }
         let mut bytes = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         bytes[8..].copy_from_slice(&device.guid());
+        device.has_link_local = !local.is_empty();
         device.gids.push(local.first().copied().unwrap_or(Ipv6Addr::from(bytes)));
         device.gids.extend(self.v4.iter().map(Ipv4Addr::to_ipv6_mapped));
         device.gids.extend(global);
@@ -141,6 +145,7 @@ mod tests {
             is_up: true,
             speed: None,
             gids: vec![],
+            has_link_local: false,
         }
     }
 

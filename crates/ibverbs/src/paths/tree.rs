@@ -89,6 +89,7 @@ mod tests {
             is_up: true,
             speed: None,
             gids: vec!["fe80::1".parse().expect("right"), "::ffff:10.0.0.1".parse().expect("right")],
+            has_link_local: true,
         }
     }
     fn found(path: &str) -> Option<Found> {

@@ -7,7 +7,7 @@ mod strangers;
 mod support;
 mod ucx;
 
-use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, symbols};
+use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, shell, symbols};
 
 const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
 
@@ -66,6 +66,27 @@ fn an_address_without_a_gid_is_refused_and_explained() {
     let outcome = std::panic::catch_unwind(|| HERE.run("ibv_rc_pingpong", &["-n", "1"]));
     let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a message");
     assert!(message.contains("selvedge: sv-lo: an address without a GID"), "{message}");
+}
+
+#[test]
+fn the_first_gid_works_where_it_can_and_is_explained_where_not() {
+    if !have(&["ibv_rc_pingpong"]) {
+        return;
+    }
+    // Loopback has no link-local address, but leads to itself.
+    HERE.run("ibv_rc_pingpong", &["-g", "0", "-n", "10", "-c"]);
+    let Some(namespaces) = Namespaces::new("gid") else { return };
+    namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "0", "-n", "10", "-c"]);
+    for name in &namespaces.names {
+        shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("addresses can go");
+    }
+    let mut pair = namespaces.pair(&[]);
+    // The server hears nothing, and waits.
+    pair.server.patience = "5";
+    let run = || pair.run("ibv_rc_pingpong", &["-g", "0", "-n", "1"]);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
+    assert!(message.contains("GID 0 leads nowhere") && message.contains("use GID 1 (10.78.0.2)"), "{message}");
 }
 
 #[test]
