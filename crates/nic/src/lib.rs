@@ -32,4 +32,4 @@ pub mod verbs;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};
-pub use rdma::{ConnectionParams, Ledger, VerbsParams};
+pub use rdma::{ConnectionParams, Ledger, REQUESTS, VerbsParams};

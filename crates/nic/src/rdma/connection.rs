@@ -18,8 +18,6 @@ pub struct VerbsParams {
     pub recovery: RecoveryConfig,
     /// Packets in flight with go-back-N, 1 to 2^22.
     pub window: u32,
-    /// Code of the timeout, 0 to 31: 4.096 us times 2 to this power; 0 is for ever.
-    pub timeout: u8,
     /// Traffic class of requests and answers.
     pub class: u8,
 }
@@ -33,6 +31,8 @@ pub struct ConnectionParams {
     pub receive_requests: u32,
     /// Reads and Atomics under way at a time, 1 to 128.
     pub reads: u8,
+    /// Code of the timeout, 0 to 31: 4.096 us times 2 to this power; 0 is for ever.
+    pub timeout: u8,
     /// How often to try again after silence, 0 to 7.
     pub retries: u8,
 }
@@ -114,7 +114,7 @@ impl Nic {
             QpChange {
                 state: Some(QpState::ReadyToSend),
                 send_psn: Some(FIRST),
-                timeout: Some(verbs.timeout),
+                timeout: Some(connection.timeout),
                 retries: Some(connection.retries),
                 not_ready_retries: Some(7),
                 reads_asked: Some(connection.reads),

@@ -23,8 +23,8 @@ use core::cmp::Reverse;
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
-use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
+use selvedge_wire::{Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::tcp::TCP;
@@ -34,8 +34,9 @@ pub use connection::{ConnectionParams, VerbsParams};
 use frame::{packet, route_of};
 pub use ledger::Ledger;
 
-/// Requests and answers, in the ready ring; deadlines, too.
-pub(crate) const REQUESTS: u32 = TCP - 4;
+/// Requests and answers, in the ready ring; deadlines, too. Packets of applications' queue pairs have it as their
+/// [`slot`](Packet::slot), and no others.
+pub const REQUESTS: u32 = TCP - 4;
 /// Acknowledgements, in the ready ring.
 pub(crate) const ACKS: u32 = TCP - 5;
 
@@ -131,6 +132,9 @@ impl Nic {
         let found = rdma.rnic.poll_transmit(cx, &mut rdma.payload);
         if let Some(transmit) = found {
             *next = packet(self.id, params, cx.now, &transmit);
+            if let (Repr::Data(_), Some(qp)) = (next.repr, rdma.rnic.whose_turn()) {
+                next.qp = qp;
+            }
             rdma.leaving = Some(transmit.headers);
             rdma.turn += 1;
             if rdma.turn >= params.qp_burst {

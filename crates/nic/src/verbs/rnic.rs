@@ -418,6 +418,10 @@ impl Rnic {
         }
         None
     }
+    /// The queue pair that has sent last.
+    pub fn whose_turn(&self) -> Option<QpNumber> {
+        self.ready.front().copied().map(QpNumber)
+    }
     /// The queue pair that has sent last goes behind the others; for owners who let them take turns packet by packet.
     pub fn end_turn(&mut self) {
         if let Some(qp) = self.ready.pop_front() {

@@ -43,7 +43,7 @@ pub struct Stats {
     pub retransmissions: u64,
     /// Packets of requests and of answers that arrived and had arrived before.
     pub duplicates: u64,
-    /// Payload bytes that arrived for the first time.
+    /// Payload bytes that arrived for the first time, 8 for the answer to an Atomic.
     pub goodput: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -79,8 +79,8 @@ impl Shared {
         self.stats.retransmissions += u64::from(again);
     }
     /// Counts what has arrived for the first time.
-    pub(super) fn count_accepted(&mut self, payload: u32) {
-        self.stats.goodput += u64::from(payload);
+    pub(super) fn count_accepted(&mut self, bytes: u32) {
+        self.stats.goodput += u64::from(bytes);
     }
     /// What a queue pair completed need not be told any more.
     pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {

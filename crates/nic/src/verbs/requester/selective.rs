@@ -164,7 +164,7 @@ impl Requester {
             shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);
             return Ok(());
         }
-        shared.count_accepted(arrival.payload);
+        shared.count_accepted(arrival.brings());
         let Some(&number) = self.unanswered.get(behind as usize) else {
             return Err(Failed(super::Status::BadResponse));
         };

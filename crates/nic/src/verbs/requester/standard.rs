@@ -239,7 +239,7 @@ impl Requester {
         let wqe = &mut self.queue[at];
         wqe.take_answer(terms, shared, memory, arrival, wqe.answered)?;
         wqe.answered += 1;
-        shared.count_accepted(arrival.payload);
+        shared.count_accepted(arrival.brings());
         if wqe.is_answered(terms) {
             self.unanswered.pop_front();
         }
