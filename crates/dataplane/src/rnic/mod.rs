@@ -41,3 +41,4 @@ pub use environment::{Environment, written};
 pub use events::{Notice, Owner};
 pub use network::Counters;
 pub use port::ROCE;
+pub(crate) use port::is_ours;

@@ -102,6 +102,6 @@ pub(super) fn of(qp: QpNumber) -> u16 {
 }
 
 /// Whether a packet that came from this port is from one of our own: others choose ports from 49152 up.
-pub(super) fn is_ours(port: u16) -> bool {
+pub(crate) fn is_ours(port: u16) -> bool {
     (ROCE..ROCE + u16::from(SLOTS)).contains(&port)
 }

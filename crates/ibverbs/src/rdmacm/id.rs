@@ -14,6 +14,7 @@ use super::event::{EventChannel, Happening, ack_cm_event, destroy_event_channel,
 use crate::abi::ibv_qp_init_attr;
 use crate::channel::Unacknowledged;
 use crate::error;
+use crate::query::gid_of;
 
 /// `enum rdma_port_space`.
 pub(super) const TCP: c_int = 0x0106;
@@ -100,10 +101,13 @@ impl Id {
     pub(super) fn set_source(&mut self, source: SocketAddr) {
         self.source = Some(source);
         self.abi.route.addr.src_storage = address::written(source);
+        self.abi.route.addr.addr.sgid = gid_of(&address::gid(&source));
+        self.abi.route.addr.addr.pkey = u16::MAX.to_be();
     }
     pub(super) fn set_destination(&mut self, destination: SocketAddr) {
         self.destination = Some(destination);
         self.abi.route.addr.dst_storage = address::written(destination);
+        self.abi.route.addr.addr.dgid = gid_of(&address::gid(&destination));
     }
     /// Chooses the device by the source.
     pub(super) fn choose_device(&mut self) -> std::io::Result<()> {

@@ -1,5 +1,7 @@
 //! Programs that were built for RDMA hardware, as Debian ships them, with our library.
 
+mod captures;
+mod impaired;
 mod support;
 
 use support::{FIRST, LOOPBACK, Namespaces, Pair, have, libraries, symbols};

@@ -92,11 +92,12 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Runs a server at the one place and, once it has the UDP port of this RDMA port, a client at the other.
+    /// Runs a server at the one place and, once it has the UDP port of this RDMA port, a client at the other; returns
+    /// what the client prints.
     ///
     /// # Panics
     /// If either fails.
-    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) {
+    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) -> String {
         let mut running = self.server.command(server, self.environment).spawn().expect("timeout runs");
         let is_up = wait_until(&mut running, || self.server.has("udp", &format!(":{port:04X} "), ""));
         let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
@@ -107,6 +108,7 @@ impl Pair<'_> {
             said(&client_output),
             said(&server_output)
         );
+        String::from_utf8_lossy(&client_output.stdout).into_owned()
     }
 
     /// Runs the same program at both places, `words` for both; returns what the client prints.
@@ -221,7 +223,8 @@ impl Drop for Namespaces {
     }
 }
 
-fn shell(command: &str) -> Result<(), String> {
+/// Runs a command; what it complains of if it fails.
+pub(crate) fn shell(command: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", command]).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
