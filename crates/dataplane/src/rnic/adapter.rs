@@ -111,9 +111,9 @@ impl Adapter {
         let first = entropy()? % (1 << Rnic::QP_BITS);
         let state = State {
             rnic: Rnic::new(u32::from(network.slot()), first),
-            network,
             owners: Owners::default(),
-            connections: Connections::new(u64::from(entropy()?), entropy()?),
+            connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
+            network,
             stuck: None,
             payload: Payload::default(),
             gathered: 0,

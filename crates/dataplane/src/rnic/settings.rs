@@ -10,6 +10,15 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 /// Which loss recovery to use between two of our own: `irn` (default), `melo` or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 
+/// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some other
+/// port, without our extensions.
+pub const WIRE: &str = "SELVEDGE_WIRE";
+
+/// Whether [`WIRE`] says so.
+pub(super) fn is_standard() -> bool {
+    env::var_os(WIRE).is_some_and(|wire| wire == "standard")
+}
+
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
 

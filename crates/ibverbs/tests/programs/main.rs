@@ -2,6 +2,7 @@
 
 mod captures;
 mod impaired;
+mod strangers;
 mod support;
 
 use support::{FIRST, LOOPBACK, Namespaces, Pair, have, libraries, symbols};

@@ -143,7 +143,7 @@ impl Victim {
             }
             qp
         });
-        let mut cm = ConnectionManager::new(1, 1);
+        let mut cm = ConnectionManager::new(1, 0, 1);
         cm.listen(1).expect("nobody does");
         Self { rnic, cm, now: Instant::ZERO, cq, qps, route }
     }
