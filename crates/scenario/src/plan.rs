@@ -370,8 +370,10 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
             absolute(path);
         }
     }
-    let sizes = scenario.workload.poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
-    for sizes in sizes.chain(scenario.workload.closed_loop.0.iter_mut().map(|closed| &mut closed.sizes)) {
+    let workload = &mut scenario.workload;
+    let sizes = workload.poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
+    let sizes = sizes.chain(workload.closed_loop.0.iter_mut().map(|closed| &mut closed.sizes));
+    for sizes in sizes.chain(workload.verbs.0.iter_mut().map(|verbs| &mut verbs.sizes)) {
         if let Sizes::Named(reference) = sizes
             && let Some(path) = reference.strip_prefix("file:")
         {

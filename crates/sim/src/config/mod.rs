@@ -5,6 +5,7 @@ mod nic;
 mod switch;
 mod table;
 mod transport;
+mod verbs;
 
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;
@@ -15,6 +16,7 @@ pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffe
 pub use nic::NicConfig;
 pub use switch::{EcnConfig, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
+pub(crate) use verbs::timeout_code;
 
 use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};

@@ -120,6 +120,7 @@ fn drive<const RECORDED: bool>(
                         let mut mailbox = lock(&mailboxes[to]);
                         mailbox.parcels.append(&mut outbox.parcels);
                         mailbox.records.append(&mut outbox.records);
+                        mailbox.headers.append(&mut outbox.headers);
                         mailbox.notices.append(&mut outbox.notices);
                     }
                 }
@@ -387,6 +388,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         for partition in self.partitions {
             let partition = lock(partition);
             self.flows.extend(partition.hosts.iter().flat_map(crate::net::host::Host::unfinished));
+            self.flows.extend(partition.unfinished_messages());
             partition.add_to(self.now, &mut record);
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
