@@ -15,7 +15,8 @@ use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
 use super::deadlock::Watch;
-use super::partition::{Outbox, Partition};
+use super::parcel::Outbox;
+use super::partition::Partition;
 use crate::config::{SimConfig, Stop};
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};

@@ -13,7 +13,9 @@ use selvedge_wire::{Packet, PathRecord};
 
 use super::descriptor::Descriptor;
 use super::pool::Slot;
-use crate::kernel::partition::{Fabric, Outbox, Partition};
+use crate::kernel::fabric::Fabric;
+use crate::kernel::parcel::Outbox;
+use crate::kernel::partition::Partition;
 
 /// What lies beside one packet.
 #[derive(Clone, Copy)]

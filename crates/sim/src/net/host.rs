@@ -12,8 +12,9 @@ use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::descriptor::Descriptor;
-use crate::kernel::partition::{Partition, kind_of};
+use crate::kernel::partition::Partition;
 use crate::kernel::pending::NEVER;
+use crate::kernel::tally::kind_of;
 use crate::workload::schedule::{Cue, Player};
 use crate::workload::{FlowSpec, Generator};
 

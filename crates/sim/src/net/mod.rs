@@ -10,6 +10,7 @@ pub(crate) mod host;
 pub(crate) mod int;
 pub(crate) mod marking;
 pub(crate) mod netrt;
+mod outage;
 pub(crate) mod pfc;
 pub(crate) mod pool;
 pub(crate) mod port;

@@ -17,7 +17,8 @@ use selvedge_wire::Header;
 
 use crate::config::timeout_code;
 use crate::error::ConfigError;
-use crate::kernel::partition::{Fabric, Partition};
+use crate::kernel::fabric::Fabric;
+use crate::kernel::partition::Partition;
 use crate::topology::Framing;
 use crate::workload::{FlowSpec, Posting, Verb};
 
