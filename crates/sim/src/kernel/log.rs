@@ -258,7 +258,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.log.fresh.extend([(id, qp), peer]);
         }
         if is_chosen || self.log.focus.ports != Chosen::default() {
-            self.write(Node::Host(id), What::FlowStarted { flow, qp });
+            self.write(Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1 });
         }
     }
 
