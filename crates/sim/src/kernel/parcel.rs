@@ -6,7 +6,7 @@ use selvedge_wire::verbs::Headers;
 
 use crate::net::beside::Record;
 use crate::net::descriptor::Descriptor;
-use crate::net::host::Notice;
+use crate::net::notice::Notice;
 
 /// A packet on its way to another partition.
 pub(crate) struct Parcel {
