@@ -14,10 +14,12 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, getsockname, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, getsockname, getsockopt, setsockopt, socket,
+    sockopt,
 };
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use selvedge_nic::verbs::Rnic;
@@ -157,6 +159,12 @@ impl Sockets {
     pub(super) fn each(&self) -> impl Iterator<Item = &OwnedFd> {
         std::iter::once(&self.v4).chain(&self.v6)
     }
+}
+
+/// Bytes that may wait in a socket here, as the kernel counts them.
+pub(super) fn room() -> usize {
+    static ROOM: OnceLock<usize> = OnceLock::new();
+    *ROOM.get_or_init(|| open(AddressFamily::Inet).and_then(|socket| getsockopt(&socket, sockopt::RcvBuf)).unwrap_or(0))
 }
 
 fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {

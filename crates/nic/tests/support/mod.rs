@@ -117,6 +117,7 @@ impl Victim {
                 all_signaled: true,
                 recovery,
                 window: 8,
+                ack_every: 2,
             };
             let qp = rnic.create_qp(init).expect("it is right");
             let change = QpChange {
