@@ -4,6 +4,7 @@ mod captures;
 mod impaired;
 mod strangers;
 mod support;
+mod ucx;
 
 use support::{FIRST, LOOPBACK, Namespaces, Pair, have, libraries, symbols};
 
