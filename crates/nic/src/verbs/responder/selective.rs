@@ -377,7 +377,7 @@ impl Selective {
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
         let position = Position::of(index, answer.packets);
-        let ack_request = selective::asks(terms, segment, position.ends());
+        let ack_request = selective::asks(terms, &self.sender, segment);
         let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
         let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
         let placement = Placement { wqe: answer.number, packet: index as u32 };
