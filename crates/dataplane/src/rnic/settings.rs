@@ -43,7 +43,8 @@ pub fn recovery() -> Result<RecoveryConfig, String> {
     by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, melo and go-back-n are known"))
 }
 
-/// The timeout without a sample.
+/// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's timeout
+/// and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
 const PATIENCE: Duration = Duration::from_us(20_000);
 
 /// What fits into our sockets; two of our own are alike in that.
@@ -61,7 +62,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
             rto: Rto::Dynamic(DynamicRto {
                 initial: Setting::Value(PATIENCE),
                 min: Duration::from_us(4_000),
-                max: Duration::from_us(200_000),
+                max: PATIENCE,
             }),
             time_stamps: true,
             holes: true,

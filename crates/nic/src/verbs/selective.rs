@@ -93,6 +93,9 @@ impl Pending {
             self.0.push_back(said);
         }
     }
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     pub(super) fn pop(&mut self) -> Option<Said> {
         self.0.pop_front()
     }

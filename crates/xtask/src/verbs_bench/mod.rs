@@ -58,7 +58,11 @@ pub(crate) fn verbs_bench(options: &Options) -> Result<()> {
     };
     let link = Link::new()?;
     let bench = Bench { link: &link, libraries, repeat: options.repeat };
-    let text = [table::about(options.repeat)?, bench.speed(options), bench.latency(), bench.losses()?].join("\n");
+    let losses = bench.losses().unwrap_or_else(|problem| {
+        eprintln!("losses: left out: {problem:#}");
+        String::new()
+    });
+    let text = [table::about(options.repeat)?, bench.speed(options), bench.latency(), losses].join("\n");
     println!("\n{text}");
     if options.write {
         page::write(&root().join(PAGE), "verbs-bench", &text)?;

@@ -62,3 +62,19 @@ fn read_quinn(text: &str) -> Option<Measured> {
     let rate: f64 = words.get(at.checked_sub(1)?)?.trim_start_matches('(').parse().ok()?;
     Some(Measured { value: rate * 1_048_576.0 * 8.0 / 1e9 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_they_print_is_read() {
+        let ucx = "|     Test     | # iterations |\n   10000      5.367  1204.898  1215.983       51.87      51.40         830         822\n";
+        let value = |measured: Option<Measured>| measured.map(|measured| (measured.value * 1_000.0).round());
+        assert_eq!(value(read_ucx(ucx, false)), Some(5_367.0));
+        assert_eq!(value(read_ucx(ucx, true)), Some(431.0));
+        let quinn = "Overall download stats:\n\nTransferred 1073741824 bytes on 1 streams in 10.31s (99.28 MiB/s)\n";
+        assert_eq!(value(read_quinn(quinn)), Some(833.0));
+        assert!(read_ucx("nothing", true).is_none() && read_quinn("nothing").is_none());
+    }
+}

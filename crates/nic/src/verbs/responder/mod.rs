@@ -104,6 +104,10 @@ impl Responder {
         }
     }
 
+    /// Whether an acknowledgement of one of our own is to be sent.
+    pub(super) fn has_ack(&self) -> bool {
+        matches!(&self.mode, Mode::Selective(selective) if selective.has_ack())
+    }
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,

@@ -352,6 +352,9 @@ impl Selective {
         }
     }
 
+    pub(super) fn has_ack(&self) -> bool {
+        !self.acks.is_empty()
+    }
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
