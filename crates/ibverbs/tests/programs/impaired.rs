@@ -32,7 +32,7 @@ fn only_roce() -> Impairment {
 
 /// A network of this kind, both ways; says why not.
 fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
-    let names = ["a", "b"].map(|end| format!("sv-{name}-{end}"));
+    let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
     let impairments = [impairment.clone(), impairment.clone()];
     let plan = Plan { names: names.clone(), mtu: 1_500, impairments, seed: 7 };
     match Testbed::open(&plan) {
@@ -137,7 +137,9 @@ fn perftest_completes_whatever_happens_to_packets() {
 fn seeds_decide_what_happens() {
     let send = |seed: u64| {
         let impairments = [everything(10.0), Impairment::default()];
-        let plan = Plan { names: ["sv-seed-a".into(), "sv-seed-b".into()], mtu: 1_500, impairments, seed };
+        let names = ["a", "b"].map(|end| format!("sv-seed-{}-{end}", std::process::id()));
+        let first = names[0].clone();
+        let plan = Plan { names, mtu: 1_500, impairments, seed };
         let testbed = match Testbed::open(&plan) {
             Ok(testbed) => testbed,
             Err(problem) => {
@@ -147,7 +149,7 @@ fn seeds_decide_what_happens() {
         };
         // Datagrams for RoCE's port, which nobody has: the bash of the first namespace sends them.
         let script = "for n in $(seq 500); do echo datagram-with-a-whole-transport-header > /dev/udp/10.78.0.2/4791; done 2> /dev/null";
-        let namespace = ["netns", "exec", "sv-seed-a", "bash", "-c", script];
+        let namespace = ["netns", "exec", &first, "bash", "-c", script];
         Command::new("ip").args(namespace).status().expect("ip was there before");
         let report = testbed.close().expect("devices work to the end");
         let data = report.counts[0][Class::Data as usize];

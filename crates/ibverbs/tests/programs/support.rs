@@ -49,14 +49,16 @@ pub(crate) struct Place<'a> {
 pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "60" };
 
 impl Place<'_> {
-    fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
+    pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
         command.arg(self.patience);
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
         // Preloaded behind `timeout` and `ip`, which have no use for it.
-        command.arg("env").arg(format!("LD_PRELOAD={}", libraries().join("libibverbs.so.1").display()));
+        let preload =
+            ["libibverbs.so.1", "libselvedge-paths.so"].map(|name| libraries().join(name).display().to_string());
+        command.arg("env").arg(format!("LD_PRELOAD={}", preload.join(":")));
         command.arg(format!("LD_LIBRARY_PATH={}", libraries().display()));
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -70,7 +72,7 @@ impl Place<'_> {
         self.has("tcp", &format!(":{port:04X} "), " 0A ")
     }
     /// Whether there is a socket whose line has both parts.
-    fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
+    pub(crate) fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
         let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
         let mut command = Command::new("cat");
         if let Some(namespace) = self.namespace {
@@ -139,13 +141,13 @@ impl Pair<'_> {
     }
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{out}{err}", output.status)
 }
 
 /// Looks again and again, until it is so or the program has ended.
-fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     while child.try_wait().expect("it was started").is_none() {
         if is_so() {
             return true;
@@ -166,7 +168,8 @@ pub(crate) const FIRST: &str = "10.78.0.1";
 impl Namespaces {
     /// Makes them; says why not.
     pub(crate) fn new(name: &str) -> Option<Self> {
-        let names = [format!("sv-{name}-a"), format!("sv-{name}-b")];
+        // Others may run the same test at the same time.
+        let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
         let (a, b) = (&names[0], &names[1]);
         let this = Self { names: names.clone() };
         this.remove();

@@ -73,6 +73,7 @@ impl Nic {
             all_signaled: true,
             recovery: params.recovery,
             window: params.window,
+            ack_every: 1,
         })
     }
 
