@@ -82,6 +82,7 @@ impl Peer {
             all_signaled: true,
             recovery: terms.recovery,
             window: terms.window,
+            ack_every: 1,
         };
         let qp = adapter.create_qp(init, owner).map_err(refused)?;
         let (terms, clock) = (*terms, Clock::start());
