@@ -375,8 +375,8 @@ fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
         let message = "NetRT's switches do not know the packets of [workload.verbs]: set false, or leave that out";
         return Err(Finding::new("switch.netrt.enabled", message));
     }
-    let beside = scenario.beside.iter().flat_map(|beside| &beside.workloads);
-    if let Some(named) = beside.filter(|name| name.split(['.', '[']).next() == Some("verbs")).next() {
+    let mut beside = scenario.beside.iter().flat_map(|beside| &beside.workloads);
+    if let Some(named) = beside.find(|name| name.split(['.', '[']).next() == Some("verbs")) {
         let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
         return Err(Finding::new("beside.workloads", message));
     }

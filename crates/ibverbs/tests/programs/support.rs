@@ -68,9 +68,6 @@ impl Place<'_> {
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words, &[]).output().expect("timeout runs")
     }
-    fn is_listening(&self, port: u16) -> bool {
-        self.has("tcp", &format!(":{port:04X} "), " 0A ")
-    }
     /// Whether there is a socket whose line has both parts.
     pub(crate) fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
         let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
@@ -93,15 +90,33 @@ pub(crate) struct Pair<'a> {
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
-impl Pair<'_> {
-    /// Runs a server at the one place and, once it has the UDP port of this RDMA port, a client at the other; returns
-    /// what the client prints.
+impl<'a> Pair<'a> {
+    /// As [`Self::meet`], by an RDMA port.
+    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) -> String {
+        self.meet(server, client, Listens::Rdma(port))
+    }
+
+    /// Runs the same program at both places, `words` for both; returns what the client prints.
     ///
     /// # Panics
     /// If either fails.
-    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) -> String {
+    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
+        let port = fresh_port();
+        let text = port.to_string();
+        let line = |place: &Place<'a>| [&[program, "-d", place.device, "-p", &text], words].concat();
+        self.meet(&line(&self.server), &[&line(&self.client)[..], &[self.address]].concat(), Listens::Tcp(port))
+    }
+
+    /// Runs a server at the one place and, once it listens, a client at the other; returns what the client prints.
+    ///
+    /// # Panics
+    /// If either fails.
+    pub(crate) fn meet(&self, server: &[&str], client: &[&str], listens: Listens) -> String {
         let mut running = self.server.command(server, self.environment).spawn().expect("timeout runs");
-        let is_up = wait_until(&mut running, || self.server.has("udp", &format!(":{port:04X} "), ""));
+        let is_up = wait_until(&mut running, || match listens {
+            Listens::Tcp(port) => self.server.has("tcp", &format!(":{port:04X} "), " 0A "),
+            Listens::Rdma(port) => self.server.has("udp", &format!(":{port:04X} "), ""),
+        });
         let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
         let server_output = running.wait_with_output().expect("it was started");
         assert!(
@@ -112,33 +127,21 @@ impl Pair<'_> {
         );
         String::from_utf8_lossy(&client_output.stdout).into_owned()
     }
+}
 
-    /// Runs the same program at both places, `words` for both; returns what the client prints.
-    ///
-    /// # Panics
-    /// If either fails.
-    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
-        static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
-        let port = PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let text = port.to_string();
-        let line = |place: &Place<'_>, address: Option<&str>| {
-            let mut line = vec![program, "-d", place.device, "-p", &text];
-            line.extend(words);
-            line.extend(address);
-            place.command(&line, self.environment)
-        };
-        let mut server = line(&self.server, None).spawn().expect("timeout runs");
-        let is_up = wait_until(&mut server, || self.server.is_listening(port));
-        let client = line(&self.client, Some(self.address)).output().expect("timeout runs");
-        let server = server.wait_with_output().expect("it was started");
-        assert!(
-            is_up && client.status.success() && server.status.success(),
-            "{program} {words:?}\n-- client: {}\n-- server: {}",
-            said(&client),
-            said(&server)
-        );
-        String::from_utf8_lossy(&client.stdout).into_owned()
-    }
+/// How to see that a server is up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listens {
+    /// It has this TCP port.
+    Tcp(u16),
+    /// It has this RDMA port, and the UDP port of the same number.
+    Rdma(u16),
+}
+
+/// A TCP port that no other test has.
+pub(crate) fn fresh_port() -> u16 {
+    static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
+    PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
 pub(crate) fn said(output: &Output) -> String {
@@ -244,4 +247,27 @@ pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
             .then(|| format!("{name}@{version}"))
     };
     Some(text.lines().filter_map(of_line).collect())
+}
+
+/// A program in C beside the tests, built with rdma-core's headers; says why not.
+///
+/// # Panics
+/// If it is not C.
+pub(crate) fn build(source: &str, libraries: &[&str]) -> Option<String> {
+    for header in ["infiniband/verbs.h", "rdma/rdma_verbs.h"] {
+        if !Path::new("/usr/include").join(header).is_file() {
+            eprintln!("skipped: no <{header}> here: install libibverbs-dev and librdmacm-dev");
+            return None;
+        }
+    }
+    // Tests run beside each other, and want it at the same time.
+    static BUILT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = BUILT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("{source}-{}-{number}", std::process::id());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let mut compiler = Command::new("cc");
+    let built = compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(libraries).output().expect("a C compiler");
+    assert!(built.status.success(), "{}", said(&built));
+    Some(program.display().to_string())
 }

@@ -60,10 +60,10 @@ fn run(params: &NicParams, nics: &mut [Nic; 2], nth: u64) -> Vec<Packet> {
     let mut seen = Vec::new();
     let mut wire: VecDeque<(Instant, usize, Packet, Headers)> = VecDeque::new();
     loop {
-        for at in 0..2 {
+        for (at, nic) in nics.iter_mut().enumerate() {
             let mut packet = Packet::BLANK;
-            while nics[at].poll_transmit(&mut Cx::at(now), params, 0, &mut packet) {
-                let headers = nics[at].poll_headers().expect("they are applications' packets");
+            while nic.poll_transmit(&mut Cx::at(now), params, 0, &mut packet) {
+                let headers = nic.poll_headers().expect("they are applications' packets");
                 seen.push(packet);
                 sent += 1;
                 if sent % nth != 0 {
