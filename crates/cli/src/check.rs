@@ -33,7 +33,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     // While there is one thread, and only if some figure wants it.
     let mut reality = Reality::default();
     // All of them are read before the first runs: a typing error in the last costs no time.
-    let prepared: Vec<Prepared> = figures.iter().map(|figure| prepare(figure, args, &mut reality)).collect::<Result<_, _>>()?;
+    let prepared: Vec<Prepared> =
+        figures.iter().map(|figure| prepare(figure, args, &mut reality)).collect::<Result<_, _>>()?;
     let began = Stopwatch::start();
     let checked = match &args.out {
         Some(place) => keep(&prepared, place, args)?,

@@ -126,8 +126,7 @@ impl Pool<'_> {
             World::Simulated => self.worlds.simulated,
             World::Real => self.worlds.real,
         };
-        let record =
-            catch_unwind(AssertUnwindSafe(|| simulate(&config, library, parallel, &mut observer, recording)));
+        let record = catch_unwind(AssertUnwindSafe(|| simulate(&config, library, parallel, &mut observer, recording)));
         let record = record
             .map_err(|cause| crashed(series, point.seed, &*cause))?
             .map_err(|error| StudyError::refused(&series.name, point.seed, &error))?;

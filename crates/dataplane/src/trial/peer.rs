@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use selvedge_nic::verbs::{
-    Access, Capacities, Completion, CompletionKind, CqId, Data, Operation, QpChange, QpInit, QpState,
-    ReceiveRequest, Region, Remote, Route, SendRequest, Service, Sge, Stats, Status,
+    Access, Capacities, Completion, CompletionKind, CqId, Data, Operation, QpChange, QpInit, QpState, ReceiveRequest,
+    Region, Remote, Route, SendRequest, Service, Sge, Stats, Status,
 };
 use selvedge_units::{Instant, Psn, QpNumber};
 
@@ -132,7 +132,10 @@ impl Peer {
             },
         ];
         for step in steps {
-            self.adapter.command(|rnic, cx| rnic.modify_qp(cx, qp, &step)).and_then(|done| Ok(done?)).map_err(refused)?;
+            self.adapter
+                .command(|rnic, cx| rnic.modify_qp(cx, qp, &step))
+                .and_then(|done| Ok(done?))
+                .map_err(refused)?;
         }
         self.adapter.command(|rnic, _| rnic.agree(qp)).and_then(|done| Ok(done?)).map_err(refused)?;
         (0..terms.receives).try_for_each(|_| self.post_receive())

@@ -116,7 +116,8 @@ impl Expectations {
 
     /// Sets aside what is about this case; returns the claims in words.
     pub fn set_aside(&mut self, case: &str) -> Vec<String> {
-        let (aside, kept) = std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.quantities.names(case));
+        let (aside, kept) =
+            std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.quantities.names(case));
         self.claims = kept;
         self.measurements.retain(|measurement| !measurement.quantities.names(case));
         Vec::into_iter(aside).map(|claim: Claim| claim.say).collect()

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use selvedge_nic::Nic;
 use selvedge_nic::verbs::{
     Attached, Completion, CompletionKind, Data, Operation, Remote, SendRequest, Status, VerbsError,
 };
-use selvedge_nic::Nic;
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, QpNumber, Rng};

@@ -126,7 +126,8 @@ fn impairment(config: &SimConfig, paths: &Paths, way: &Path) -> Result<Impairmen
     };
     let mut lossy = None;
     for (n, rule) in config.loss.iter().enumerate() {
-        let lanes = rule.link.lanes(&config.graph, rule.direction).map_err(|error| error.within(&format!("loss[{n}]")))?;
+        let lanes =
+            rule.link.lanes(&config.graph, rule.direction).map_err(|error| error.within(&format!("loss[{n}]")))?;
         let links = paths.links(way.src, way.dst).into_iter().flatten();
         let mut at = selvedge_sim::topology::Node::Host(way.src);
         for link in links {
