@@ -38,7 +38,7 @@ fn what_the_real_world_cannot_do_is_refused_by_its_key() {
         assert!(said.contains(key), "{key}: {said}");
     };
     refused(&["workload.verbs.pairs=all-to-all"], "workload.verbs.pairs");
-    refused(&["workload.verbs.load=0.5"], "workload.verbs.messages");
+    refused(&["workload.verbs.load=0.001"], "workload.verbs.messages");
     refused(&["loss=[{ link = 'all', model = { random = { rate = 0.01 } } }]"], "loss");
     refused(&["switch.pfc.enabled=true", "switch.buffer.input-queued.per-port=1MB"], "switch.pfc.enabled");
 }
