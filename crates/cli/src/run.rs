@@ -117,7 +117,7 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
 fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let mut plan = plan_of(&args.input)?;
     if args.real {
-        plan = plan.in_worlds(&[World::Real])?;
+        plan = plan.in_world(World::Real);
     }
     let tracing = tracing_of(&args.tracing)?;
     tracing.check(&plan)?;

@@ -102,27 +102,32 @@ pub struct Changes {
 }
 
 impl Plan {
-    /// The same plan in these worlds: with several, each is a case, named after it.
+    /// The same plan in another world.
+    #[must_use]
+    pub fn in_world(mut self, world: World) -> Self {
+        self.series.iter_mut().for_each(|series| series.world = world);
+        self
+    }
+
+    /// The same plan in these worlds, each a case that is named after it.
     ///
     /// # Errors
-    /// With several, when the plan has cases of its own.
+    /// When the plan has cases of its own.
     pub fn in_worlds(mut self, worlds: &[World]) -> Result<Self, ScenarioError> {
-        let several = worlds.len() > 1;
-        if several && self.series.iter().any(|series| series.case.is_some()) {
+        if self.series.iter().any(|series| series.case.is_some()) {
             let why = "it runs in two worlds, which are its cases: leave [[case]] out";
             return Err(ScenarioError::new(Place::File(self.title), "case", why));
         }
         let series = std::mem::take(&mut self.series);
         let in_one = |world: World| {
-            series.iter().cloned().map(move |series| match several {
-                true => PlannedSeries {
-                    name: format!("{}: {}", world.case(), series.name),
-                    case: Some(world.case().to_owned()),
-                    world,
-                    ..series
-                },
-                false => PlannedSeries { world, ..series },
-            })
+            let case = world.case();
+            let named = move |series: PlannedSeries| PlannedSeries {
+                name: format!("{case}: {}", series.name),
+                case: Some(case.to_owned()),
+                world,
+                ..series
+            };
+            series.iter().cloned().map(named)
         };
         self.series = worlds.iter().copied().flat_map(in_one).collect();
         Ok(self)

@@ -114,8 +114,11 @@ impl Expectations {
         Ok(Self { claims, measurements, real: written.real, file: file.into() })
     }
 
-    /// Sets aside what is about this case; returns the claims in words.
+    /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
     pub fn set_aside(&mut self, case: &str) -> Vec<String> {
+        let of_claims = self.claims.iter_mut().map(|claim| &mut claim.quantities);
+        let of_measurements = self.measurements.iter_mut().map(|measurement| &mut measurement.quantities);
+        of_claims.chain(of_measurements).for_each(|quantities| quantities.leave_out(case));
         let (aside, kept) =
             std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.quantities.names(case));
         self.claims = kept;
