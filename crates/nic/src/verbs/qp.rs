@@ -210,6 +210,18 @@ impl QueuePair {
         }
     }
 
+    /// The other side is known to be one of our own.
+    pub(super) fn agree(&mut self) {
+        self.requester.agree(&self.terms);
+    }
+    /// What is to be said of packets that have arrived, before anything else.
+    pub(super) fn poll_ack(&mut self) -> Option<Transmit> {
+        if self.init.service == Service::Datagram {
+            return None;
+        }
+        self.responder.poll_ack(&self.terms).or_else(|| self.requester.poll_ack(&self.terms))
+    }
+
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
