@@ -158,7 +158,7 @@ pub(crate) fn build<const RECORDED: bool>(
         partition.extras[at].loss = Some(loss.clone());
         partition.ingress[at].rare_arrivals = true;
     }
-    crate::net::verbs::connect(&mut partitions, &workload.postings)?;
+    crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     for partition in &mut partitions {
         partition.open_workload();
     }
