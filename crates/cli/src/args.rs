@@ -43,6 +43,10 @@ pub(crate) enum Command {
     /// Run a program that wants RDMA hardware, without any: a software RNIC over UDP
     #[command(after_long_help = VERBS_EXAMPLES)]
     Verbs(VerbsArgs),
+    /// Make a bad network to test programs on: loss, duplication, corruption, delay, reordering, from a seed
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = crate::impair::EXAMPLES)]
+    Impair(Box<crate::impair::ImpairArgs>),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print a completion script for a shell

@@ -9,6 +9,8 @@ mod args;
 mod check;
 mod clock;
 mod explain;
+#[cfg(target_os = "linux")]
+mod impair;
 mod inspect;
 mod output;
 mod progress;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Command::Verbs(args) => verbs::verbs(&args),
         #[cfg(not(target_os = "linux"))]
         Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
+        #[cfg(target_os = "linux")]
+        Command::Impair(args) => impair::impair(&args),
         Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -14,6 +14,8 @@ use crate::args::VerbsArgs;
 use crate::output::{self, Failure, print};
 
 const LIBRARY: &str = "libibverbs.so.1";
+/// Stands for files that programs expect of hardware.
+const PATHS: &str = "libselvedge-paths.so";
 /// Where libraries are, if not beside us.
 const LIBRARIES: &str = "SELVEDGE_LIBRARIES";
 
@@ -28,7 +30,12 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.args(arguments);
     // The one for programs that are linked with it, the other for what they load later by its name.
-    command.env("LD_PRELOAD", before(folder.join(LIBRARY).as_os_str(), "LD_PRELOAD"));
+    let mut preload = folder.join(LIBRARY).into_os_string();
+    if folder.join(PATHS).is_file() {
+        preload.push(":");
+        preload.push(folder.join(PATHS));
+    }
+    command.env("LD_PRELOAD", before(&preload, "LD_PRELOAD"));
     command.env("LD_LIBRARY_PATH", before(folder.as_os_str(), "LD_LIBRARY_PATH"));
     if let Some(recovery) = &args.recovery {
         command.env(settings::RECOVERY, recovery);
@@ -106,6 +113,7 @@ fn as_json(
         "library": library,
         "devices": devices,
         "udp_port": environment.port,
+        "reached_by_strangers": environment.reached,
         "socket_buffer": environment.buffer,
         "segmentation": environment.cuts,
         "coalescing": environment.joins,

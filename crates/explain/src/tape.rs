@@ -203,8 +203,9 @@ impl Recorder for Tape {
     fn on_events(&mut self, events: &[Event]) {
         for event in events {
             match &event.what {
-                What::FlowStarted { flow, qp } => {
-                    self.by_pair.insert((flow.src, *qp), self.stories.len());
+                What::FlowStarted { flow, qp, queue_pairs } => {
+                    let pairs = (0..*queue_pairs).map(|n| (flow.src, QpNumber(qp.0.wrapping_add(n))));
+                    self.by_pair.extend(pairs.map(|pair| (pair, self.stories.len())));
                     self.stories.push(Story::new(*flow));
                 }
                 What::FlowFinished { flow } => self.on_finished(*flow),

@@ -27,6 +27,7 @@ mod legacy;
 mod memory;
 mod names;
 mod pair;
+mod paths;
 mod post;
 mod query;
 mod rate;

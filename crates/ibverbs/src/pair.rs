@@ -80,6 +80,7 @@ impl Qp {
                 libc::EINVAL
             })?,
             window: settings::WINDOW,
+            ack_every: settings::ACK_EVERY,
         };
         // SAFETY: zeros are null pointers, missing functions, numbers.
         let mut abi: ibv_qp_ex = unsafe { std::mem::zeroed() };

@@ -308,7 +308,7 @@ fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         return Err(Finding::new("switch.ecn.k-max", message));
     }
     if !hears {
-        let message = format!("switches mark packets, but {} does not hear it", congestion);
+        let message = format!("switches mark packets, and nobody hears it (congestion control: {congestion})");
         warnings.push(Finding::new("switch.ecn.enabled", message));
     } else if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
         && let Some(room) = least_room(buffer, network)

@@ -1,7 +1,7 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, Trimming};
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
@@ -13,26 +13,6 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
     let bdp = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
-
-    if let BufferConfig::InputQueued(buffer) = &mut switch.buffer {
-        // One value where all ports are alike; else each keeps its own.
-        let mut own = network.own_buffers();
-        let first = own.next().flatten();
-        if own.all(|other| other == first) {
-            // IRN section 4.1: twice the bandwidth-delay product.
-            settle(&mut buffer.per_port, Some(first.unwrap_or(bdp * 2)));
-        }
-    }
-
-    if let BufferConfig::FairQueued(fair) = &mut switch.buffer {
-        settle(&mut fair.per_port, Some(bdp * 2));
-        settle(&mut fair.quantum, Some(frame));
-    }
-    if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
-        let headers = trimming.header_room(frame);
-        settle(&mut trimming.headers, headers);
-        settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
-    }
 
     // One value where all links are alike; else each input keeps its own.
     let guest = beside.as_ref().map_or(Bytes::ZERO, |beside| beside.framing(nic).overhead - nic.gap);
@@ -46,7 +26,27 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     if let BalancingConfig::Flowlet(flowlet) = &mut switch.balancing {
         settle(&mut flowlet.gap, Some(network.base_rtt()));
     }
-    settle(&mut switch.pfc.xon_gap, Some((frame + nic.gap) * 2));
+    let xon_gap = (frame + nic.gap) * 2;
+    settle(&mut switch.pfc.xon_gap, Some(xon_gap));
+
+    let room = (bdp * 2).max(least_room(network, &wire, xon_gap));
+    if let BufferConfig::InputQueued(buffer) = &mut switch.buffer {
+        // One value where all ports are alike; else each keeps its own.
+        let mut own = network.own_buffers();
+        let first = own.next().flatten();
+        if own.all(|other| other == first) {
+            settle(&mut buffer.per_port, Some(first.unwrap_or(room)));
+        }
+    }
+    if let BufferConfig::FairQueued(fair) = &mut switch.buffer {
+        settle(&mut fair.per_port, Some(room));
+        settle(&mut fair.quantum, Some(frame));
+    }
+    if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
+        let headers = trimming.header_room(frame);
+        settle(&mut trimming.headers, headers);
+        settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
+    }
 
     let fabric = Fabric {
         pfc: switch.pfc.enabled,
@@ -69,6 +69,14 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
     }
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
+}
+
+/// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
+/// below it room to pause and to go on. It is more than two bandwidth-delay products only where links are short.
+fn least_room(network: &Network, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
+    let pfc = PfcConfig::default();
+    let headroom = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, wire)).max();
+    headroom.unwrap_or_default() + xon_gap * 2
 }
 
 /// Marks where congestion control hears them, along its own curve.

@@ -42,6 +42,8 @@ pub enum What {
         flow: FlowRow,
         /// The queue pair that carries it: with this host, what its packets are known by.
         qp: QpNumber,
+        /// How many carry it: this one, and those whose numbers follow (MPTCP's subflows).
+        queue_pairs: u32,
     },
     /// This host has the last byte of a flow.
     FlowFinished {

@@ -81,6 +81,23 @@ impl Bitmap {
         }
         cleared
     }
+    /// Sets the bits from `from` to before `to`, in a window that begins at `head`; returns how many were clear.
+    pub(crate) fn fill(&mut self, head: Seq, from: Seq, to: Seq) -> u64 {
+        if to > from && to - head > self.capacity() {
+            self.grow(head, to - head);
+        }
+        let (mut at, mut filled) = (from.index(), 0);
+        while at < to.index() {
+            let offset = at % WORD;
+            let count = (WORD - offset).min(to.index() - at);
+            let mask = low_bits(count) << offset;
+            let word = self.word_mut(at);
+            filled += u64::from((mask & !*word).count_ones());
+            *word |= mask;
+            at += count;
+        }
+        filled
+    }
     /// Whether any bit from `from` to before `to` is set.
     pub(crate) fn any(&self, from: Seq, to: Seq) -> bool {
         (from.index()..to.index()).any(|index| self.contains(Seq::new(index)))
@@ -154,7 +171,7 @@ mod tests {
             // The window widens, so that the ring grows in use.
             let window = 100 + step / 50;
             let at = head + rng.below(window);
-            match rng.below(8) {
+            match rng.below(9) {
                 0 => {
                     let end = Seq::new(head + window);
                     let expected = (at..end.index()).find(|n| !model.contains(n)).map(Seq::new);
@@ -170,6 +187,11 @@ mod tests {
                     let kept = model.split_off(&at);
                     assert_eq!(bitmap.clear(Seq::new(head), Seq::new(at)), model.len() as u64);
                     (model, head) = (kept, at);
+                }
+                3 => {
+                    let end = (at + rng.below(100)).min(head + window);
+                    let fresh = (at..end).filter(|&n| model.insert(n)).count();
+                    assert_eq!(bitmap.fill(Seq::new(head), Seq::new(at), Seq::new(end)), fresh as u64);
                 }
                 _ => assert_eq!(bitmap.insert(Seq::new(head), Seq::new(at)), model.insert(at)),
             }

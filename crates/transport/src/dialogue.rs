@@ -22,6 +22,9 @@ pub(crate) enum Say {
     Ack(u64),
     /// It hears a NACK: this is expected next, that has arrived.
     Nack(u64, u64),
+    /// What is heard from now on was triggered by packets that were sent at this time, in microseconds; before, by
+    /// packets of the same time.
+    Echo(u64),
     /// It hears a NACK of MELO: this is expected next, and these are holes, as first packet and length.
     Holes(u64, &'static [(u64, u16)]),
     /// It is woken: its timers may fire.
@@ -43,9 +46,11 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
     let mut sender = Sender::new(&config, first);
     let mut chip = config.recovery.on_chip();
     sender.supply(packets);
+    let mut echoed = None;
     for (number, &(us, line)) in lines.iter().enumerate() {
         let now = Instant::ZERO + Duration::from_us(us);
         let mut cx = Cx::at(now);
+        let sent_at = echoed.unwrap_or(now);
         let ack = |kind, expected, sack| Ack {
             kind,
             ecn_echo: false,
@@ -62,8 +67,11 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
                     .collect();
                 assert_eq!(sent.join(" "), expected, "{place}");
             }
-            Say::Ack(expected) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Ack, expected, 0), now),
-            Say::Nack(expected, sack) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Nack, expected, sack), now),
+            Say::Ack(expected) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Ack, expected, 0), sent_at),
+            Say::Nack(expected, sack) => {
+                sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Nack, expected, sack), sent_at);
+            }
+            Say::Echo(us) => echoed = Some(Instant::ZERO + Duration::from_us(us)),
             Say::Holes(expected, holes) => {
                 let mut list = [Hole::NONE; 3];
                 for (place, &(start, length)) in list.iter_mut().zip(holes) {

@@ -1,7 +1,7 @@
 //! The receiver of one flow: any acceptance, behind PSNs.
 
 use selvedge_units::{Psn, Seq};
-use selvedge_wire::{Ack, AckKind, Data, HoleNack};
+use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack, Holes};
 
 use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
@@ -72,11 +72,18 @@ impl<A: Acceptance> Receiver<A> {
         Ack { kind: AckKind::Ack, ecn_echo: marked, expected, sack: data.psn, msn: 0 }
     }
 
-    /// What to send in place of a NACK that was just made, where NACKs carry holes.
+    /// What to send in place of a NACK that was just made, where NACKs carry holes: if the packet behind the newest
+    /// has triggered it, which then need not be named.
     #[inline]
     pub fn with_holes(&self, nack: &Ack) -> Option<HoleNack> {
-        let holes = self.acceptance.holes()?.map(|hole| hole.shifted(self.first_psn));
-        Some(nack.with_holes(holes))
+        let holes = self.holes()?;
+        let [Hole { start, length }, ..] = holes;
+        (start.wrapping_add(length) == nack.sack.get() as u16).then(|| nack.with_holes(holes))
+    }
+    /// The newest holes, newest first, where NACKs carry them.
+    #[inline]
+    pub fn holes(&self) -> Option<Holes> {
+        Some(self.acceptance.holes()?.map(|hole| hole.shifted(self.first_psn)))
     }
 
     /// It will be forgotten: gives back what it holds of the chip's memory.

@@ -2,7 +2,7 @@
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Instant, Psn, Seq};
-use selvedge_wire::{Ack, HoleNack, PathRecord};
+use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::on_chip::OnChip;
@@ -166,11 +166,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     /// As [`Sender::on_ack`], for a NACK that carries holes.
     pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, nack: &HoleNack, sent_at: Instant) {
-        let ack = nack.without_holes();
-        let Some(heard) = self.hear(cx, &ack, sent_at) else { return };
-        let holes = nack.holes.map(|hole| hole.packets(heard.expected, self.first_psn));
+        self.on_nack_and_holes(cx, chip, &nack.without_holes(), nack.holes, sent_at);
+    }
+    /// The same, where the packet that triggered it is named beside the holes.
+    pub fn on_nack_and_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, holes: Holes, sent_at: Instant) {
+        let Some(heard) = self.hear(cx, ack, sent_at) else { return };
+        let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
         let learnt = self.recovery.on_holes(cx, chip, heard, &holes);
-        self.on_learnt(cx, learnt, &ack, sent_at);
+        self.on_learnt(cx, learnt, ack, sent_at);
     }
 
     /// Expands the PSNs of an acknowledgement; `None` if it names packets never sent.

@@ -23,6 +23,7 @@ fn every_key_is_read() {
     let irn = json!({ "irn": {
         "mode": "hls", "timeouts": "off", "rto-low": "50us", "rto-low-packets": 10, "rto-high": "1.28ms",
         "bdp-cap": "off", "retransmit-delay": "2us", "rto": "static", "sack": true, "extra-header": "16B", "nack-threshold": 1,
+        "time-stamps": false, "holes": false,
     }});
     let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("IRN, with every key") };
     assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Duration::from_us(50), 10));

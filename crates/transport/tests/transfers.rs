@@ -21,6 +21,8 @@ fn recoveries() -> Vec<RecoveryConfig> {
         IrnConfig { mode: Mode::Hls, bdp_cap: Setting::Value(4), ..irn }.into(),
         IrnConfig { bdp_cap: Setting::Off, nack_threshold: 3, ..irn }.into(),
         IrnConfig { retransmit_delay: Duration::from_us(2), ..irn }.into(),
+        IrnConfig { time_stamps: true, ..irn }.into(),
+        IrnConfig { time_stamps: true, holes: true, ..irn }.into(),
         IrnConfig { mode: Mode::Hls, retransmit_delay: Duration::from_us(2), ..irn }.into(),
         go_back_n.into(),
         GoBackNConfig { nack: Nacks::EveryPacket, ..go_back_n }.into(),

@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod bytes;
 mod chance;
+mod channel;
 mod id;
 mod octet;
 mod psn;
@@ -26,6 +27,7 @@ pub mod words;
 
 pub use bytes::Bytes;
 pub use chance::Chance;
+pub use channel::{Channel, TwoStates};
 pub use id::{HostId, PortId, QpNumber, SwitchId};
 pub use octet::{Octet, TcpSeq};
 pub use psn::{Psn, Seq};

@@ -23,7 +23,7 @@ pub enum Domain {
     WorkloadShape = 7,
     /// A host's first-send jitter.
     StartJitter = 8,
-    /// Impairments in tests.
+    /// What happens to packets between two ends, in tests and in the data plane's impairment device.
     Impairment = 9,
     /// Which packet a port trims when its queue is full.
     Trimming = 10,

@@ -38,8 +38,8 @@ const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// The one whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
-/// What `librdmacm.so.1` calls.
-const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_rdma_*;\n        selvedge_rpoll;\n        selvedge_rsocket_unsupported;\n};\n";
+/// What our other libraries call.
+const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_rdma_*;\n        selvedge_path_*;\n        selvedge_rpoll;\n        selvedge_rsocket_unsupported;\n};\n";
 
 /// `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
@@ -54,6 +54,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     run(&mut build)?;
     link_verbs(&target(profile).join("libselvedge_ibverbs.a"), &libraries)?;
     link_rdmacm(&target(profile).join("ibverbs-link"), &libraries)?;
+    link_paths(&target(profile).join("ibverbs-link"), &libraries)?;
     if !options.libraries {
         let programs = to.join("bin");
         fs::create_dir_all(&programs)?;
@@ -119,10 +120,24 @@ fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
         .collect();
     fs::write(&map, nodes)?;
     fs::write(&stubs, FORWARD.to_owned() + &text)?;
+    link_forwards("librdmacm.so.1", &stubs, to, &[&format!("-Wl,--version-script={}", map.display())])
+}
+
+/// Links `libselvedge-paths.so`, whose functions stand before those of the C library.
+fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
+    let stubs = scratch.join("paths.c");
+    let symbols = read("crates/ibverbs/paths.txt")?;
+    let forwards: String = lines(&symbols).map(|(name, calls)| format!("FORWARD({name}, {calls})\n")).collect();
+    fs::write(&stubs, FORWARD.to_owned() + &forwards)?;
+    link_forwards("libselvedge-paths.so", &stubs, to, &[])
+}
+
+/// Links a library that only calls what stands in `libibverbs.so.1`.
+fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Result<()> {
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    link.args(["-shared", "-fPIC", "-o"]).arg(to.join("librdmacm.so.1")).arg(&stubs).arg(to.join("libibverbs.so.1"));
-    link.arg(format!("-Wl,--version-script={}", map.display()));
-    link.args(["-Wl,-soname,librdmacm.so.1", "-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,--strip-debug"]);
+    link.args(["-shared", "-fPIC", "-o"]).arg(to.join(name)).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);
+    link.arg(format!("-Wl,-soname,{name}"));
+    link.args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,--strip-debug"]);
     run(&mut link)
 }
 
@@ -138,7 +153,7 @@ const FORWARD: &str = r#"#if defined(__x86_64__)
     __asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ": " JUMP #calls BEHIND "\n");
 "#;
 
-/// What stands behind a private symbol, and its name.
+/// The pairs of words in a file: what stands behind a private symbol, and its name.
 fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
     private.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
 }

@@ -59,13 +59,17 @@ const TSHARK: Tool = Tool {
 const RDMA: Tool = Tool {
     name: "RDMA programs, and nft, which loses their packets",
     purpose: "the tests of libibverbs and librdmacm",
-    probe: &["sh", "-c", "which ib_write_bw ibv_rc_pingpong rping nft && test -f /usr/include/rdma/rdma_cma.h"],
+    probe: &[
+        "sh",
+        "-c",
+        "which ib_write_bw ibv_rc_pingpong rping nft ucx_perftest mpicc && test -f /usr/include/rdma/rdma_cma.h && python3 -c 'import scapy'",
+    ],
     install: &[&[
         "sh",
         "-c",
-        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables iproute2",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables iproute2 python3-scapy ucx-utils openmpi-bin libopenmpi-dev",
     ]],
-    advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables`; \
+    advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables python3-scapy ucx-utils openmpi-bin libopenmpi-dev`; \
              without them, those tests are skipped",
 };
 

@@ -23,7 +23,10 @@ use super::{fork, memory, progress};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
-pub(super) const TURNS: usize = 16;
+pub(super) const TURNS: usize = 64;
+/// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
+/// not wait for more.
+const TAKEN: u64 = 64;
 /// Requests that may wait for others to leave together with them, while applications poll.
 const GATHERED: u32 = 32;
 /// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
@@ -111,9 +114,9 @@ impl Adapter {
         let first = entropy()? % (1 << Rnic::QP_BITS);
         let state = State {
             rnic: Rnic::new(u32::from(network.slot()), first),
-            network,
             owners: Owners::default(),
-            connections: Connections::new(u64::from(entropy()?), entropy()?),
+            connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
+            network,
             stuck: None,
             payload: Payload::default(),
             gathered: 0,
@@ -141,8 +144,8 @@ impl Adapter {
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
-    pub(super) fn until(&self, deadline: Instant) -> std::time::Duration {
-        self.clock.until(deadline)
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Lets `act` use the engine, then sends what there is to send.
@@ -374,8 +377,8 @@ impl Adapter {
         }
         let mut found = state.completions(cq, most, &mut take);
         if found == 0 {
-            // What one call gives, and no more: the application may have to post receive requests for the next.
-            state.turn(self.now(), 1);
+            // Until there is one, and no further: the application may have to post receive requests for the next.
+            state.turn(&self.clock, TURNS, true);
             self.remind(&state);
             found = state.completions(cq, most, &mut take);
         }
@@ -410,32 +413,49 @@ impl Adapter {
 }
 
 impl State {
-    /// Takes what has arrived, by so many calls of the system at most, handles what is due, sends what there is to send.
-    pub(super) fn turn(&mut self, now: Instant, calls: usize) {
-        let mut cx = Cx::at(now);
-        for _ in 0..calls {
-            let Self { rnic, network, connections, .. } = self;
-            let took = network.receive(calls > 1, |route, headers, payload, length| {
+    /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
+    /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
+    pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
+        loop {
+            let mut cx = Cx::at(clock.now());
+            let goes_on = self.take(&mut cx, &mut calls, polls);
+            if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
+                self.rnic.handle_timeout(&mut cx);
+            }
+            if self.connections.manager.poll_timeout().is_some_and(|at| at <= cx.now) {
+                self.connections.manager.handle_timeout(&mut cx);
+            }
+            self.transmit(&mut cx);
+            self.tell();
+            if !goes_on {
+                return;
+            }
+        }
+    }
+    /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
+    /// is said once: acknowledgements speak for those before them.
+    fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> bool {
+        let Self { rnic, network, connections, .. } = self;
+        let (enough, completed) = (network.counters.received + TAKEN, rnic.completed());
+        while *calls > 0 {
+            *calls -= 1;
+            // Whoever polls is in a hurry: sockets that have been of no use so far are for the thread.
+            let took = network.receive(!polls, |route, headers, payload, length| {
                 if headers.bth.destination == MANAGEMENT {
-                    connections.handle(&mut cx, route, headers, payload);
+                    connections.handle(cx, route, headers, payload);
                     return;
                 }
                 let mut arrival = Arrival { payload, route, length };
-                rnic.handle_packet(&mut cx, &mut arrival, route, headers, payload.len() as u32);
+                rnic.handle_packet(cx, &mut arrival, route, headers, payload.len() as u32);
             });
-            // What is said to all that was taken is said once: acknowledgements speak for those before them.
-            if !took {
-                break;
+            if !took || (polls && rnic.completed() > completed) {
+                return false;
+            }
+            if network.counters.received >= enough {
+                return true;
             }
         }
-        if self.rnic.poll_timeout().is_some_and(|at| at <= now) {
-            self.rnic.handle_timeout(&mut cx);
-        }
-        if self.connections.manager.poll_timeout().is_some_and(|at| at <= now) {
-            self.connections.manager.handle_timeout(&mut cx);
-        }
-        self.transmit(&mut cx);
-        self.tell();
+        false
     }
 
     /// Sends what there is to send, as far as the socket goes.

@@ -1,8 +1,9 @@
 //! Connections by address and port: the connection manager behind queue pair 1.
 //!
-//! A process that is not the first of its host is not reached on port 4791, where others look for queue pair 1. So who
-//! listens on an RDMA port binds the UDP port of the same number, too: that tells who has it, and lets our own peers
-//! ask there. Who asks tries that port and 4791 in turn.
+//! There is one queue pair 1 per host and any number of processes. So who listens on an RDMA port binds the UDP port of
+//! the same number, too: that tells who has it, and lets our own peers ask there. Who asks tries that port and 4791 in
+//! turn. What comes on 4791 for somebody else is passed on (see `forward`): questions by their port, all else by our
+//! name for the connection, whose high bits are a slot.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,8 +39,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(guid: u64, entropy: u32) -> Self {
-        let manager = ConnectionManager::new(guid, entropy);
+    pub(super) fn new(guid: u64, slot: u8, entropy: u32) -> Self {
+        let manager = ConnectionManager::new(guid, u32::from(slot), entropy);
         Self { manager, services: BTreeMap::new(), hearers: BTreeMap::new(), asked: BTreeMap::new(), psn: 0 }
     }
     pub(super) fn listen(&mut self, service: u64, hears: Hears) -> io::Result<()> {

@@ -6,13 +6,15 @@ use std::net::Ipv4Addr;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::device::Device;
-use super::port::{ROCE, Sockets};
+use super::port::{Ports, ROCE};
 
 /// What this host gives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Environment {
     /// The UDP port that a process gets next.
     pub port: Option<u16>,
+    /// NICs that are not ours reach it.
+    pub reached: bool,
     /// Bytes that may wait in a socket.
     pub buffer: usize,
     /// The kernel cuts long datagrams (`UDP_SEGMENT`).
@@ -29,16 +31,18 @@ impl Environment {
     /// # Errors
     /// When there are no sockets at all; a port that is not free is no error.
     pub fn probe() -> io::Result<Self> {
-        let sockets = match Sockets::open() {
-            Ok(sockets) => sockets,
+        let ports = match Ports::open() {
+            Ok(ports) => ports,
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                return Ok(Self { port: None, buffer: 0, cuts: false, joins: false, ipv6: false });
+                return Ok(Self { port: None, reached: false, buffer: 0, cuts: false, joins: false, ipv6: false });
             }
             Err(error) => return Err(error),
         };
+        let (sockets, reached) = (&ports.own, ports.has_roce());
         let socket = &sockets.v4;
         Ok(Self {
             port: Some(ROCE + u16::from(sockets.slot)),
+            reached,
             buffer: nix::sys::socket::getsockopt(socket, sockopt::RcvBuf)?,
             cuts: setsockopt(socket, sockopt::UdpGsoSegment, &0).is_ok(),
             joins: setsockopt(socket, sockopt::UdpGroSegment, &true).is_ok(),
@@ -59,8 +63,8 @@ impl Environment {
         lack(devices.is_empty(), "no interface has an IPv4 or a global IPv6 address: there are no devices");
         lack(self.port.is_none(), "UDP ports 4791 to 4854 are all taken: no further process can use RDMA");
         lack(
-            self.port.is_some_and(|port| port != ROCE),
-            "UDP port 4791 is taken: NICs that are not ours reach only the process that has it",
+            self.port.is_some() && !self.reached,
+            "UDP port 4791 is another user's or a driver's: NICs that are not ours do not reach us",
         );
         if self.port.is_some() {
             lack(self.buffer < BUFFER, "small socket buffers cost throughput: sysctl net.core.rmem_max=16777216");

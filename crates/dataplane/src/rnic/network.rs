@@ -1,29 +1,30 @@
 //! The wire: packets out and in, through UDP sockets.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::net::{Ipv6Addr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg, sendmsg,
-};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, SockaddrIn6, sendmsg};
 use selvedge_nic::verbs::{Fault, Payload, Route, Transmit};
 use selvedge_wire::Icrc;
-use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::{Headers, Ours};
 
 use super::batch::{Batch, Flow};
-use super::connections::{MANAGEMENT, as_label, label_port};
+use super::connections::{MANAGEMENT, label_port};
+use super::datagrams::{Datagrams, take};
 use super::device::Device;
+use super::forward::{self, Addressee, Inbox};
 use super::invariant::Ends;
 use super::memory;
-use super::port::{self, Sockets};
+use super::port::{self, Ports, Sockets};
+use super::settings;
 
-/// Longer than any UDP datagram.
-const LONGEST: usize = 1 << 16;
+/// Longer than any UDP datagram, and than one that was passed on.
+const LONGEST: usize = (1 << 16) + forward::HEADER;
 
 /// What has gone wrong on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,6 +35,8 @@ pub struct Counters {
     pub received: u64,
     /// Packets whose ICRC was wrong, or that were no packets at all.
     pub damaged: u64,
+    /// Times that packets for others of this host were passed on.
+    pub passed_on: u64,
     /// Packets that the system refused to send: no way to the address, or longer than the MTU.
     pub refused: u64,
     /// Why it refused the last of them: `errno`.
@@ -53,7 +56,11 @@ pub(super) enum Sent {
 
 /// The sockets of a process and what is on its way through them.
 pub(super) struct Network {
-    sockets: Sockets,
+    ports: Ports,
+    /// Sends in the place of our own port, where we pretend to be a stranger.
+    outlet: Option<(Sockets, u16)>,
+    /// What others pass on.
+    inbox: Option<Inbox>,
     batch: Batch,
     buffer: Box<[u8]>,
     control: Vec<u8>,
@@ -65,6 +72,8 @@ pub(super) struct Network {
     listeners: Vec<Listener>,
     /// Anything came over IPv6 so far.
     uses_v6: bool,
+    /// Anything came on the port that we share, or was passed on.
+    uses_shared: bool,
     /// All sockets, to wait for.
     pub(super) all: Arc<Epoll>,
     pub(super) counters: Counters,
@@ -73,18 +82,26 @@ pub(super) struct Network {
 struct Listener {
     port: u16,
     sockets: Sockets,
+    inbox: Option<Inbox>,
 }
 
 impl Network {
     pub(super) fn open(devices: &[Device]) -> io::Result<Self> {
         let scopes = devices.iter().filter_map(|device| Some((*device.gids.first()?, device.index))).collect();
-        let sockets = Sockets::open()?;
+        let ports = Ports::open()?;
+        // Without it nobody can pass packets on to us; our own peers reach us nevertheless.
+        let inbox = Inbox::open(Addressee::Slot(ports.own.slot)).ok();
+        let outlet = if settings::is_standard() { Some(Sockets::at(0)?) } else { None };
         let all = Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
-        watch(&all, &sockets)?;
+        watch(&all, Some(&ports.own), inbox.as_ref())?;
+        watch(&all, ports.shared.as_ref(), None)?;
         Ok(Self {
-            sockets,
+            ports,
+            outlet,
+            inbox,
             listeners: Vec::new(),
             uses_v6: false,
+            uses_shared: false,
             all,
             batch: Batch::new(true),
             buffer: vec![0; LONGEST].into(),
@@ -96,7 +113,7 @@ impl Network {
     }
     /// This process's slot: the high bits of its queue pairs' numbers.
     pub(super) fn slot(&self) -> u8 {
-        self.sockets.slot
+        self.ports.own.slot
     }
     /// Whether something waits for room in a socket.
     pub(super) fn is_blocked(&self) -> bool {
@@ -104,14 +121,17 @@ impl Network {
     }
     /// What to wait for.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(&self.sockets.v4).chain(&self.sockets.v6).map(AsFd::as_fd)
+        let outlet = self.outlet.as_ref().map(|(sockets, _)| sockets);
+        let sockets = std::iter::once(&self.ports.own).chain(&self.ports.shared).chain(outlet);
+        sockets.flat_map(Sockets::each).chain(self.inbox.as_ref().map(|inbox| &inbox.socket)).map(AsFd::as_fd)
     }
 
     /// Listens for management datagrams on the UDP port of an RDMA port too, any port if it is 0; returns which.
     pub(super) fn listen(&mut self, port: u16) -> io::Result<u16> {
         let (sockets, port) = Sockets::at(port)?;
-        watch(&self.all, &sockets)?;
-        self.listeners.push(Listener { port, sockets });
+        let inbox = Inbox::open(Addressee::Listener(port)).ok();
+        watch(&self.all, Some(&sockets), inbox.as_ref())?;
+        self.listeners.push(Listener { port, sockets, inbox });
         Ok(port)
     }
     pub(super) fn unlisten(&mut self, port: u16) {
@@ -123,7 +143,12 @@ impl Network {
         self.uses_v6 |= flow.ends.to.to_ipv4_mapped().is_none();
         let mut headers = [0; Headers::LONGEST];
         let headers = {
-            let length = transmit.headers.emit(transmit.payload as usize, &mut headers);
+            let payload = transmit.payload as usize;
+            let length = if self.outlet.is_some() {
+                Headers { ours: Ours::No, ..transmit.headers }.emit(payload, &mut headers)
+            } else {
+                transmit.headers.emit(payload, &mut headers)
+            };
             &headers[..length]
         };
         let length = headers.len() + (transmit.payload as usize).next_multiple_of(4) + Icrc::LENGTH;
@@ -141,17 +166,22 @@ impl Network {
 
     fn flow(&self, transmit: &Transmit) -> Flow {
         let Route { local, remote, traffic_class, hop_limit, .. } = transmit.route;
-        let theirs = port::of(transmit.headers.bth.destination);
-        if transmit.headers.bth.destination == MANAGEMENT
-            && let Some(to_port) = label_port(transmit.route.flow_label)
-        {
-            let from_port = port::ROCE + u16::from(self.sockets.slot);
-            return Flow { ends: Ends { from: local, to: remote, from_port, to_port }, traffic_class, hop_limit };
-        }
-        let is_foreign = theirs != port::ROCE && self.foreign.contains(&remote);
-        let to_port = if is_foreign { port::ROCE } else { theirs };
-        let from_port = port::ROCE + u16::from(self.sockets.slot);
+        let destination = transmit.headers.bth.destination;
+        let theirs = match label_port(transmit.route.flow_label) {
+            Some(port) if destination == MANAGEMENT => port,
+            _ => port::of(destination),
+        };
+        let own = port::ROCE + u16::from(self.slot());
+        // Who answers from other ports than ours knows no slots.
+        let is_foreign = destination != MANAGEMENT && self.foreign.contains(&remote);
+        let (from_port, to_port) = match &self.outlet {
+            Some((_, port)) => (*port, port::ROCE),
+            None => (own, if is_foreign { port::ROCE } else { theirs }),
+        };
         Flow { ends: Ends { from: local, to: remote, from_port, to_port }, traffic_class, hop_limit }
+    }
+    fn way_out(&self) -> &Sockets {
+        self.outlet.as_ref().map_or(&self.ports.own, |(sockets, _)| sockets)
     }
 
     /// Sends what waits in the batch; false if it has to wait on.
@@ -193,10 +223,10 @@ impl Network {
             };
             let control = [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&flow.traffic_class), cut];
             let to = SockaddrIn::from(SocketAddrV4::new(to, to_port));
-            let socket = self.sockets.v4.as_raw_fd();
+            let socket = self.way_out().v4.as_raw_fd();
             sendmsg(socket, &data, &control[..2 + optional], MsgFlags::MSG_DONTWAIT, Some(&to))?;
         } else {
-            let socket = self.sockets.v6.as_ref().ok_or(Errno::ENETUNREACH)?.as_raw_fd();
+            let socket = self.way_out().v6.as_ref().ok_or(Errno::ENETUNREACH)?.as_raw_fd();
             let scope = if to.is_unicast_link_local() { self.scopes.get(&flow.local()).copied() } else { None };
             let info = nix::libc::in6_pktinfo {
                 ipi6_addr: nix::libc::in6_addr { s6_addr: from.octets() },
@@ -213,27 +243,98 @@ impl Network {
     /// Takes what one call of the system gives: up to 64 packets that arrived one behind the other. Returns whether
     /// there was anything. Looks at sockets that have been of use so far, or at all of them.
     pub(super) fn receive(&mut self, all: bool, mut handle: impl FnMut(&Route, &Headers, &[u8], usize)) -> bool {
-        let Self { sockets, buffer, control, foreign, counters, listeners, uses_v6, .. } = self;
-        let own = port::ROCE + u16::from(sockets.slot);
-        let v6 = sockets.v6.as_ref().filter(|_| all || *uses_v6).map(|socket| (socket, own));
-        let listeners = listeners.iter().filter(|_| all).flat_map(|listener| {
-            let sockets = &listener.sockets;
-            std::iter::once(&sockets.v4).chain(&sockets.v6).map(|socket| (socket, listener.port))
-        });
-        std::iter::once((&sockets.v4, own)).chain(v6).chain(listeners).any(|(socket, to_port)| {
-            let Some(datagrams) = take(socket, to_port, buffer, control) else { return false };
-            *uses_v6 |= datagrams.ends.from.to_ipv4_mapped().is_none();
-            if !port::is_ours(datagrams.ends.from_port) {
-                foreign.insert(datagrams.ends.from);
+        let is_standard = self.outlet.is_some();
+        let mut handle = |route: &Route, headers: &Headers, payload: &[u8], length: usize| {
+            if is_standard {
+                handle(route, &Headers { ours: Ours::No, ..*headers }, payload, length);
+            } else {
+                handle(route, headers, payload, length);
             }
-            datagrams.unpack(&buffer[..datagrams.length], counters, &mut handle);
-            true
-        })
+        };
+        if let Some(datagrams) = self.take_any(all) {
+            self.learn(&datagrams);
+            self.sort(&datagrams, &mut handle);
+            return true;
+        }
+        if all || self.uses_shared { self.take_passed(&mut handle) } else { false }
+    }
+
+    /// What a socket has.
+    fn take_any(&mut self, all: bool) -> Option<Datagrams> {
+        let Self { ports, listeners, buffer, control, uses_v6, uses_shared, .. } = self;
+        let own = port::ROCE + u16::from(ports.own.slot);
+        let v6 = ports.own.v6.as_ref().filter(|_| all || *uses_v6);
+        if let Some(datagrams) =
+            std::iter::once(&ports.own.v4).chain(v6).find_map(|socket| take(socket, own, buffer, control))
+        {
+            return Some(datagrams);
+        }
+        let mut shared = ports.shared.iter().filter(|_| all || *uses_shared).flat_map(Sockets::each);
+        if let Some(datagrams) = shared.find_map(|socket| take(socket, port::ROCE, buffer, control)) {
+            *uses_shared = true;
+            return Some(datagrams);
+        }
+        let mut listeners = listeners
+            .iter()
+            .filter(|_| all)
+            .flat_map(|listener| listener.sockets.each().map(|socket| (socket, listener.port)));
+        listeners.find_map(|(socket, port)| take(socket, port, buffer, control))
+    }
+
+    /// What others have passed on.
+    fn take_passed(&mut self, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) -> bool {
+        let Self { inbox, listeners, buffer, .. } = self;
+        let mut inboxes = inbox.iter_mut().chain(listeners.iter_mut().filter_map(|listener| listener.inbox.as_mut()));
+        let Some(datagrams) = inboxes.find_map(|inbox| inbox.take(buffer)) else { return false };
+        self.uses_shared = true;
+        self.learn(&datagrams);
+        let packets = &self.buffer[forward::HEADER..][..datagrams.length];
+        datagrams.unpack(packets, &mut self.counters, handle);
+        true
+    }
+
+    fn learn(&mut self, datagrams: &Datagrams) {
+        let Ends { from, from_port, .. } = datagrams.ends;
+        self.uses_v6 |= from.to_ipv4_mapped().is_none();
+        if !port::is_ours(from_port) {
+            self.foreign.insert(from);
+        }
+    }
+
+    /// Handles packets that are ours and passes others on: those that came to the port that all share.
+    fn sort(&mut self, datagrams: &Datagrams, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) {
+        let Self { ports, listeners, inbox, buffer, counters, .. } = self;
+        let mut rest = &buffer[..datagrams.length];
+        if datagrams.ends.to_port != port::ROCE {
+            return datagrams.unpack(rest, counters, handle);
+        }
+        let is_here = |whose: Addressee| match whose {
+            Addressee::Slot(slot) => slot == ports.own.slot,
+            Addressee::Listener(port) => listeners.iter().any(|listener| listener.port == port),
+        };
+        while !rest.is_empty() {
+            let mut packets = rest.chunks(datagrams.segment).map(|packet| (Addressee::of(packet), packet.len()));
+            let Some((whose, first)) = packets.next() else { return };
+            let others = packets.take_while(|(other, _)| *other == whose).map(|(_, length)| length);
+            let (now, later) = rest.split_at(first + others.sum::<usize>());
+            rest = later;
+            let passed = match inbox {
+                Some(inbox) if !is_here(whose) => inbox.pass(whose, datagrams, now),
+                _ => Err(Errno::ECONNREFUSED),
+            };
+            match passed {
+                Ok(()) => counters.passed_on += 1,
+                // Nobody else's: we say so, where there is something to be said.
+                Err(Errno::ECONNREFUSED) => datagrams.unpack(now, counters, handle),
+                // No room: it is lost, as in any network.
+                Err(_) => {}
+            }
+        }
     }
 }
 
-fn watch(all: &Epoll, sockets: &Sockets) -> io::Result<()> {
-    for socket in std::iter::once(&sockets.v4).chain(&sockets.v6) {
+fn watch(all: &Epoll, sockets: Option<&Sockets>, inbox: Option<&Inbox>) -> io::Result<()> {
+    for socket in sockets.into_iter().flat_map(Sockets::each).chain(inbox.map(|inbox| &inbox.socket)) {
         all.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
     }
     Ok(())
@@ -250,68 +351,4 @@ fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
         into = rest;
     }
     Ok(())
-}
-
-/// What one call gave.
-struct Datagrams {
-    ends: Ends,
-    traffic_class: u8,
-    length: usize,
-    /// Bytes of each but the last.
-    segment: usize,
-}
-
-fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
-    let mut data = [IoSliceMut::new(buffer)];
-    let message =
-        recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut data, Some(control), MsgFlags::MSG_DONTWAIT).ok()?;
-    let from = message.address.as_ref()?;
-    let (from, from_port) = match (from.as_sockaddr_in(), from.as_sockaddr_in6()) {
-        (Some(v4), _) => (v4.ip().to_ipv6_mapped(), v4.port()),
-        (_, Some(v6)) => (v6.ip(), v6.port()),
-        _ => return None,
-    };
-    let (mut to, mut traffic_class, mut segment) = (None, 0, message.bytes);
-    for control in message.cmsgs().ok()? {
-        match control {
-            ControlMessageOwned::Ipv4PacketInfo(info) => {
-                to = Some(std::net::Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).to_ipv6_mapped());
-            }
-            ControlMessageOwned::Ipv6PacketInfo(info) => to = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr)),
-            ControlMessageOwned::Ipv4Tos(class) => traffic_class = class,
-            ControlMessageOwned::Ipv6TClass(class) => traffic_class = class as u8,
-            ControlMessageOwned::UdpGroSegments(bytes) => segment = usize::try_from(bytes).unwrap_or(segment).max(1),
-            _ => {}
-        }
-    }
-    let ends = Ends { from, to: to?, from_port, to_port };
-    Some(Datagrams { ends, traffic_class, length: message.bytes, segment })
-}
-
-impl Datagrams {
-    fn unpack(&self, bytes: &[u8], counters: &mut Counters, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) {
-        let route = Route {
-            local: self.ends.to,
-            remote: self.ends.from,
-            traffic_class: self.traffic_class,
-            hop_limit: 64,
-            // An answer of the connection manager goes where the question came from.
-            flow_label: as_label(self.ends.from_port),
-        };
-        let mut identification = 0;
-        for datagram in bytes.chunks(self.segment.max(1)) {
-            let sound = datagram.split_last_chunk::<{ Icrc::LENGTH }>().and_then(|(packet, icrc)| {
-                identification = self.ends.identify(identification, packet, *icrc)?;
-                Headers::parse(packet).ok()
-            });
-            let Some((headers, payload)) = sound else {
-                counters.damaged += 1;
-                continue;
-            };
-            // Segments of one call are numbered.
-            identification = identification.wrapping_add(1);
-            counters.received += 1;
-            handle(&route, &headers, payload, datagram.len());
-        }
-    }
 }

@@ -1,16 +1,25 @@
 //! Which UDP port is whose.
 //!
-//! RoCEv2's port 4791 belongs to the first process of a host (or network namespace); the next take 4792, 4793, ... The
-//! numbers of a process's queue pairs tell its port: their six highest bits are its slot, 0 to 63, so whoever
-//! knows a queue pair knows its port. Binding is the lock, and the kernel gives it up for those that die.
+//! The first process of a host (or network namespace) has RoCEv2's port 4791 and slot 0; the next have 4792, 4793, ...
+//! and slots 1, 2, ... The numbers of a process's queue pairs tell its port: their six highest bits are its slot, so
+//! whoever knows a queue pair knows the port, and our own peers send there. Binding is the lock, and the kernel gives
+//! it up for those that die.
+//!
+//! NICs that are not ours send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group,
+//! and a filter in the kernel gives each packet to the socket whose place in the group is the slot that the packet's
+//! queue pair names. Places are in the order of joining, and the last moves to where one leaves; so a packet may come to
+//! the wrong process, which passes it on ([`super::forward`]). Slot 0 is for who begins a group: what our own peers
+//! send to 4791 is never passed on.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, getsockname, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, getsockname, getsockopt, setsockopt, socket,
+    sockopt,
 };
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use selvedge_nic::verbs::Rnic;
@@ -31,53 +40,131 @@ pub(super) struct Sockets {
     pub(super) slot: u8,
 }
 
-impl Sockets {
-    /// Takes the first slot that is free.
+/// All sockets of a process but those of listeners.
+pub(super) struct Ports {
+    /// Its own port's.
+    pub(super) own: Sockets,
+    /// Those on port 4791, if that is not its own. None if somebody else has it who shares with nobody: another user, or
+    /// a driver.
+    pub(super) shared: Option<Sockets>,
+}
+
+impl Ports {
+    /// Joins those who have port 4791, and takes the first slot that is free.
     pub(super) fn open() -> io::Result<Self> {
-        for slot in 0..SLOTS {
-            match Self::take(slot) {
+        match Sockets::bind(ROCE, 0, Sharing::Begins) {
+            Err(Errno::EADDRINUSE) => {}
+            taken => return Ok(Self { own: taken?, shared: None }),
+        }
+        let shared = Self::join();
+        for slot in 1..SLOTS {
+            match Sockets::bind(ROCE + u16::from(slot), slot, Sharing::No) {
                 Err(Errno::EADDRINUSE) => {}
-                taken => return Ok(taken?),
+                taken => return Ok(Self { own: taken?, shared }),
             }
         }
         Err(io::Error::new(io::ErrorKind::AddrInUse, "UDP ports 4791 to 4854 are all taken on this host"))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "whoever has bound the port shares it a moment later")]
+    fn join() -> Option<Sockets> {
+        for _ in 0..5 {
+            if let Ok(sockets) = Sockets::bind(ROCE, 0, Sharing::Joins) {
+                return Some(sockets);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        None
+    }
+    /// Whether NICs that are not ours reach this process.
+    pub(super) fn has_roce(&self) -> bool {
+        self.own.slot == 0 || self.shared.is_some()
+    }
+}
+
+/// How a port is bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sharing {
+    /// Alone.
+    No,
+    /// Only if nobody has it; others may join.
+    Begins,
+    /// With all others of the same user.
+    Joins,
+}
+
+/// The place in the group: the six highest bits of the destination's number, behind the first five bytes of a BTH.
+const BY_SLOT: [libc::sock_filter; 3] = [
+    libc::sock_filter { code: (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: 5 },
+    libc::sock_filter { code: (libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K) as u16, jt: 0, jf: 0, k: 2 },
+    libc::sock_filter { code: (libc::BPF_RET | libc::BPF_A) as u16, jt: 0, jf: 0, k: 0 },
+];
+
+impl Sharing {
+    fn before_bind(self, socket: &OwnedFd) -> Result<(), Errno> {
+        if self == Self::Joins { setsockopt(socket, sockopt::ReusePort, &true) } else { Ok(()) }
+    }
+    fn after_bind(self, socket: &OwnedFd) -> Result<(), Errno> {
+        match self {
+            Self::No => Ok(()),
+            Self::Begins => setsockopt(socket, sockopt::ReusePort, &true),
+            Self::Joins => {
+                let mut program = BY_SLOT;
+                let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+                // It is the group's; whoever joins brings the same. Without it the kernel chooses by a hash.
+                let _ = setsockopt(socket, sockopt::AttachReusePortCbpf, &program);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Sockets {
     /// At some port, or any if it is 0; returns which.
     pub(super) fn at(port: u16) -> io::Result<(Self, u16)> {
-        let sockets = Self::bind(port, 0)?;
+        let sockets = Self::bind(port, 0, Sharing::No)?;
         let name = getsockname::<SockaddrIn>(sockets.v4.as_raw_fd())?;
         Ok((sockets, name.port()))
     }
 
-    fn take(slot: u8) -> Result<Self, Errno> {
-        Self::bind(ROCE + u16::from(slot), slot)
-    }
-
-    fn bind(port: u16, slot: u8) -> Result<Self, Errno> {
+    fn bind(port: u16, slot: u8, sharing: Sharing) -> Result<Self, Errno> {
         let v4 = open(AddressFamily::Inet)?;
+        sharing.before_bind(&v4)?;
         bind(v4.as_raw_fd(), &SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?;
+        sharing.after_bind(&v4)?;
         setsockopt(&v4, sockopt::Ipv4PacketInfo, &true)?;
         setsockopt(&v4, sockopt::IpRecvTos, &true)?;
         // Without fragments, hence with identification 0: see `invariant`.
         set_ip_mtu_discover(v4.as_fd(), Ipv4PathMtuDiscovery::DO).map_err(errno)?;
         let port = getsockname::<SockaddrIn>(v4.as_raw_fd())?.port();
-        let v6 = match Self::take_v6(port) {
+        let v6 = match Self::bind_v6(port, sharing) {
             Err(Errno::EADDRINUSE) => return Err(Errno::EADDRINUSE),
             taken => taken.ok(),
         };
         Ok(Self { v4, v6, slot })
     }
 
-    fn take_v6(port: u16) -> Result<OwnedFd, Errno> {
+    fn bind_v6(port: u16, sharing: Sharing) -> Result<OwnedFd, Errno> {
         let v6 = open(AddressFamily::Inet6)?;
         setsockopt(&v6, sockopt::Ipv6V6Only, &true)?;
+        sharing.before_bind(&v6)?;
         bind(v6.as_raw_fd(), &SockaddrIn6::from(std::net::SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0)))?;
+        sharing.after_bind(&v6)?;
         setsockopt(&v6, sockopt::Ipv6RecvPacketInfo, &true)?;
         setsockopt(&v6, sockopt::Ipv6RecvTClass, &true)?;
         set_ipv6_mtu_discover(v6.as_fd(), Ipv6PathMtuDiscovery::DO).map_err(errno)?;
         Ok(v6)
     }
+    /// Both of them.
+    pub(super) fn each(&self) -> impl Iterator<Item = &OwnedFd> {
+        std::iter::once(&self.v4).chain(&self.v6)
+    }
+}
+
+/// Bytes that may wait in a socket here, as the kernel counts them.
+pub(super) fn room() -> usize {
+    static ROOM: OnceLock<usize> = OnceLock::new();
+    *ROOM.get_or_init(|| open(AddressFamily::Inet).and_then(|socket| getsockopt(&socket, sockopt::RcvBuf)).unwrap_or(0))
 }
 
 fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
@@ -96,12 +183,17 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())
 }
 
+/// The slot of one of our own queue pairs.
+pub(super) fn slot_of(qp: QpNumber) -> u8 {
+    (qp.0 >> Rnic::QP_BITS) as u8 & (SLOTS - 1)
+}
+
 /// The port of one of our own queue pairs.
 pub(super) fn of(qp: QpNumber) -> u16 {
-    ROCE + (qp.0 >> Rnic::QP_BITS & u32::from(SLOTS - 1)) as u16
+    ROCE + u16::from(slot_of(qp))
 }
 
 /// Whether a packet that came from this port is from one of our own: others choose ports from 49152 up.
-pub(super) fn is_ours(port: u16) -> bool {
+pub(crate) fn is_ours(port: u16) -> bool {
     (ROCE..ROCE + u16::from(SLOTS)).contains(&port)
 }

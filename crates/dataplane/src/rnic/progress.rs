@@ -58,7 +58,7 @@ fn run(adapter: &Adapter) {
         state.is_parked = was_away;
         let wait = if was_away {
             // Whoever posted last may have stopped polling; and polls look only at sockets that were of use so far.
-            state.turn(now, GLANCE);
+            state.turn(adapter.clock(), GLANCE, false);
             Some(AWAY)
         } else {
             work(adapter, &mut state)
@@ -75,9 +75,9 @@ fn processor_time() -> Duration {
 
 /// Does what there is to do; returns how long there will be nothing.
 fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
-    state.turn(adapter.now(), TURNS);
+    state.turn(adapter.clock(), TURNS, false);
     state.asleep_until = state.deadline();
-    let deadline = Some(state.asleep_until).filter(|at| *at < Instant::NEVER).map(|at| adapter.until(at));
+    let deadline = Some(state.asleep_until).filter(|at| *at < Instant::NEVER).map(|at| adapter.clock().until(at));
     if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
 }
 

@@ -2,16 +2,36 @@
 
 use std::env;
 
-use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
+use super::port;
+
 /// Which loss recovery to use between two of our own: `irn` (default), `melo` or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 
+/// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some other
+/// port, without our extensions.
+pub const WIRE: &str = "SELVEDGE_WIRE";
+
+/// Whether [`WIRE`] says so.
+pub(super) fn is_standard() -> bool {
+    env::var_os(WIRE).is_some_and(|wire| wire == "standard")
+}
+
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
+/// Every so many-th packet asks for an acknowledgement: that many fit into one call of the system, at both ends.
+pub const ACK_EVERY: u32 = 32;
+/// The most that one of our own connections may have in flight, where socket buffers hold more: while a lost packet is
+/// sent again, others must be free to follow, for a round trip or two.
+const WIDEST: u32 = 1_024;
+/// What the kernel counts for a packet of 1,024 bytes that waits in a socket, at the most.
+const COUNTED: usize = 2_304;
+/// Half of what sockets may hold is for one connection.
+const SHARE: usize = 2;
 
 /// The loss recovery that was chosen.
 ///
@@ -22,13 +42,29 @@ pub fn recovery() -> Result<RecoveryConfig, String> {
     by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, melo and go-back-n are known"))
 }
 
+/// The timeout without a sample.
+const PATIENCE: Duration = Duration::from_us(20_000);
+
+/// What fits into our sockets; two of our own are alike in that.
+fn window() -> u32 {
+    (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
+}
+
 fn by_name(name: &str) -> Option<RecoveryConfig> {
     let mut recovery = match name {
         "irn" => RecoveryConfig::Irn(IrnConfig {
             timeouts: Timeouts::On,
-            rto_low: Duration::from_us(4_000),
-            rto_high: Setting::Value(Duration::from_us(20_000)),
-            bdp_cap: Setting::Value(WINDOW),
+            // From round-trip times, which vary a thousandfold with who else wants the processor. A thread that waits
+            // for its turn does so for milliseconds: less would be too soon. Lost retransmissions do not wait for it.
+            rto_high: Setting::Value(PATIENCE),
+            rto: Rto::Dynamic(DynamicRto {
+                initial: Setting::Value(PATIENCE),
+                min: Duration::from_us(4_000),
+                max: Duration::from_us(200_000),
+            }),
+            time_stamps: true,
+            holes: true,
+            bdp_cap: Setting::Value(window()),
             ..IrnConfig::default()
         }),
         "melo" => RecoveryConfig::Melo(MeloConfig::default()),

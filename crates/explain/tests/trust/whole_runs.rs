@@ -85,3 +85,15 @@ set.'transport.tcp.receive-buffer' = "20KB"
         assert_eq!(some(Part::Recovery), run.record.retransmissions > 0, "{name}");
     }
 }
+
+#[test]
+fn parts_add_up_for_all_other_transports() {
+    let presets =
+        ["mptcp", "mptcp+cubic+spray", "netrt+spray", "melo+dcqcn", "ndp", "eqds", "eqds+rts", "irn+hpcc+flowlet"];
+    let all: String = presets.iter().map(|preset| format!("[[series]]\npreset = \"{preset}\"\n")).collect();
+    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").expect("series")].to_owned() + &all), &[]);
+    for point in plan.points() {
+        let run = explain_point(&plan, point);
+        assert!(run.sum(Part::Queueing) > Duration::ZERO, "{}", plan.series[point.series].name);
+    }
+}

@@ -7,9 +7,10 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::ibv_context;
+use crate::abi::{ibv_context, ibv_pd};
 use crate::context::Context;
 use crate::device::devices;
+use crate::memory::ibv_alloc_pd;
 
 /// An address from C's; none if it is of another family.
 ///
@@ -83,23 +84,31 @@ pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
     probe.local_addr()
 }
 
-/// Devices that were opened for connections, by name, for as long as the process lives.
-static OPEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+/// Devices that were opened for connections, by process and name, for as long as the process lives: a child needs its own.
+/// Each with the protection domain of who brings none.
+static OPEN: Mutex<BTreeMap<(u32, String), [usize; 2]>> = Mutex::new(BTreeMap::new());
 
-/// The open device that has an address.
-pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<*mut ibv_context> {
+/// The open device that has an address, and its protection domain.
+pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut ibv_pd)> {
     let listed = devices()?.into_iter().find(|listed| listed.device.gids.contains(&gid));
     let listed = listed.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(&known) = open.get(&listed.device.name) {
-        return Ok(ptr::with_exposed_provenance_mut(known));
+    let key = (std::process::id(), listed.device.name.clone());
+    if let Some(&[context, domain]) = open.get(&key) {
+        return Ok((ptr::with_exposed_provenance_mut(context), ptr::with_exposed_provenance_mut(domain)));
     }
     let context = Context::open(listed)?;
-    open.insert(listed.device.name.clone(), context.expose_provenance());
-    Ok(context)
+    // SAFETY: it was opened just now.
+    let domain = unsafe { ibv_alloc_pd(context) };
+    if domain.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    open.insert(key, [context.expose_provenance(), domain.expose_provenance()]);
+    Ok((context, domain))
 }
 
 /// All devices, open.
 pub(super) fn all_devices() -> io::Result<Vec<*mut ibv_context>> {
-    devices()?.into_iter().filter_map(|listed| listed.device.gids.first().copied()).map(device_with).collect()
+    let gids = devices()?.into_iter().filter_map(|listed| listed.device.gids.first().copied());
+    gids.map(|gid| device_with(gid).map(|(context, _)| context)).collect()
 }

@@ -25,7 +25,7 @@ fn service(space: c_int, port: u16) -> u64 {
 }
 
 /// A new PSN, or a port for who asks: anything.
-fn anything() -> u32 {
+pub(super) fn anything() -> u32 {
     let mut bytes = [0; 4];
     // SAFETY: four bytes.
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), 4, 0) };
@@ -118,7 +118,6 @@ pub unsafe extern "C" fn resolve_route(id: *mut rdma_cm_id, _timeout_ms: c_int) 
 
 /// What this side offers.
 unsafe fn offer(inner: &mut Id, parameters: Option<&rdma_conn_param>) -> Offer {
-    inner.psn = anything() & 0xff_ffff;
     let number = if inner.abi.qp.is_null() {
         parameters.map_or(0, |parameters| parameters.qp_num)
     } else {
@@ -133,7 +132,7 @@ unsafe fn offer(inner: &mut Id, parameters: Option<&rdma_conn_param>) -> Offer {
         initiator_depth: 16,
         retries: 7,
         not_ready_retries: 7,
-        ack_timeout: 14,
+        ack_timeout: inner.ack_timeout,
         srq: !inner.abi.srq.is_null(),
         private: Vec::new(),
     };
@@ -213,11 +212,13 @@ unsafe fn questioned(listener: *mut Id, connection: ConnectionId, route: &Route,
         listens_to: None,
         reserved: None,
         peer: Peer::default(),
-        psn: 0,
+        psn: anything() & 0xff_ffff,
         reads_answered: 0,
         reads_asked: 0,
         retries: 7,
         mtu: 3,
+        ack_timeout: listener.ack_timeout,
+        traffic_class: listener.traffic_class,
         unacknowledged: crate::channel::Unacknowledged::default(),
         waits: false,
         endpoint: None,

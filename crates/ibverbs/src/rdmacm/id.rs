@@ -10,10 +10,12 @@ use selvedge_nic::verbs::Route;
 
 use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
 use super::address;
+use super::connect::anything;
 use super::event::{EventChannel, Happening, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
 use crate::abi::ibv_qp_init_attr;
 use crate::channel::Unacknowledged;
 use crate::error;
+use crate::query::gid_of;
 
 /// `enum rdma_port_space`.
 pub(super) const TCP: c_int = 0x0106;
@@ -21,6 +23,9 @@ pub(super) const UDP: c_int = 0x0111;
 /// `enum ibv_qp_type`.
 pub(super) const RELIABLE: c_int = 2;
 pub(super) const DATAGRAM: c_int = 4;
+
+/// What a connection waits for acknowledgements unless it is told otherwise: 67 ms.
+const ACK_TIMEOUT: u8 = 14;
 
 /// What is known of the other side.
 #[derive(Clone, Copy, Default)]
@@ -41,11 +46,15 @@ pub(super) struct Id {
     pub(super) listens_to: Option<u64>,
     pub(super) reserved: Option<u16>,
     pub(super) peer: Peer,
+    /// The first that we expect; some applications make their queue pairs ready before they connect.
     pub(super) psn: u32,
     pub(super) reads_answered: u8,
     pub(super) reads_asked: u8,
     pub(super) retries: u8,
     pub(super) mtu: c_int,
+    /// 4.096 us times 2 to this power.
+    pub(super) ack_timeout: u8,
+    pub(super) traffic_class: u8,
     pub(super) unacknowledged: Unacknowledged,
     /// It has a channel of its own: functions wait for their events.
     pub(super) waits: bool,
@@ -82,11 +91,13 @@ impl Id {
             listens_to: None,
             reserved: None,
             peer: Peer::default(),
-            psn: 0,
+            psn: anything() & 0xff_ffff,
             reads_answered: 0,
             reads_asked: 0,
             retries: 7,
             mtu: 3,
+            ack_timeout: ACK_TIMEOUT,
+            traffic_class: 0,
             unacknowledged: Unacknowledged::default(),
             waits,
             endpoint: None,
@@ -95,21 +106,27 @@ impl Id {
     /// The way to the other side, once both ends are known.
     pub(super) fn route(&self) -> Option<Route> {
         let (local, remote) = (address::gid(&self.source?), address::gid(&self.destination?));
-        Some(Route { local, remote, traffic_class: 0, hop_limit: 64, flow_label: 0 })
+        Some(Route { local, remote, traffic_class: self.traffic_class, hop_limit: 64, flow_label: 0 })
     }
     pub(super) fn set_source(&mut self, source: SocketAddr) {
         self.source = Some(source);
         self.abi.route.addr.src_storage = address::written(source);
+        self.abi.route.addr.addr.sgid = gid_of(&address::gid(&source));
+        self.abi.route.addr.addr.pkey = u16::MAX.to_be();
     }
     pub(super) fn set_destination(&mut self, destination: SocketAddr) {
         self.destination = Some(destination);
         self.abi.route.addr.dst_storage = address::written(destination);
+        self.abi.route.addr.addr.dgid = gid_of(&address::gid(&destination));
     }
     /// Chooses the device by the source.
     pub(super) fn choose_device(&mut self) -> std::io::Result<()> {
         let Some(source) = self.source else { return Ok(()) };
-        let context = address::device_with(address::gid(&source))?;
+        let (context, domain) = address::device_with(address::gid(&source))?;
         self.abi.verbs = context;
+        if self.abi.pd.is_null() {
+            self.abi.pd = domain;
+        }
         self.abi.port_num = 1;
         // SAFETY: it was opened just now, or before.
         self.mtu = crate::query::mtu_code(unsafe { crate::context::Context::of(context) }.device().payload());
@@ -223,9 +240,27 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     0
 }
 
-/// Types of service, reuse of addresses, timeouts: what is not there is not needed.
+/// Types of service and timeouts are heeded. Addresses can be used again in any case, and IPv6 stands beside IPv4.
 #[unsafe(export_name = "selvedge_rdma_set_option")]
-pub extern "C" fn set_option(_: *mut rdma_cm_id, _: c_int, _: c_int, _: *mut c_void, _: usize) -> c_int {
+pub unsafe extern "C" fn set_option(
+    id: *mut rdma_cm_id,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    length: usize,
+) -> c_int {
+    // `enum`s of rdma_cma.h.
+    const OF_IDENTIFIER: c_int = 0;
+    const TYPE_OF_SERVICE: c_int = 0;
+    const ACK_TIMEOUT: c_int = 3;
+    let inner = unsafe { Id::of(id) };
+    let given = if length == 1 { unsafe { value.cast::<u8>().as_ref() } } else { None };
+    match (level, option, given) {
+        (OF_IDENTIFIER, TYPE_OF_SERVICE, Some(&class)) => inner.traffic_class = class,
+        (OF_IDENTIFIER, ACK_TIMEOUT, Some(&timeout)) if timeout < 32 => inner.ack_timeout = timeout,
+        (OF_IDENTIFIER, TYPE_OF_SERVICE | ACK_TIMEOUT, _) => return fail(libc::EINVAL),
+        _ => {}
+    }
     0
 }
 

@@ -15,7 +15,6 @@ use crate::abi::{
 use crate::channel::{ibv_create_comp_channel, ibv_destroy_comp_channel};
 use crate::completion::{ibv_create_cq, ibv_destroy_cq};
 use crate::context::Context;
-use crate::memory::ibv_alloc_pd;
 use crate::pair::{create_qp_ex, ibv_create_qp, ibv_destroy_qp, ibv_modify_qp};
 use crate::srq::{create_srq_ex, ibv_create_srq, ibv_destroy_srq};
 use crate::{address as ah, error};
@@ -60,7 +59,7 @@ fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
         state::READY_TO_SEND if is_datagram => 1 << 16,
         state::READY_TO_SEND => {
             wanted.sq_psn = id.peer.psn;
-            wanted.timeout = 14;
+            wanted.timeout = id.ack_timeout;
             wanted.retry_cnt = id.retries;
             wanted.rnr_retry = id.peer.not_ready_retries;
             wanted.max_rd_atomic = id.reads_asked.min(128);
@@ -108,8 +107,6 @@ pub unsafe extern "C" fn init_qp_attr(id: *mut rdma_cm_id, to: *mut ibv_qp_attr,
 unsafe fn domain(id: &mut Id, given: *mut ibv_pd) -> *mut ibv_pd {
     if !given.is_null() {
         id.abi.pd = given;
-    } else if id.abi.pd.is_null() && !id.abi.verbs.is_null() {
-        id.abi.pd = unsafe { ibv_alloc_pd(id.abi.verbs) };
     }
     id.abi.pd
 }

@@ -35,6 +35,7 @@ const BACKLOG: usize = 1_024;
 /// All connections of a NIC.
 pub struct ConnectionManager {
     guid: u64,
+    prefix: u32,
     next_id: u32,
     services: BTreeSet<u64>,
     connections: BTreeMap<u32, Connection>,
@@ -45,11 +46,15 @@ pub struct ConnectionManager {
 }
 
 impl ConnectionManager {
-    /// A manager for the NIC of this GUID. Its names for connections begin at `entropy`, so that a process that was
-    /// restarted is not taken for the one before.
-    pub fn new(guid: u64, entropy: u32) -> Self {
+    /// Low bits of names for connections that count; above them stands a prefix.
+    pub const ID_BITS: u32 = 26;
+
+    /// A manager for the NIC of this GUID. Its names for connections have `prefix` (6 bits) above [`Self::ID_BITS`],
+    /// and begin at `entropy`, so that a process that was restarted is not taken for the one before.
+    pub fn new(guid: u64, prefix: u32, entropy: u32) -> Self {
         Self {
             guid,
+            prefix: prefix << Self::ID_BITS,
             next_id: entropy,
             services: BTreeSet::new(),
             connections: BTreeMap::new(),
@@ -129,9 +134,10 @@ impl ConnectionManager {
     }
     fn fresh(&mut self) -> u32 {
         loop {
-            self.next_id = self.next_id.wrapping_add(1);
-            if self.next_id != 0 && !self.connections.contains_key(&self.next_id) {
-                return self.next_id;
+            self.next_id = self.next_id.wrapping_add(1) % (1 << Self::ID_BITS);
+            let id = self.prefix | self.next_id;
+            if id != 0 && !self.connections.contains_key(&id) {
+                return id;
             }
         }
     }

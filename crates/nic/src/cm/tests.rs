@@ -34,7 +34,7 @@ fn offer(n: u32) -> Offer {
 
 impl World {
     fn new(loss: u64, seed: u64) -> Self {
-        let managers = [ConnectionManager::new(1, 100), ConnectionManager::new(2, u32::MAX - 1)];
+        let managers = [ConnectionManager::new(1, 0, 100), ConnectionManager::new(2, 63, u32::MAX - 1)];
         let rng = Rng::stream(seed, Domain::Impairment, 0);
         Self { managers, now: Instant::ZERO, loss, rng, sent: Vec::new() }
     }

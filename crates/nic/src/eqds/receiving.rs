@@ -66,7 +66,8 @@ impl<H: Copy> End<H> {
         (fate, control.map(|control| Control { busy, flags: control.flags.with(echo), ..control }))
     }
 
-    /// Its turn to be given credit has come; returns what to say, and to whom.
+    /// Its turn to be given credit has come; returns what to say, and to whom. Nothing if its sender has begun anew
+    /// meanwhile and wants no more.
     #[inline]
     pub(crate) fn grant(
         &mut self,
@@ -76,9 +77,13 @@ impl<H: Copy> End<H> {
         name: u32,
     ) -> Option<(Packet, Control)> {
         self.listed = false;
+        let before = self.receiver.owed(eqds);
+        if before == 0 {
+            return None;
+        }
         let control = self.receiver.grant(eqds)?;
         let owed = self.receiver.owed(eqds);
-        pacer.note_owed(owed + 1, owed);
+        pacer.note_owed(before, owed);
         if owed > 0 {
             self.listed = true;
             pacer.push(name, self.last.class);
@@ -235,4 +240,60 @@ pub(crate) fn control_packet(
     control: Control,
 ) -> Packet {
     Packet { frame: eqds.control_frame, class: params.ack_class, repr: Repr::EqdsControl(control), ..answer(from, to) }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_transport::Fabric;
+    use selvedge_transport::eqds::EqdsConfig;
+    use selvedge_units::{Duration, Rate};
+
+    use super::*;
+
+    fn params() -> EqdsParams {
+        let (rate, rtt, frame) = (Rate::from_gbps(100), Duration::from_us(10), Bytes::new(1_500));
+        let fabric = Fabric {
+            pfc: false,
+            line_rate: rate,
+            bdp: rate.amount_in(rtt),
+            frame,
+            gap: Bytes::ZERO,
+            base_rtt: rtt,
+            links: 2,
+            congested_rtt: rtt * 2,
+            acks: false,
+        };
+        let mut config = EqdsConfig::default();
+        config.resolve(&fabric, frame, true, false);
+        config.params(frame, Bytes::ZERO)
+    }
+
+    #[test]
+    fn who_begins_anew_and_wants_nothing_gets_nothing() {
+        let eqds = params();
+        let mut pacer = Pacer::new(Duration::from_us(1), eqds.policy);
+        let mut end = End::new(&Packet::BLANK);
+        let hear = |end: &mut End<()>, pacer: &mut Pacer, seq, pull_target| {
+            let flags = Flags::SYN;
+            let data = Data {
+                seq,
+                pull_target,
+                index: 0,
+                payload: 100,
+                flags,
+                eqif: 0,
+                retransmission: false,
+                trimmed: false,
+            };
+            let arrival = Arrival { packet: &Packet::BLANK, data: &data, cargo: () };
+            end.hear(&Cx::at(Instant::ZERO), &eqds, pacer, 0, arrival, |()| {});
+        };
+        hear(&mut end, &mut pacer, 0, 50);
+        let wanted = end.receiver.owed(&eqds);
+        assert!(wanted > 0 && end.listed);
+        hear(&mut end, &mut pacer, 1 << 30, 0);
+        assert_eq!(end.receiver.owed(&eqds), 0, "the new epoch wants nothing");
+        assert!(pacer.poll(Instant::ZERO).is_some() && end.grant(Instant::ZERO, &eqds, &mut pacer, 0).is_none());
+        assert_eq!(pacer.busy(), 0);
+    }
 }

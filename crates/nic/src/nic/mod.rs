@@ -298,6 +298,11 @@ impl Nic {
         )
     }
 
+    /// How many queue pairs the flow has that was opened with these: several if it has subflows, one after the other.
+    pub fn queue_pairs(&self, slot: u32, qp: QpNumber) -> u32 {
+        self.subflows(slot, qp).unwrap_or(1)
+    }
+
     /// What limits a sending queue pair; `None` if there is none such.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);

@@ -7,9 +7,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_transport::Cx;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::Coupling;
+use selvedge_transport::{Cx, Hold};
 use selvedge_units::{Bytes, HostId, QpNumber, mix64};
 use selvedge_wire::{Packet, Tcp};
 
@@ -222,6 +222,25 @@ impl Nic {
             Some((cwnd, rtt.unwrap_or_default().as_ps()))
         };
         Coupling::of(all.into_iter().filter_map(state))
+    }
+
+    /// What a flow waits for: what the subflow waits for that is nearest to sending.
+    pub(super) fn hold_bundle(&self, at: u32) -> Option<Hold> {
+        let bundle = self.tcp.bundles.places.get(at as usize)?.as_deref()?;
+        let all = bundle.subflows().filter_map(|(slot, qp)| self.tcp.get(slot, qp));
+        all.map(|flow| flow.connection.hold()).min_by_key(|hold| match hold {
+            Hold::Link => 0,
+            Hold::Pacing(_) => 1,
+            Hold::Window | Hold::Cap => 2,
+            Hold::Recovery(_) => 3,
+            Hold::Acks => 4,
+        })
+    }
+
+    /// How many subflows the flow may have whose first these are; `None` if it is not such a flow.
+    pub(crate) fn subflows(&self, slot: u32, qp: QpNumber) -> Option<u32> {
+        let bundle = self.tcp.bundles.places.get(self.tcp.get(slot, qp)?.bundle? as usize)?.as_deref()?;
+        Some(u32::from(bundle.config.subflows))
     }
 
     /// Takes in a segment of a subflow.

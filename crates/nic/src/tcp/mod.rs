@@ -243,7 +243,8 @@ impl Nic {
 
     #[cold]
     pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
-        self.tcp.get(slot, qp).map(|flow| flow.connection.hold())
+        let flow = self.tcp.get(slot, qp)?;
+        flow.bundle.map_or_else(|| Some(flow.connection.hold()), |at| self.hold_bundle(at))
     }
 
     #[cold]

@@ -57,6 +57,10 @@ pub struct QpInit {
     /// Packets that it may have in flight towards others: what their socket buffers or queues are sure to hold. 1 to
     /// 2^22.
     pub window: u32,
+    /// Between two of our own, every so many-th packet asks for an acknowledgement, and the last of each message; 1 is
+    /// every packet, as IRN has it. What arrives out of order, or late, is answered unasked. At least four of a full
+    /// window ask in any case.
+    pub ack_every: u32,
 }
 
 /// States of a queue pair (InfiniBand architecture, volume 1, section 10.3).

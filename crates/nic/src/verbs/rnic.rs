@@ -195,6 +195,10 @@ impl Rnic {
     pub fn poll_cq(&mut self, cq: CqId) -> Option<Completion> {
         self.shared.cqs.get_mut(&cq)?.poll()
     }
+    /// How many completions there have been in all queues.
+    pub fn completed(&self) -> u64 {
+        self.shared.completed
+    }
     /// Asks for an event at the next completion, or the next that the sender solicited.
     pub fn arm_cq(&mut self, cq: CqId, solicited_only: bool) -> Result<(), VerbsError> {
         self.cq(cq)?.arm(solicited_only);

@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Receiver, RecoveryConfig, WIDEST_WINDOW};
-use selvedge_units::{Instant, Setting};
+use selvedge_transport::{Cx, OnChip, Receiver, RecoveryConfig, Segment, Sender, WIDEST_WINDOW};
+use selvedge_units::{Instant, Psn, Setting};
 use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, AckKind, Extension, Holes};
 
@@ -22,8 +22,21 @@ pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
     }
 }
 
-/// Acknowledgements that are to be sent. One that only says that more has arrived in order replaces such a one: where
-/// packets are taken in batches it speaks for the batch.
+/// Whether a packet asks for an acknowledgement.
+pub(super) fn asks(terms: &Terms, segment: Segment, is_last: bool) -> bool {
+    /// Acknowledgements that a full window brings at the least: the sender must not run dry between them.
+    const LEAST: u32 = 4;
+    let window = match terms.init.recovery {
+        RecoveryConfig::Irn(irn) => irn.bdp_cap,
+        RecoveryConfig::Melo(melo) => melo.bdp_cap,
+        RecoveryConfig::GoBackN(go_back_n) => go_back_n.bdp_cap,
+    };
+    let most = if let Setting::Value(window) = window { window / LEAST } else { u32::MAX };
+    let every = u64::from(terms.init.ack_every.min(most).max(1));
+    is_last || segment.retransmission || (segment.seq.index() + 1).is_multiple_of(every)
+}
+
+/// Acknowledgements that are to be sent. Where packets are taken in batches, one speaks for several.
 #[derive(Debug, Default)]
 pub(super) struct Pending(VecDeque<Said>);
 
@@ -31,26 +44,53 @@ pub(super) struct Pending(VecDeque<Said>);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
     ack: Ack,
-    /// Where the scheme's NACKs carry them (MELO).
+    /// Where the scheme's NACKs carry them.
     holes: Option<Holes>,
     /// The time stamp of the packet that caused it.
     sent_at: Instant,
+    /// The lowest SACK of the NACKs that it speaks for.
+    first: Psn,
 }
 
 impl Said {
     /// What `receiver` says to a packet that was sent at `sent_at`.
     pub(super) fn by(receiver: &Receiver, ack: Ack, sent_at: Instant) -> Self {
         let is_negative = ack.kind == AckKind::Nack;
-        let holes = if is_negative { receiver.with_holes(&ack).map(|nack| nack.holes) } else { None };
-        Self { ack, holes, sent_at }
+        let holes = if is_negative { receiver.holes() } else { None };
+        Self { ack, holes, sent_at, first: ack.sack }
+    }
+    /// This one for both, if nothing is lost by that.
+    fn instead_of(self, before: &Self) -> Option<Self> {
+        match (before.ack.kind, self.ack.kind) {
+            (AckKind::Ack, AckKind::Ack) => Some(self),
+            (AckKind::Nack, AckKind::Ack) => (self.ack.expected.ahead_of(before.ack.sack) > 0).then_some(self),
+            (AckKind::Ack, AckKind::Nack) => self.holes.is_some().then_some(self),
+            (AckKind::Nack, AckKind::Nack) => {
+                // A packet that was sent again is not the newest.
+                let sack = if self.ack.sack.ahead_of(before.ack.sack) > 0 { self.ack.sack } else { before.ack.sack };
+                let first = if before.first.ahead_of(self.first) > 0 { self.first } else { before.first };
+                let both = Self { ack: Ack { sack, ..self.ack }, first, ..self };
+                both.tells_of_first().then_some(both)
+            }
+        }
+    }
+    /// Whether its holes show that all between the oldest and the newest packet that it speaks for has arrived.
+    fn tells_of_first(&self) -> bool {
+        let oldest = self.holes.and_then(|holes| holes.into_iter().rfind(|hole| hole.length > 0));
+        let Some(oldest) = oldest else { return false };
+        let behind = (self.ack.sack.get() as u16).wrapping_sub(oldest.start) as i16;
+        self.ack.sack.ahead_of(self.first) < i32::from(behind)
     }
 }
 
 impl Pending {
     pub(super) fn push(&mut self, said: Said) {
-        match self.0.back_mut() {
-            Some(last) if last.ack.kind == AckKind::Ack && said.ack.kind == AckKind::Ack => *last = said,
-            _ => self.0.push_back(said),
+        if let Some(last) = self.0.back_mut()
+            && let Some(both) = said.instead_of(last)
+        {
+            *last = both;
+        } else {
+            self.0.push_back(said);
         }
     }
     pub(super) fn pop(&mut self) -> Option<Said> {
@@ -60,7 +100,7 @@ impl Pending {
 
 /// An acknowledgement as a packet.
 pub(super) fn acknowledgement(terms: &Terms, opcode: u8, said: &Said) -> Transmit {
-    let Said { ack, holes, sent_at } = *said;
+    let Said { ack, holes, sent_at, .. } = *said;
     let (bth, aeth) = ack.headers();
     let headers = Headers {
         bth: selvedge_wire::Bth { becn: bth.becn, ..terms.bth(opcode, bth.psn) },
@@ -71,4 +111,13 @@ pub(super) fn acknowledgement(terms: &Terms, opcode: u8, said: &Said) -> Transmi
         ..Headers::default()
     };
     Transmit { route: terms.route, headers, payload: 0 }
+}
+
+/// Tells a sender what an acknowledgement says.
+pub(super) fn hear(sender: &mut Sender, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, headers: &Headers) {
+    let Some(Extension { sent_at, .. }) = headers.extension else { return };
+    match headers.holes {
+        Some(holes) => sender.on_nack_and_holes(cx, chip, ack, holes, sent_at),
+        None => sender.on_ack(cx, chip, ack, sent_at),
+    }
 }

@@ -43,6 +43,8 @@ pub(super) struct Shared {
     pub(super) events: VecDeque<Event>,
     /// Memory that queue pairs share on the chip.
     pub(super) chip: OnChip,
+    /// Completions so far.
+    pub(super) completed: u64,
     /// Some queue pair has said how large that is.
     pub(super) has_pools: bool,
 }
@@ -51,6 +53,7 @@ impl Shared {
     pub(super) fn complete(&mut self, cq: CqId, completion: Completion) {
         // The queue cannot have been destroyed: the queue pair uses it.
         let Some(queue) = self.cqs.get_mut(&cq) else { return };
+        self.completed += 1;
         match queue.add(completion) {
             Added::Quietly => {}
             Added::Event => self.events.push_back(Event::Completion(cq)),

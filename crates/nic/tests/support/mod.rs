@@ -117,6 +117,7 @@ impl Victim {
                 all_signaled: true,
                 recovery,
                 window: 8,
+                ack_every: 2,
             };
             let qp = rnic.create_qp(init).expect("it is right");
             let change = QpChange {
@@ -143,7 +144,7 @@ impl Victim {
             }
             qp
         });
-        let mut cm = ConnectionManager::new(1, 1);
+        let mut cm = ConnectionManager::new(1, 0, 1);
         cm.listen(1).expect("nobody does");
         Self { rnic, cm, now: Instant::ZERO, cq, qps, route }
     }

@@ -36,8 +36,8 @@ impl Default for BufferConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
     /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
-    /// (IRN section 4.1: 240 KB), or what the topology file gives each port (htsim's `Queue_Up` and
-    /// `Queue_Down`); "off": without limit.
+    /// (IRN section 4.1: 240 KB), where links are short what PFC needs (headroom, and twice its X-ON gap), or what
+    /// the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without limit.
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,

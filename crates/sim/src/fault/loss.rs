@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Chance, Domain, Rng};
+use selvedge_units::{Chance, Domain, Rng, TwoStates};
 use serde::{Deserialize, Serialize};
 
 use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
@@ -205,10 +205,8 @@ impl LossModel {
     fn process(&self, library: &dyn Library) -> Result<Box<Process>, ConfigError> {
         match self {
             &Self::Random(RandomLoss { rate }) => Ok(Box::new(move |rng| LossProcess::random(rate, rng))),
-            Self::Bursty(bursty) => {
-                bursty.channel().map(GilbertElliott::process).map_err(|error| error.within("bursty"))
-            }
-            Self::GilbertElliott(channel) => Ok(channel.process()),
+            Self::Bursty(bursty) => bursty.channel().map(two_states).map_err(|error| error.within("bursty")),
+            &Self::GilbertElliott(channel) => Ok(two_states(channel.into())),
             &Self::Corrupt(errors) => Ok(Box::new(move |rng| LossProcess::bit_errors(errors, rng))),
             Self::Trace(list) => {
                 let drops = list.drops(library).map_err(|error| error.within("trace"))?;
@@ -219,38 +217,28 @@ impl LossModel {
 }
 
 impl Bursty {
-    /// Of a burst of mean length B follows 1/B as the chance of its end, and of the rate L the chance
-    /// of its beginning: L = p / (p + 1/B).
-    fn channel(self) -> Result<GilbertElliott, ConfigError> {
+    fn channel(self) -> Result<TwoStates, ConfigError> {
         let (burst, rate) = (self.mean_burst, self.rate.as_f64());
         if !(burst >= 1.0 && burst.is_finite()) {
             return Err(ConfigError::new("mean-burst", format!("found {burst}, but a burst has at least one packet")));
         }
-        let begin = if rate < 1.0 { rate / (burst * (1.0 - rate)) } else { f64::INFINITY };
-        match (Chance::from_f64(begin), Chance::from_f64(1.0 / burst)) {
-            (Some(good_to_bad), Some(bad_to_good)) => Ok(GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_in_good: Chance::NEVER,
-                loss_in_bad: Chance::ALWAYS,
-            }),
-            _ => Err(ConfigError::new(
-                "rate",
-                format!(
-                    "bursts of {burst} packets with one packet between them lose {:.4} at most, found {rate}",
-                    burst / (burst + 1.0)
-                ),
-            )),
-        }
+        TwoStates::bursts(burst, self.rate).ok_or_else(|| {
+            let most = burst / (burst + 1.0);
+            let lose = format!("bursts of {burst} packets with one packet between them lose {most:.4} at most");
+            ConfigError::new("rate", format!("{lose}, found {rate}"))
+        })
     }
 }
 
-impl GilbertElliott {
-    fn process(self) -> Box<Process> {
-        Box::new(move |rng| {
-            LossProcess::gilbert_elliott(self.good_to_bad, self.bad_to_good, self.loss_in_good, self.loss_in_bad, rng)
-        })
+impl From<GilbertElliott> for TwoStates {
+    fn from(channel: GilbertElliott) -> Self {
+        let GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } = channel;
+        Self { to_bad: good_to_bad, to_good: bad_to_good, in_good: loss_in_good, in_bad: loss_in_bad }
     }
+}
+
+fn two_states(states: TwoStates) -> Box<Process> {
+    Box::new(move |rng| LossProcess::two_states(states, rng))
 }
 
 impl DropList {

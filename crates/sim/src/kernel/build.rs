@@ -39,8 +39,8 @@ pub(crate) struct Built<const RECORDED: bool> {
     pub(crate) places: Vec<(u16, u32)>,
     /// Failures and repairs, latest first.
     pub(crate) changes: Vec<Change>,
-    /// The smallest delay of any link.
-    pub(crate) lookahead: Duration,
+    /// How far partitions may run before they meet: no more than the smallest delay of any link.
+    pub(crate) stride: Duration,
 }
 
 /// Links that go down or come back at one time, and the routes after that.
@@ -177,9 +177,14 @@ pub(crate) fn build<const RECORDED: bool>(
         measure: config.measure,
         stop_flows: config.stop.flows,
     })?;
-    // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
-    let (wanted, window) =
-        if workload.triggers.is_empty() { (wanted, window(&graph, &numbering.ports, lookahead)) } else { (1, 1) };
+    // What other partitions send must not arrive in a window that has begun. But triggers act at once, wherever the
+    // flow that they release begins: no node may run ahead.
+    let (wanted, window, stride) = if workload.triggers.is_empty() {
+        let window = window(&graph, &numbering.ports, lookahead);
+        (wanted, window, Duration::from_ps(window))
+    } else {
+        (1, 1, lookahead)
+    };
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
@@ -252,7 +257,7 @@ pub(crate) fn build<const RECORDED: bool>(
         partition.open_workload();
     }
     let changes = changes(config, &graph, &link_ports)?;
-    Ok(Built { partitions, places, changes, lookahead })
+    Ok(Built { partitions, places, changes, stride })
 }
 
 fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {

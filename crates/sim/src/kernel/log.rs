@@ -31,8 +31,8 @@ pub(crate) struct Log {
     /// Those that the other partitions have not heard of. Packets cannot reach them before the end of
     /// the window, when they do.
     pub(crate) fresh: Vec<QueuePair>,
-    /// Where this partition's NICs keep those that still send.
-    slots: BTreeMap<QueuePair, u32>,
+    /// Where this partition's NICs keep those that still send, and the first of their flows.
+    slots: BTreeMap<QueuePair, (u32, QpNumber)>,
     heard: Heard,
 }
 
@@ -224,17 +224,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A flow begins at a host of this partition.
     #[cold]
     pub(crate) fn note_flow_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
+        let state = &self.hosts[host];
+        let (id, queue_pairs) = (state.id, state.nic.queue_pairs(slot, qp));
+        let started = What::FlowStarted { flow, qp, queue_pairs };
         if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
-            let id = self.hosts[host].id;
-            self.log.slots.insert((id, qp), slot);
-            if self.log.focus.flows != Chosen::All {
-                self.log.followed.insert((id, qp));
-                self.log.fresh.push((id, qp));
+            for pair in (0..queue_pairs).map(|n| (id, QpNumber(qp.0.wrapping_add(n)))) {
+                self.log.slots.insert(pair, (slot, qp));
+                if self.log.focus.flows != Chosen::All {
+                    self.log.followed.insert(pair);
+                    self.log.fresh.push(pair);
+                }
             }
-            self.write(Node::Host(id), What::FlowStarted { flow, qp });
+            self.write(Node::Host(id), started);
             self.note_held(host, qp);
         } else if self.log.focus.ports != Chosen::default() {
-            self.write(Node::Host(self.hosts[host].id), What::FlowStarted { flow, qp });
+            self.write(Node::Host(id), started);
         }
     }
 
@@ -277,18 +281,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Writes down what holds a queue pair of this host.
-    fn note_held(&mut self, host: u32, qp: QpNumber) {
+    /// Writes down what holds the flow of a queue pair of this host.
+    fn note_held(&mut self, host: u32, pair: QpNumber) {
         let state = &self.hosts[host];
         let (id, port) = (state.id, state.port);
-        let Some(&slot) = self.log.slots.get(&(id, qp)) else { return };
+        let Some(&(slot, qp)) = self.log.slots.get(&(id, pair)) else { return };
         match state.nic.hold(slot, qp, self.now) {
             Some(hold) => {
                 let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
                 self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
             }
             // It is done and gone.
-            None => drop(self.log.slots.remove(&(id, qp))),
+            None => drop(self.log.slots.remove(&(id, pair))),
         }
     }
 }

@@ -75,11 +75,11 @@ fn drive<const RECORDED: bool>(
     observer: &mut dyn Observer,
     recorder: &mut dyn Recorder,
 ) -> RunRecord {
-    let Built { partitions, places, changes, lookahead } = built;
+    let Built { partitions, places, changes, stride } = built;
     let count = partitions.len();
     let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
     let threads = threads.clamp(1, count);
-    let mut run = Run::new(config, &partitions, places, changes, lookahead, observer, recorder);
+    let mut run = Run::new(config, &partitions, places, changes, stride, observer, recorder);
 
     if threads == 1 {
         while let Some(end) = run.between_windows() {
@@ -175,7 +175,7 @@ struct Run<'a, const RECORDED: bool> {
     observer: &'a mut dyn Observer,
     recorder: &'a mut dyn Recorder,
     happened: Vec<Event>,
-    lookahead: Duration,
+    stride: Duration,
     /// Failures and repairs to come, latest first.
     changes: Vec<Change>,
     sample: Option<Duration>,
@@ -197,7 +197,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         partitions: &'a [Mutex<Partition<RECORDED>>],
         places: Vec<(u16, u32)>,
         changes: Vec<Change>,
-        lookahead: Duration,
+        stride: Duration,
         observer: &'a mut dyn Observer,
         recorder: &'a mut dyn Recorder,
     ) -> Self {
@@ -207,7 +207,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             observer,
             recorder,
             happened: Vec::new(),
-            lookahead,
+            stride,
             changes,
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
@@ -254,7 +254,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
             if due > begin {
                 // Windows begin at multiples of their length, unless something was due within.
-                let length = self.lookahead.as_ps();
+                let length = self.stride.as_ps();
                 let end = Instant::from_ps((begin.as_ps() / length).saturating_add(1).saturating_mul(length)).min(due);
                 self.now = end;
                 return Some(end);

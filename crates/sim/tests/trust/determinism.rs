@@ -44,6 +44,14 @@ fn chain() -> Graph {
     Chain { switches: 5, hosts_per_end: 2, hosts_per_inner: 1, host_link, switch_link }.build().unwrap()
 }
 
+/// Links that hold more packets than a switch takes in within a window.
+fn far() -> Graph {
+    let fast = link(400, 60_000);
+    LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 5, host_link: fast, spine_link: fast, parallel_links: 1 }
+        .build()
+        .unwrap()
+}
+
 fn poisson(config: &mut SimConfig) {
     config.workload.poisson = Many::from(Poisson {
         load: Fraction::new(0.5).unwrap(),
@@ -356,6 +364,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-eqds-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp_in_tunnels]),
         ("roce-dcqcn-eqds", leaf_spine(), Series::Roce, &[permutation, incast, roce_in_tunnels, samples]),
         ("melo-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, melo]),
+        ("irn-far", far(), Series::Irn, &[permutation, incast, samples]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {

@@ -57,7 +57,7 @@ impl<W: Write> Capture<W> {
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
         for (event, fate) in with_fates(events) {
             match &event.what {
-                What::FlowStarted { flow, qp } => {
+                What::FlowStarted { flow, qp, .. } => {
                     if let Node::Host(sender) = event.node {
                         self.headers.learn(flow, (sender, *qp));
                     }

@@ -75,10 +75,12 @@ impl Flows {
         at: Instant,
         flow: &FlowRow,
         pair: QueuePair,
+        queue_pairs: u32,
     ) -> io::Result<()> {
         let key = FlowKey::from(flow);
         let number = if key.workload == 0 { key.id.to_string() } else { format!("{}:{}", key.workload, key.id) };
-        self.names.insert(pair, number.clone());
+        let pairs = (0..queue_pairs).map(|n| (pair.0, QpNumber(pair.1.0.wrapping_add(n))));
+        self.names.extend(pairs.clone().map(|pair| (pair, number.clone())));
         if !self.followed.contains(&key) {
             return Ok(());
         }
@@ -86,7 +88,8 @@ impl Flows {
         let to = format!("{name} to {}", rows.graph.name(Node::Host(flow.dst)));
         let from = format!("{name} from {}", rows.graph.name(Node::Host(flow.src)));
         let track = rows.below(Node::Host(pair.0), &to)?;
-        self.receivers.insert(pair, rows.below(Node::Host(flow.dst), &from)?);
+        let receiver = rows.below(Node::Host(flow.dst), &from)?;
+        self.receivers.extend(pairs.map(|pair| (pair, receiver)));
         let details = [
             Detail::Number("bytes", flow.size.get()),
             Detail::Number("packets", flow.packets),

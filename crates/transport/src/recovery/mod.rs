@@ -17,6 +17,7 @@ use crate::registry::registry;
 use crate::role::{Cx, Verdict};
 
 pub mod go_back_n;
+mod holes;
 pub mod irn;
 pub mod melo;
 mod rto;

@@ -26,6 +26,7 @@ pub(crate) fn package(dist: &Path) -> Result<()> {
         ("bin/selvedge", "usr/bin/selvedge"),
         ("lib/libibverbs.so.1", "usr/lib/selvedge/libibverbs.so.1"),
         ("lib/librdmacm.so.1", "usr/lib/selvedge/librdmacm.so.1"),
+        ("lib/libselvedge-paths.so", "usr/lib/selvedge/libselvedge-paths.so"),
         ("share/man/man7/selvedge-verbs.7", "usr/share/man/man7/selvedge-verbs.7"),
     ] {
         copy(&dist.join(from), &tree.join(to))?;

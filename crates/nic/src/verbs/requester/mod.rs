@@ -328,8 +328,10 @@ impl Requester {
                 }
                 self.not_ready_tries = self.not_ready_tries.saturating_add(1);
                 if terms.not_ready_retries.is_none_or(|retries| self.not_ready_tries <= retries) {
-                    self.not_ready_until = Some(cx.now + not_ready_wait(timer));
-                    self.progress = cx.now;
+                    let until = cx.now + not_ready_wait(timer);
+                    self.not_ready_until = Some(until);
+                    // Nothing can be heard before.
+                    self.progress = until;
                     return Ok(());
                 }
                 Status::NotReadyRetriesExceeded

@@ -78,7 +78,7 @@ pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now:
         placement: Some(Placement { wqe: wqe.number, packet: index as u32 }),
         ..Headers::default()
     };
-    headers.bth.ack_request = true;
+    headers.bth.ack_request = selective::asks(terms, segment, position.ends());
     match *operation {
         // Each packet says where it goes itself (section 5.3.1).
         Operation::Write { remote, .. } => {
@@ -131,12 +131,7 @@ impl Requester {
             _ => headers.bth.psn,
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
-        match headers.holes {
-            Some(holes) => {
-                self.sender.on_hole_nack(cx, &mut shared.chip, &ack.with_holes(holes), extension.sent_at);
-            }
-            None => self.tell(cx, shared, &ack, extension.sent_at),
-        }
+        selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
         match expected.near(self.sender.acked(), self.first_psn) {
             Some(seq) => self.on_refusal(cx, terms, aeth, seq),
             None => Ok(()),
@@ -156,8 +151,10 @@ impl Requester {
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let selective = self.selective();
         let behind = placement.wqe.wrapping_sub(selective.oldest_read);
+        let before = selective.answers.expected();
         let reply = selective.answers.on_data(cx, &mut shared.chip, &arrival.data(), headers.bth.fecn);
-        if let Some(ack) = reply.ack {
+        let is_quiet = !headers.bth.ack_request && selective.answers.expected() == before + 1;
+        if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             selective.acks.push(Said::by(&selective.answers, ack, extension.sent_at));
         }
         if reply.verdict.accepted().is_none() {

@@ -11,7 +11,7 @@ use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender};
 use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
-use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Bth, Extension, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
@@ -143,7 +143,9 @@ impl Selective {
             self.complete(terms, site.shared, completed.receives);
             self.execute(terms, site)?;
         }
-        if let Some(ack) = reply.ack {
+        // One packet more in order, that nobody asked about.
+        let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
+        if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             let ack = Ack { msn: self.msn, ..ack };
             self.acks.push(Said::by(&self.receiver, ack, extension.sent_at));
         }
@@ -339,12 +341,7 @@ impl Selective {
             _ => return,
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: 0 };
-        match headers.holes {
-            Some(holes) => {
-                self.sender.on_hole_nack(cx, &mut shared.chip, &ack.with_holes(holes), extension.sent_at);
-            }
-            None => self.sender.on_ack(cx, &mut shared.chip, &ack, extension.sent_at),
-        }
+        selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
     }
@@ -379,13 +376,15 @@ impl Selective {
         let answer = &self.answers[at];
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
+        let position = Position::of(index, answer.packets);
+        let ack_request = selective::asks(terms, segment, position.ends());
         let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
         let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
         let placement = Placement { wqe: answer.number, packet: index as u32 };
         let headers = Headers { ours, extension: Some(extension), placement: Some(placement), ..Headers::default() };
         match answer.what {
             Found::Atomic(original) => {
-                let bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, psn);
+                let bth = Bth { ack_request, ..terms.bth(op::ATOMIC_ACKNOWLEDGE, psn) };
                 let headers = Headers { bth, aeth: Some(aeth), original: Some(original), ..headers };
                 Some(Transmit { route: terms.route, headers, payload: 0 })
             }
@@ -399,8 +398,7 @@ impl Selective {
                 if bytes > 0 {
                     payload.spans.push(Span { address: found, length: bytes });
                 }
-                let position = Position::of(index, answer.packets);
-                let bth = terms.bth(message::response_opcode(position), psn);
+                let bth = Bth { ack_request, ..terms.bth(message::response_opcode(position), psn) };
                 let aeth = (position != Position::Middle).then_some(aeth);
                 Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..headers }, payload: bytes })
             }

@@ -194,6 +194,23 @@ fn a_receiver_that_is_not_ready_is_tried_again() {
 }
 
 #[test]
+fn a_receiver_may_ask_for_more_time_than_a_peer_that_is_gone_gets() {
+    each(|mut world| {
+        let (qp, now) = (world.hosts[1].qp, world.now);
+        // 655 ms, as connections by the connection manager have it.
+        let change = QpChange { not_ready_timer: Some(0), ..QpChange::default() };
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        let data = vec![world.hosts[0].sge(0, 5_000)];
+        world.post(0, request(1, Operation::Send(Attached::Nothing), data));
+        world.run(1_000);
+        world.receive(1, 11, 10_000, 5_000);
+        world.run(700_000);
+        assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
+        assert_eq!(statuses(&mut world, 1), [(11, Status::Success)]);
+    });
+}
+
+#[test]
 fn a_receiver_that_is_never_ready_is_given_up() {
     each(|mut world| {
         let (qp, now) = (world.hosts[0].qp, world.now);

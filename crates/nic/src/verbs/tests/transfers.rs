@@ -4,6 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_transport::RecoveryConfig;
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto};
+use selvedge_units::{Duration, Setting};
 use selvedge_wire::verbs::{Headers, Ours};
 
 use super::world::{BASE, Wire, World, go_back_n, irn, melo, request};
@@ -17,8 +19,9 @@ fn wires() -> Vec<Wire> {
     vec![
         Wire::default(),
         Wire { loss: 20, ..Wire::default() },
-        Wire { loss: 50, duplicates: 50, jitter_us: 30 },
-        Wire { loss: 0, duplicates: 100, jitter_us: 200 },
+        Wire { loss: 20, batch_us: 50, ..Wire::default() },
+        Wire { loss: 50, duplicates: 50, jitter_us: 30, batch_us: 0 },
+        Wire { loss: 0, duplicates: 100, jitter_us: 200, batch_us: 0 },
     ]
 }
 
@@ -131,4 +134,59 @@ fn one_of_ours_and_a_standard_one_deliver() {
             assert!(!world.log.iter().any(|(_, headers)| matches!(headers.ours, Ours::Uses(_))));
         }
     }
+}
+
+/// IRN as the software RNIC has it.
+fn stamped() -> RecoveryConfig {
+    let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
+    let dynamic = DynamicRto {
+        initial: Setting::Value(Duration::from_us(2_000)),
+        min: Duration::from_us(2_000),
+        max: Duration::from_us(50_000),
+    };
+    let rto = Rto::Dynamic(dynamic);
+    RecoveryConfig::Irn(IrnConfig { rto, time_stamps: true, holes: true, bdp_cap: Setting::Value(1_024), ..irn })
+}
+
+/// Many large messages one way; how many packets were sent again.
+fn bulk(wire: Wire, seed: u64) -> (u64, World) {
+    let mut world = World::connected(both(stamped()), wire, seed);
+    let key = world.hosts[1].key;
+    for n in 0..20 {
+        let source = vec![world.hosts[0].sge(n * 50_000, 50_000)];
+        let remote = Remote { address: BASE + n * 50_000, key };
+        world.post(0, request(n, Operation::Write { remote, immediate: None }, source));
+    }
+    world.run(3_000_000);
+    assert_eq!(world.hosts[0].poll().len(), 20, "{wire:?}, seed {seed}");
+    assert_eq!(world.hosts[1].memory[..1_000_000], world.hosts[0].memory[..1_000_000]);
+    let again = |headers: &Headers| headers.extension.is_some_and(|extension| extension.retransmission);
+    let again = world.log.iter().filter(|(at, headers)| *at == 0 && again(headers)).count();
+    (again as u64, world)
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_nothing_else() {
+    for batch_us in [0, 50, 400] {
+        for seed in 0..20 {
+            let (again, world) = bulk(Wire { loss: 10, batch_us, ..Wire::default() }, seed);
+            let [lost, acks_lost] = world.lost;
+            // Of what only a lost NACK told, the sender cannot know.
+            let is_right = again == lost || (again > lost && acks_lost > 0);
+            assert!(
+                is_right,
+                "{again} sent again, {lost} lost and {acks_lost} acknowledgements: {batch_us} us, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn some_packets_ask_for_acknowledgements_and_these_speak_for_the_others() {
+    let (_, world) = bulk(Wire::default(), 1);
+    let of = |host| world.log.iter().filter(move |(at, headers)| *at == host && headers.extension.is_some());
+    let (data, asked) = (of(0).count(), of(0).filter(|(_, headers)| headers.bth.ack_request).count());
+    // Every eighth, and the last of each message.
+    assert!((data / 8..data / 8 + 20).contains(&asked), "{asked} of {data}");
+    assert!((1..=asked).contains(&of(1).count()));
 }

@@ -62,6 +62,8 @@ pub(crate) struct Wire {
     pub(crate) duplicates: u64,
     /// Packets take up to so much longer than others.
     pub(crate) jitter_us: u64,
+    /// Packets arrive together with others, every so often.
+    pub(crate) batch_us: u64,
 }
 
 pub(crate) struct World {
@@ -71,6 +73,8 @@ pub(crate) struct World {
     rng: Rng,
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     sent: u64,
+    /// Packets of our own kind that the wire has lost, of those that each host sent.
+    pub(crate) lost: [u64; 2],
     /// The headers of all packets that were sent, by which host.
     pub(crate) log: Vec<(usize, Headers)>,
 }
@@ -133,6 +137,7 @@ impl Host {
             all_signaled: false,
             recovery,
             window: 32,
+            ack_every: 8,
         };
         let qp = rnic.create_qp(init).expect("it is right");
         let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
@@ -163,6 +168,7 @@ impl World {
             rng: Rng::stream(seed, Domain::Impairment, 0),
             in_flight: BTreeMap::new(),
             sent: 0,
+            lost: [0; 2],
             log: Vec::new(),
         }
     }
@@ -237,13 +243,14 @@ impl World {
             packet.extend_from_slice(&bytes);
             packet.resize(length + bytes.len().next_multiple_of(4), 0);
             if self.rng.below(1_000) < self.wire.loss {
+                self.lost[at] += u64::from(transmit.headers.extension.is_some());
                 continue;
             }
             let copies = 1 + u64::from(self.rng.below(1_000) < self.wire.duplicates);
             for _ in 0..copies {
                 self.sent += 1;
                 let jitter = Duration::from_us(self.rng.below(self.wire.jitter_us + 1));
-                let arrival = self.now + Duration::from_us(10) + jitter;
+                let arrival = together(self.now + Duration::from_us(10) + jitter, self.wire.batch_us);
                 self.in_flight.insert((arrival, self.sent), (1 - at, transmit.route, packet.clone()));
             }
         }
@@ -273,14 +280,24 @@ impl World {
                 return;
             }
             self.now = self.now.max(next);
-            if arrival == Some(next) {
-                let Some((_, (to, route, packet))) = self.in_flight.pop_first() else { unreachable!() };
+            while let Some(first) = self.in_flight.first_entry()
+                && first.key().0 == self.now
+            {
+                let (to, route, packet) = first.remove();
                 self.deliver(to, route, &packet);
             }
             for host in &mut self.hosts {
                 host.rnic.handle_timeout(&mut Cx::at(self.now));
             }
         }
+    }
+}
+
+/// The end of the batch that a packet belongs to, which arrives at `at` by itself.
+fn together(at: Instant, batch_us: u64) -> Instant {
+    match Duration::from_us(batch_us).as_ps() {
+        0 => at,
+        batch => Instant::from_ps(at.as_ps().next_multiple_of(batch)),
     }
 }
 

@@ -82,8 +82,10 @@ pub enum Nacks {
 
 impl Scheme for GoBackNConfig {
     fn resolve(&mut self, fabric: &Fabric) {
-        resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt));
         resolve(&mut self.rto_low, || None);
+        // No shorter than what shortens it.
+        let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
+        resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt.max(low)));
         resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(fabric.frame).clamp(1, WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
             self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };

@@ -10,6 +10,9 @@ use crate::recovery::Scheme;
 
 use super::footprint;
 
+/// Starts of holes have 16 bits: twice this many packets.
+pub(super) const WIDEST_WITH_HOLES: u64 = 1 << 15;
+
 /// IRN, the improved RoCE NIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
@@ -44,6 +47,15 @@ pub struct IrnConfig {
     /// How many NACKs without cumulative progress it takes to begin recovery; more than 1 tolerates
     /// reordering (section 7). Only in paper mode. Default: 1.
     pub nack_threshold: u32,
+    /// Whether the time stamps that acknowledgements echo tell about losses: what was sent before a
+    /// packet that has arrived, and has not arrived itself, is lost, even if it was sent again. For
+    /// paths that keep order; not in the paper, which leaves such losses to the timeout. Only in
+    /// paper mode, with SACKs. Default: false.
+    pub time_stamps: bool,
+    /// Whether NACKs carry the three newest holes, as MELO's do: one can then stand for several, and
+    /// if one is lost, what it spoke of is not taken for lost. The paper's name one packet
+    /// (section 3.1). Only in paper mode, with SACKs. Default: false.
+    pub holes: bool,
 }
 
 /// Which reading of the sender.
@@ -118,6 +130,8 @@ impl Default for IrnConfig {
             sack: true,
             extra_header: Bytes::ZERO,
             nack_threshold: 1,
+            time_stamps: false,
+            holes: false,
         }
     }
 }
@@ -171,6 +185,15 @@ impl Scheme for IrnConfig {
         }
         if !self.sack && self.mode == Mode::Hls {
             return Err(SettingError::new("sack", "the hardware code keeps SACKs; give true, or mode = \"paper\""));
+        }
+        for (key, is_on) in [("time-stamps", self.time_stamps), ("holes", self.holes)] {
+            if is_on && (self.mode == Mode::Hls || !self.sack) {
+                return Err(SettingError::new(key, "they need mode = \"paper\" and sack = true"));
+            }
+        }
+        if self.holes && self.window() > WIDEST_WITH_HOLES {
+            let message = format!("starts of holes have 16 bits; give a bdp-cap of up to {WIDEST_WITH_HOLES}");
+            return Err(SettingError::new("holes", message));
         }
         if let Rto::Dynamic(DynamicRto { initial, min, max }) = self.rto {
             let Setting::Value(initial) = initial else {

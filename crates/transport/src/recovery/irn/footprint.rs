@@ -51,6 +51,17 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
         let counter = bits_of(u64::from(config.nack_threshold));
         footprint = footprint.with(Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
     }
+    if config.holes {
+        footprint = footprint.with(Scope::QueuePair, BOTH * 3 * 32, "three newest holes (not the paper's), at both");
+    }
+    if config.time_stamps {
+        let times = "two times of retransmissions (not the paper's), at both";
+        footprint = footprint.with(Scope::QueuePair, BOTH * 2 * 64, times).with(
+            Scope::QueuePair,
+            BOTH * PSN_BITS,
+            "up to where packets were overtaken, at both",
+        );
+    }
     footprint = footprint.with(Scope::WorkRequest, PSN_BITS, "sequence number of the WQE");
     with_shared(footprint, config)
 }

@@ -14,6 +14,7 @@ pub mod hls;
 mod paper;
 mod recv;
 mod send;
+mod stamps;
 
 pub use completions::{Completed, Completion, Completions};
 pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, Rto, Timeouts};

@@ -14,10 +14,17 @@
 //!    recovery repeats its first packet, and one more at each partial acknowledgement.
 //! 6. If the cumulative acknowledgement moves before anything was sent again, packets had only been
 //!    reordered, and recovery is called off; except when a SACK shows a hole at its new place.
+//! 7. With time stamps ([`Stamps`]), notes 2 and 3 need no guess: an acknowledgement below the recovery sequence means a
+//!    loss if its packet was sent after the latest retransmission, and what was sent again and overtaken is sent
+//!    again at once. A timeout in recovery then repeats one packet alone.
+
+use alloc::boxed::Box;
+use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::Seq;
+use selvedge_units::{Duration, Instant, Seq};
 
+use super::stamps::Stamps;
 use crate::bitmap::Bitmap;
 use crate::role::Cx;
 
@@ -45,6 +52,8 @@ pub(super) struct Paper {
     nack_threshold: u32,
     /// Whether SACKs are remembered.
     sack: bool,
+    /// Where time stamps count. Boxed: few flows have them.
+    stamps: Option<Box<Stamps>>,
 }
 
 /// Where recovery stands.
@@ -69,7 +78,7 @@ pub(super) struct Effect {
 }
 
 impl Paper {
-    pub(super) fn new(nack_threshold: u32, sack: bool) -> Self {
+    pub(super) fn new(nack_threshold: u32, sack: bool, stamps: bool) -> Self {
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
@@ -83,6 +92,7 @@ impl Paper {
             nacks: 0,
             nack_threshold,
             sack,
+            stamps: stamps.then(|| Box::new(Stamps::new())),
         }
     }
     #[inline]
@@ -116,13 +126,25 @@ impl Paper {
         cx.trace(|| Trace::Retransmitted { seq });
         self.phase = Phase::Recovering;
         self.recover = Seq::new(self.next.index() - 1);
-        self.scan = seq + 1;
+        if let Some(stamps) = &mut self.stamps {
+            stamps.on_resent(cx.now, seq == self.acked);
+        }
+        // A packet that was overtaken is sent again out of turn.
+        self.scan = self.scan.max(seq + 1);
         self.look_ahead();
     }
 
-    /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked.
+    /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked. The packet that
+    /// triggered the acknowledgement was sent `rtt` ago.
     #[inline]
-    pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, expected: Seq, sack: Option<Seq>) -> Effect {
+    pub(super) fn on_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        expected: Seq,
+        sack: Option<Seq>,
+        holes: Option<&[Range<Seq>; 3]>,
+        rtt: Duration,
+    ) -> Effect {
         // In order, nothing lost: the common case touches no more than this.
         let advanced = expected > self.acked;
         let mut delivered = 0;
@@ -135,7 +157,7 @@ impl Paper {
             self.acked = expected;
             self.nacks = 0;
             if self.phase != Phase::Open {
-                entered = self.on_progress(cx);
+                entered = self.on_progress(cx, rtt);
             }
         }
         if let Some(sack) = sack
@@ -144,14 +166,15 @@ impl Paper {
         {
             if self.sack {
                 delivered += self.remember_sack(sack);
+                delivered += holes.map_or(0, |holes| self.remember_between(sack, holes));
             }
-            entered |= self.on_nack(cx, sack);
+            entered |= self.on_nack(cx, sack, rtt);
         }
         Effect { delivered, advanced, entered }
     }
 
     /// The cumulative acknowledgement moved during recovery. Returns whether another began.
-    fn on_progress(&mut self, cx: &mut Cx<'_>) -> bool {
+    fn on_progress(&mut self, cx: &mut Cx<'_>, rtt: Duration) -> bool {
         let is_over = match self.phase {
             Phase::Open => false,
             Phase::Suspecting => true,
@@ -168,15 +191,33 @@ impl Paper {
             }
             return known_lost;
         }
-        if self.scan <= self.acked {
+        match &mut self.stamps {
+            Some(stamps) => {
+                if self.acked < self.scan {
+                    stamps.on_head_moved();
+                }
+                self.on_stamp(cx.now - rtt, false);
+            }
             // Partial acknowledgement: note 2.
-            self.lost = Some(self.acked);
+            None if self.scan <= self.acked => self.lost = Some(self.acked),
+            None => {}
         }
         false
     }
 
+    /// During recovery, a packet that was sent at `sent_at` has arrived.
+    fn on_stamp(&mut self, sent_at: Instant, is_out_of_order: bool) {
+        let Some(stamps) = &mut self.stamps else { return };
+        stamps.on_arrival(sent_at, self.recover + 1);
+        if is_out_of_order && self.acked < self.scan && stamps.is_head_overtaken(sent_at) {
+            self.lost = Some(self.acked);
+        } else if self.lost.is_none_or(|lost| lost < self.acked || self.sacks.contains(lost)) {
+            self.look_ahead();
+        }
+    }
+
     /// Returns whether recovery began.
-    fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq) -> bool {
+    fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq, rtt: Duration) -> bool {
         self.nacks = self.nacks.saturating_add(1);
         match self.phase {
             Phase::Open if self.nacks >= self.nack_threshold => {
@@ -184,6 +225,7 @@ impl Paper {
                 return true;
             }
             Phase::Open | Phase::Suspecting => {}
+            Phase::Recovering if self.stamps.is_some() => self.on_stamp(cx.now - rtt, true),
             // It arrived after all, or shows new holes below it.
             Phase::Recovering if self.lost.is_none_or(|lost| lost == sack) => self.look_ahead(),
             Phase::Recovering => {}
@@ -192,7 +234,11 @@ impl Paper {
     }
 
     pub(super) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
-        self.enter(cx, true);
+        if self.phase == Phase::Recovering && self.stamps.is_some() {
+            self.lost = Some(self.acked);
+        } else {
+            self.enter(cx, true);
+        }
     }
 
     /// Begins recovery with the packet at the cumulative acknowledgement.
@@ -203,9 +249,14 @@ impl Paper {
         self.lost = Some(self.acked);
     }
 
-    /// Finds the next hole below a SACK that was not sent again yet.
+    /// Finds the next hole below a SACK, or below what was overtaken, that was not sent again yet.
     fn look_ahead(&mut self) {
-        self.lost = self.sacks.first_clear(self.scan.max(self.acked), self.sacks_end);
+        let from = self.scan.max(self.acked);
+        self.lost = self.sacks.first_clear(from, self.sacks_end);
+        if let (None, Some(stamps)) = (self.lost, &self.stamps) {
+            let beyond = from.max(self.sacks_end);
+            self.lost = (beyond < stamps.overtaken()).then_some(beyond);
+        }
     }
 
     /// Sets the bit of `sack`; returns 1 if it was clear.
@@ -214,6 +265,19 @@ impl Paper {
         let fresh = self.sacks.insert(self.acked, sack);
         self.sacks_count += u32::from(fresh);
         u64::from(fresh)
+    }
+
+    /// What lies between `holes`, newest first, and below `sack`, has arrived; returns how many packets were not known
+    /// to have.
+    fn remember_between(&mut self, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
+        let older = holes.iter().rev().filter(|hole| !hole.is_empty() && hole.start < sack);
+        let newer = older.clone().skip(1).map(|hole| hole.start).chain([sack]);
+        let mut fresh = 0;
+        for (hole, end) in older.zip(newer) {
+            fresh += self.sacks.fill(self.acked, hole.end.max(self.acked + 1), end);
+        }
+        self.sacks_count += fresh as u32;
+        fresh
     }
 
     /// Clears the bits before `expected`; returns how many were set.

@@ -1,12 +1,16 @@
 //! The receiver: keeps what arrives out of order, answers every packet.
 
+use alloc::boxed::Box;
+
 use selvedge_telemetry::Trace;
 use selvedge_units::Seq;
-use selvedge_wire::AckKind;
+use selvedge_wire::{AckKind, Holes};
 
 use super::IrnConfig;
+use super::config::WIDEST_WITH_HOLES;
 use crate::bitmap::Bitmap;
 use crate::on_chip::OnChip;
+use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 
@@ -22,6 +26,8 @@ pub struct Recv {
     /// BDP-FC bounds what an honest sender has in flight, and with it how far ahead a packet may be
     /// (section 3.2).
     window: u64,
+    /// Where NACKs carry them. Boxed: few flows have them.
+    holes: Option<Box<NewestHoles>>,
 }
 
 impl Recv {
@@ -30,7 +36,21 @@ impl Recv {
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &IrnConfig) -> Self {
-        Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window: config.window() }
+        let holes = config.holes.then(Box::default);
+        let widest = if holes.is_some() { WIDEST_WITH_HOLES } else { u64::MAX };
+        let window = config.window().min(widest);
+        Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window, holes }
+    }
+
+    /// Packet `seq` has arrived, which was missing.
+    fn note(&mut self, seq: Seq) {
+        let Some(holes) = &mut self.holes else { return };
+        let high = self.end.max(self.expected);
+        if seq > high {
+            holes.add(high, seq);
+        } else if seq < high {
+            holes.fill(seq);
+        }
     }
 }
 
@@ -46,9 +66,11 @@ impl Acceptance for Recv {
             return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
         };
         if ahead == 0 {
-            self.expected += 1;
             if self.end > self.expected {
-                self.expected = self.arrived.take_run(self.expected);
+                self.note(seq);
+                self.expected = self.arrived.take_run(seq + 1);
+            } else {
+                self.expected += 1;
             }
             return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
         }
@@ -56,10 +78,18 @@ impl Acceptance for Recv {
             return Answer::new(Verdict::Invalid, None);
         }
         cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
-        self.end = self.end.max(seq + 1);
         // Every out-of-order packet is answered with a NACK, a repeated one too (section 3.1).
         let fresh = self.arrived.insert(self.expected, seq);
+        if fresh {
+            self.note(seq);
+        }
+        self.end = self.end.max(seq + 1);
         let verdict = if fresh { Verdict::Accepted(seq) } else { Verdict::Duplicate };
         Answer::new(verdict, Some(AckKind::Nack))
+    }
+
+    #[inline]
+    fn holes(&self) -> Option<Holes> {
+        self.holes.as_ref().map(|holes| holes.as_sent())
     }
 }

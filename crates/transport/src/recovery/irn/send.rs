@@ -1,6 +1,7 @@
 //! The sender: one of the two machines behind a timer and the fetch delay.
 
 use alloc::boxed::Box;
+use core::ops::Range;
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
@@ -46,7 +47,7 @@ impl Send {
         let (timer, estimator) = timing(config);
         Self {
             machine: match config.mode {
-                Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold, config.sack)),
+                Mode::Paper => Machine::Paper(Paper::new(config.nack_threshold, config.sack, config.time_stamps)),
                 Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
             },
             timer,
@@ -75,6 +76,44 @@ impl Send {
     #[inline]
     fn resend(&self, now: Instant, seq: Seq) -> Interest {
         if now >= self.fetched { Interest::Lost(seq) } else { Interest::Wait(self.fetched) }
+    }
+    /// An acknowledgement, with holes if there are any.
+    #[inline]
+    fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> Learnt {
+        let before = self.lost();
+        let nack = heard.kind == AckKind::Nack;
+        let (learnt, advanced) = match &mut self.machine {
+            Machine::Paper(paper) => {
+                let effect = paper.on_ack(cx, heard.expected, nack.then_some(heard.sack), holes, heard.rtt);
+                (Learnt { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
+            }
+            Machine::Hls(hls) => {
+                let (acked, was_pending) = (hls.acked(), hls.has_pending());
+                // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
+                let nack = nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
+                let was_in_recovery = hls.columns().in_recovery;
+                hls.receive_ack(heard.expected, heard.sack, nack);
+                let delivered = hls.acked() - acked;
+                let loss = !was_in_recovery && !was_pending && hls.has_pending();
+                (Learnt { delivered, loss }, delivered > 0)
+            }
+        };
+        self.note_lost(cx.now, before);
+        if let Some(estimator) = &mut self.estimator {
+            estimator.on_sample(heard.rtt);
+            // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
+            if advanced {
+                self.timer.set(estimator.rto());
+            }
+        }
+        if advanced {
+            if self.outstanding() == 0 {
+                self.timer.stop();
+            } else {
+                self.timer.restart(cx.now);
+            }
+        }
+        learnt
     }
     #[inline]
     fn outstanding(&self) -> u64 {
@@ -172,40 +211,10 @@ impl Recovery for Send {
 
     #[inline]
     fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
-        let before = self.lost();
-        let nack = heard.kind == AckKind::Nack;
-        let (learnt, advanced) = match &mut self.machine {
-            Machine::Paper(paper) => {
-                let effect = paper.on_ack(cx, heard.expected, nack.then_some(heard.sack));
-                (Learnt { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
-            }
-            Machine::Hls(hls) => {
-                let (acked, was_pending) = (hls.acked(), hls.has_pending());
-                // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
-                let nack = nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
-                let was_in_recovery = hls.columns().in_recovery;
-                hls.receive_ack(heard.expected, heard.sack, nack);
-                let delivered = hls.acked() - acked;
-                let loss = !was_in_recovery && !was_pending && hls.has_pending();
-                (Learnt { delivered, loss }, delivered > 0)
-            }
-        };
-        self.note_lost(cx.now, before);
-        if let Some(estimator) = &mut self.estimator {
-            estimator.on_sample(heard.rtt);
-            // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
-            if advanced {
-                self.timer.set(estimator.rto());
-            }
-        }
-        if advanced {
-            if self.outstanding() == 0 {
-                self.timer.stop();
-            } else {
-                self.timer.restart(cx.now);
-            }
-        }
-        learnt
+        self.hear(cx, heard, None)
+    }
+    fn on_holes(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
+        self.hear(cx, heard, Some(holes))
     }
 
     #[inline]

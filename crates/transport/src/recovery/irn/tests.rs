@@ -1,7 +1,7 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
 use super::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
-use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Waits, Wake};
+use crate::dialogue::Say::{Ack, Done, Echo, Nack, Rests, Sends, Waits, Wake};
 use crate::dialogue::{Answer, receiver, sender, with};
 use crate::recovery::Scheme;
 
@@ -18,6 +18,8 @@ const IRN: IrnConfig = IrnConfig {
     sack: true,
     extra_header: Bytes::ZERO,
     nack_threshold: 1,
+    time_stamps: false,
+    holes: false,
 };
 const HLS: IrnConfig = IrnConfig { mode: Mode::Hls, ..IRN };
 
@@ -436,7 +438,105 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(1 << 23), ..IRN }), "bdp-cap");
     assert_eq!(key(IrnConfig { nack_threshold: 0, ..IRN }), "nack-threshold");
     assert_eq!(key(IrnConfig { nack_threshold: 2, ..HLS }), "nack-threshold");
+    assert_eq!(key(IrnConfig { time_stamps: true, ..HLS }), "time-stamps");
+    assert_eq!(key(IrnConfig { holes: true, bdp_cap: Setting::Off, ..IRN }), "holes");
+    assert_eq!(key(IrnConfig { time_stamps: true, sack: false, ..IRN }), "time-stamps");
     assert_eq!(IRN.check(), Ok(()));
+}
+
+/// What echoed time stamps tell.
+mod stamps {
+    use super::*;
+
+    const STAMPS: IrnConfig = IrnConfig { time_stamps: true, ..IRN };
+
+    #[test]
+    fn a_retransmission_that_is_overtaken_is_sent_again_at_once() {
+        sender(
+            with(STAMPS),
+            20,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Echo(0)),
+                (24, Ack(1)),
+                (24, Nack(1, 2)),
+                (24, Nack(1, 4)),
+                (24, Sends("1r 3r 10")),
+                // Of packets that were sent before.
+                (25, Nack(1, 5)),
+                (25, Nack(1, 6)),
+                (25, Nack(1, 7)),
+                (25, Nack(1, 8)),
+                (25, Sends("")),
+                // 9 is lost; 1 is lost again, 3 arrives.
+                (48, Echo(24)),
+                (48, Nack(1, 3)),
+                (48, Sends("1r 9r")),
+                (48, Nack(1, 10)),
+                (48, Sends("")),
+                (72, Echo(48)),
+                (72, Ack(11)),
+                (72, Sends("11 12 13 14 15 16 17 18 19")),
+            ],
+        );
+    }
+
+    #[test]
+    fn when_a_retransmission_was_sent_is_known_of_the_oldest_only() {
+        sender(
+            with(STAMPS),
+            20,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Echo(0)),
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 3)),
+                (25, Sends("2r")),
+                // 2 is lost again. It was sent by 25.
+                (48, Echo(24)),
+                (48, Ack(2)),
+                (48, Sends("10 11")),
+                (49, Echo(25)),
+                (49, Nack(2, 9)),
+                (49, Sends("2r 4r 5r 6r 7r 8r")),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_timeout_that_was_too_soon_costs_one_packet() {
+        let until_timeout = [(0, Sends("0 1 2 3 4 5 6 7 8 9")), (100, Wake), (320, Wake), (320, Sends("0r"))];
+        // Acknowledgements that were late say nothing about what is behind them.
+        let late = [(330, Echo(0)), (330, Ack(1)), (330, Sends("10")), (331, Ack(5)), (331, Sends("11 12 13 14"))];
+        sender(with(STAMPS), 15, &[&until_timeout[..], &late[..]].concat());
+        let guessed = [(330, Ack(1)), (330, Sends("1r 10"))];
+        sender(with(IRN), 15, &[&until_timeout[..], &guessed[..]].concat());
+    }
+
+    #[test]
+    fn all_that_a_retransmission_finds_missing_is_sent_again() {
+        sender(
+            with(STAMPS),
+            12,
+            &[
+                (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+                (24, Echo(0)),
+                (24, Ack(2)),
+                (24, Sends("10 11")),
+                // All from 2 on are lost.
+                (344, Wake),
+                (344, Sends("2r")),
+                (368, Echo(344)),
+                (368, Ack(3)),
+                (368, Sends("3r 4r 5r 6r 7r 8r 9r 10r 11r")),
+                (392, Echo(368)),
+                (392, Ack(12)),
+                (392, Done),
+                (392, Rests),
+            ],
+        );
+    }
 }
 
 /// The alternatives that section 4.3 tried.

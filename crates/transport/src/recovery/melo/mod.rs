@@ -8,7 +8,6 @@
 mod bitmap;
 mod config;
 mod footprint;
-mod holes;
 mod pool;
 mod recv;
 mod residents;

@@ -6,9 +6,9 @@ use selvedge_wire::{AckKind, Holes};
 
 use super::MeloConfig;
 use super::bitmap::{Bitmap, Set};
-use super::holes::NewestHoles;
 use super::residents::{Entered, Name};
 use crate::on_chip::OnChip;
+use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 

@@ -49,14 +49,16 @@ pub(crate) struct Place<'a> {
 pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "60" };
 
 impl Place<'_> {
-    fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
+    pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
         command.arg(self.patience);
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
         // Preloaded behind `timeout` and `ip`, which have no use for it.
-        command.arg("env").arg(format!("LD_PRELOAD={}", libraries().join("libibverbs.so.1").display()));
+        let preload =
+            ["libibverbs.so.1", "libselvedge-paths.so"].map(|name| libraries().join(name).display().to_string());
+        command.arg("env").arg(format!("LD_PRELOAD={}", preload.join(":")));
         command.arg(format!("LD_LIBRARY_PATH={}", libraries().display()));
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,11 +68,8 @@ impl Place<'_> {
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words, &[]).output().expect("timeout runs")
     }
-    fn is_listening(&self, port: u16) -> bool {
-        self.has("tcp", &format!(":{port:04X} "), " 0A ")
-    }
     /// Whether there is a socket whose line has both parts.
-    fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
+    pub(crate) fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
         let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
         let mut command = Command::new("cat");
         if let Some(namespace) = self.namespace {
@@ -91,14 +90,33 @@ pub(crate) struct Pair<'a> {
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
-impl Pair<'_> {
-    /// Runs a server at the one place and, once it has the UDP port of this RDMA port, a client at the other.
+impl<'a> Pair<'a> {
+    /// As [`Self::meet`], by an RDMA port.
+    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) -> String {
+        self.meet(server, client, Listens::Rdma(port))
+    }
+
+    /// Runs the same program at both places, `words` for both; returns what the client prints.
     ///
     /// # Panics
     /// If either fails.
-    pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) {
+    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
+        let port = fresh_port();
+        let text = port.to_string();
+        let line = |place: &Place<'a>| [&[program, "-d", place.device, "-p", &text], words].concat();
+        self.meet(&line(&self.server), &[&line(&self.client)[..], &[self.address]].concat(), Listens::Tcp(port))
+    }
+
+    /// Runs a server at the one place and, once it listens, a client at the other; returns what the client prints.
+    ///
+    /// # Panics
+    /// If either fails.
+    pub(crate) fn meet(&self, server: &[&str], client: &[&str], listens: Listens) -> String {
         let mut running = self.server.command(server, self.environment).spawn().expect("timeout runs");
-        let is_up = wait_until(&mut running, || self.server.has("udp", &format!(":{port:04X} "), ""));
+        let is_up = wait_until(&mut running, || match listens {
+            Listens::Tcp(port) => self.server.has("tcp", &format!(":{port:04X} "), " 0A "),
+            Listens::Rdma(port) => self.server.has("udp", &format!(":{port:04X} "), ""),
+        });
         let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
         let server_output = running.wait_with_output().expect("it was started");
         assert!(
@@ -107,43 +125,32 @@ impl Pair<'_> {
             said(&client_output),
             said(&server_output)
         );
-    }
-
-    /// Runs the same program at both places, `words` for both; returns what the client prints.
-    ///
-    /// # Panics
-    /// If either fails.
-    pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
-        static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
-        let port = PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let text = port.to_string();
-        let line = |place: &Place<'_>, address: Option<&str>| {
-            let mut line = vec![program, "-d", place.device, "-p", &text];
-            line.extend(words);
-            line.extend(address);
-            place.command(&line, self.environment)
-        };
-        let mut server = line(&self.server, None).spawn().expect("timeout runs");
-        let is_up = wait_until(&mut server, || self.server.is_listening(port));
-        let client = line(&self.client, Some(self.address)).output().expect("timeout runs");
-        let server = server.wait_with_output().expect("it was started");
-        assert!(
-            is_up && client.status.success() && server.status.success(),
-            "{program} {words:?}\n-- client: {}\n-- server: {}",
-            said(&client),
-            said(&server)
-        );
-        String::from_utf8_lossy(&client.stdout).into_owned()
+        String::from_utf8_lossy(&client_output.stdout).into_owned()
     }
 }
 
-fn said(output: &Output) -> String {
+/// How to see that a server is up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listens {
+    /// It has this TCP port.
+    Tcp(u16),
+    /// It has this RDMA port, and the UDP port of the same number.
+    Rdma(u16),
+}
+
+/// A TCP port that no other test has.
+pub(crate) fn fresh_port() -> u16 {
+    static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
+    PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+pub(crate) fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{out}{err}", output.status)
 }
 
 /// Looks again and again, until it is so or the program has ended.
-fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     while child.try_wait().expect("it was started").is_none() {
         if is_so() {
             return true;
@@ -164,7 +171,8 @@ pub(crate) const FIRST: &str = "10.78.0.1";
 impl Namespaces {
     /// Makes them; says why not.
     pub(crate) fn new(name: &str) -> Option<Self> {
-        let names = [format!("sv-{name}-a"), format!("sv-{name}-b")];
+        // Others may run the same test at the same time.
+        let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
         let (a, b) = (&names[0], &names[1]);
         let this = Self { names: names.clone() };
         this.remove();
@@ -221,7 +229,8 @@ impl Drop for Namespaces {
     }
 }
 
-fn shell(command: &str) -> Result<(), String> {
+/// Runs a command; what it complains of if it fails.
+pub(crate) fn shell(command: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", command]).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }

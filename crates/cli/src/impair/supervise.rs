@@ -1,0 +1,56 @@
+//! A program of the user's, and signals.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::output::Failure;
+
+/// How often to look whether a program has ended.
+const GLANCE: Duration = Duration::from_millis(10);
+/// Looks that a program gets to end by itself, once somebody asked.
+const GRACE: u32 = 200;
+
+/// Ctrl-C, and its relatives.
+pub(super) struct Signals(Receiver<()>);
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Failure> {
+        let (send, receive) = channel();
+        ctrlc::set_handler(move || send.send(()).unwrap_or_default())
+            .map_err(|error| Failure::outcome(format!("cannot listen for Ctrl-C: {error}")))?;
+        Ok(Self(receive))
+    }
+    /// Until one comes.
+    pub(super) fn wait(&self) {
+        let _ = self.0.recv();
+    }
+}
+
+/// Runs a program to its end; returns its status, as shells say it. Ctrl-C reaches the program, too; if that does not
+/// end it, it is killed.
+pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals) -> Result<u8, Failure> {
+    let unable = |error: std::io::Error| Failure::input(format!("cannot run {}: {error}", program.display()));
+    let mut child = Command::new(program).args(arguments).spawn().map_err(unable)?;
+    let mut patience = None;
+    loop {
+        if let Some(status) = child.try_wait().map_err(unable)? {
+            return Ok(as_shells_say(status));
+        }
+        match signals.0.recv_timeout(GLANCE) {
+            Ok(()) => patience = patience.or(Some(GRACE)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        patience = patience.map(|looks| looks.saturating_sub(1));
+        if patience == Some(0) {
+            child.kill().map_err(unable)?;
+        }
+    }
+}
+
+fn as_shells_say(status: ExitStatus) -> u8 {
+    let by_signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(by_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

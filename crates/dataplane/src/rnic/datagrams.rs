@@ -1,0 +1,87 @@
+//! What one call of the system gives: packets that arrived one behind the other.
+
+use std::io::IoSliceMut;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+use selvedge_nic::verbs::Route;
+use selvedge_wire::Icrc;
+use selvedge_wire::verbs::Headers;
+
+use super::connections::as_label;
+use super::invariant::Ends;
+use super::network::Counters;
+
+/// Packets with the same ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Datagrams {
+    pub(super) ends: Ends,
+    pub(super) traffic_class: u8,
+    /// Bytes of all of them.
+    pub(super) length: usize,
+    /// Bytes of each but the last.
+    pub(super) segment: usize,
+}
+
+/// Takes from a socket what is there.
+pub(super) fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
+    let mut data = [IoSliceMut::new(buffer)];
+    let message =
+        recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut data, Some(control), MsgFlags::MSG_DONTWAIT).ok()?;
+    let from = message.address.as_ref()?;
+    let (from, from_port) = match (from.as_sockaddr_in(), from.as_sockaddr_in6()) {
+        (Some(v4), _) => (v4.ip().to_ipv6_mapped(), v4.port()),
+        (_, Some(v6)) => (v6.ip(), v6.port()),
+        _ => return None,
+    };
+    let (mut to, mut traffic_class, mut segment) = (None, 0, message.bytes);
+    for control in message.cmsgs().ok()? {
+        match control {
+            ControlMessageOwned::Ipv4PacketInfo(info) => {
+                to = Some(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).to_ipv6_mapped());
+            }
+            ControlMessageOwned::Ipv6PacketInfo(info) => to = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr)),
+            ControlMessageOwned::Ipv4Tos(class) => traffic_class = class,
+            ControlMessageOwned::Ipv6TClass(class) => traffic_class = class as u8,
+            ControlMessageOwned::UdpGroSegments(bytes) => segment = usize::try_from(bytes).unwrap_or(segment).max(1),
+            _ => {}
+        }
+    }
+    let ends = Ends { from, to: to?, from_port, to_port };
+    Some(Datagrams { ends, traffic_class, length: message.bytes, segment })
+}
+
+impl Datagrams {
+    /// Gives each sound packet among `bytes` to `handle`: its way, headers, payload, and bytes of the UDP datagram.
+    pub(super) fn unpack(
+        &self,
+        bytes: &[u8],
+        counters: &mut Counters,
+        handle: &mut impl FnMut(&Route, &Headers, &[u8], usize),
+    ) {
+        let route = Route {
+            local: self.ends.to,
+            remote: self.ends.from,
+            traffic_class: self.traffic_class,
+            hop_limit: 64,
+            // An answer of the connection manager goes where the question came from.
+            flow_label: as_label(self.ends.from_port),
+        };
+        let mut identification = 0;
+        for datagram in bytes.chunks(self.segment.max(1)) {
+            let sound = datagram.split_last_chunk::<{ Icrc::LENGTH }>().and_then(|(packet, icrc)| {
+                identification = self.ends.identify(identification, packet, *icrc)?;
+                Headers::parse(packet).ok()
+            });
+            let Some((headers, payload)) = sound else {
+                counters.damaged += 1;
+                continue;
+            };
+            // Segments of one call are numbered.
+            identification = identification.wrapping_add(1);
+            counters.received += 1;
+            handle(&route, &headers, payload, datagram.len());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! RDMA programs on a network that loses, repeats, reorders and damages packets, and whether every byte arrives.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use selvedge_dataplane::impair::{Class, Impairment, Loss, Plan, Report, Testbed};
+use selvedge_units::{Chance, Duration, TwoStates};
+
+use crate::support::{FIRST, Pair, Place, have};
+
+fn percent(p: f64) -> Chance {
+    Chance::from_f64(p / 100.0).expect("a share")
+}
+
+/// What RoCE's packets suffer, all of it, in this percentage.
+fn everything(p: f64) -> Impairment {
+    Impairment {
+        loss: Loss::Random(percent(p)),
+        duplicate: percent(p),
+        corrupt: percent(p),
+        corrupt_payload: percent(p),
+        reorder: percent(p),
+        delay: Duration::from_us(50),
+        ..only_roce()
+    }
+}
+
+/// TCP, by which the programs find each other, is left alone: its timeouts would be most of the time.
+fn only_roce() -> Impairment {
+    Impairment { concerns: [true, true, true, false], ..Impairment::default() }
+}
+
+/// A network of this kind, both ways; says why not.
+fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
+    let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
+    let impairments = [impairment.clone(), impairment.clone()];
+    let plan = Plan { names: names.clone(), mtu: 1_500, impairments, seed: 7 };
+    match Testbed::open(&plan) {
+        Ok(testbed) => Some(Bed { names, testbed }),
+        Err(problem) => {
+            eprintln!("skipped: no impairment device here: {problem}");
+            None
+        }
+    }
+}
+
+struct Bed {
+    names: [String; 2],
+    testbed: Testbed,
+}
+
+impl Bed {
+    fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "120" };
+        Pair { server: place(0), client: place(1), address: FIRST, environment }
+    }
+    fn close(self) -> Report {
+        self.testbed.close().expect("devices work to the end")
+    }
+}
+
+/// The program that checks contents, built once per test.
+fn integrity() -> Option<PathBuf> {
+    if !Path::new("/usr/include/rdma/rdma_verbs.h").is_file() {
+        eprintln!("skipped: no <rdma/rdma_verbs.h> here: install librdmacm-dev");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("integrity-{}", std::process::id()));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integrity.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(["-lrdmacm", "-libverbs"]);
+    let built = compiler.output().expect("a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
+/// Runs it; returns how many of its thousand datagrams arrived, and what was done to packets.
+fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
+    let program = integrity()?;
+    let bed = network(name, impairment)?;
+    let program = program.to_str().expect("a path of ours");
+    let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[program], &[program, FIRST], 7_777);
+    let expected = "writes and reads: same\nadditions: each once\nsends: 0 wrong\ndatagrams: 0 wrong\narrived: ";
+    let arrived = said.strip_prefix(expected).unwrap_or_else(|| panic!("{said}"));
+    Some((arrived.trim().parse().expect("a number"), bed.close()))
+}
+
+#[test]
+fn every_byte_arrives_without_impairments() {
+    let Some((arrived, report)) = check("pure", &only_roce(), "irn") else { return };
+    assert_eq!(arrived, 1_000);
+    for counts in report.counts.as_flattened() {
+        assert_eq!((counts.sent, counts.reordered), (counts.delivered, 0), "{counts:?}");
+    }
+}
+
+#[test]
+fn every_byte_arrives_whatever_happens_to_packets() {
+    for (recovery, p) in [("irn", 1.0), ("irn", 5.0), ("go-back-n", 1.0), ("melo", 1.0)] {
+        let Some((arrived, report)) = check("all", &everything(p), recovery) else { return };
+        assert!((800..1_200).contains(&arrived), "{recovery} {p}: {arrived}");
+        for direction in &report.counts {
+            let data = direction[Class::Data as usize];
+            let each = [data.lost, data.duplicated, data.corrupted, data.corrupted_payload, data.reordered];
+            assert!(each.iter().all(|&count| count > 0), "{recovery} {p}: {data:?}");
+        }
+    }
+}
+
+#[test]
+fn every_byte_arrives_when_packets_are_lost_in_bursts() {
+    let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
+    let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
+    let Some((arrived, report)) = check("burst", &impairment, "irn") else { return };
+    assert!((800..1_000).contains(&arrived), "{arrived}");
+    assert!(report.counts.iter().all(|direction| direction[Class::Data as usize].lost > 0));
+}
+
+#[test]
+fn perftest_completes_whatever_happens_to_packets() {
+    if !have(&["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_send_lat", "ibv_rc_pingpong", "rping"]) {
+        return;
+    }
+    let Some(bed) = network("perf", &everything(1.0)) else { return };
+    let pair = bed.pair(&[]);
+    for program in ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_send_lat"] {
+        pair.run(program, &["-F", "-n", "100"]);
+    }
+    pair.run("ibv_rc_pingpong", &["-g", "1", "-n", "100", "-s", "20000", "-c"]);
+    let rping = |who: &'static str| ["rping", who, "-a", FIRST, "-p", "7330", "-C", "20", "-V", "-S", "20000"];
+    pair.connect(&rping("-s"), &rping("-c"), 7_330);
+    let report = bed.close();
+    assert!(report.counts.as_flattened().iter().any(|counts| counts.lost > 0));
+}
+
+#[test]
+fn seeds_decide_what_happens() {
+    let send = |seed: u64| {
+        let impairments = [everything(10.0), Impairment::default()];
+        let names = ["a", "b"].map(|end| format!("sv-seed-{}-{end}", std::process::id()));
+        let first = names[0].clone();
+        let plan = Plan { names, mtu: 1_500, impairments, seed };
+        let testbed = match Testbed::open(&plan) {
+            Ok(testbed) => testbed,
+            Err(problem) => {
+                eprintln!("skipped: no impairment device here: {problem}");
+                return None;
+            }
+        };
+        // Datagrams for RoCE's port, which nobody has: the bash of the first namespace sends them.
+        let script = "for n in $(seq 500); do echo datagram-with-a-whole-transport-header > /dev/udp/10.78.0.2/4791; done 2> /dev/null";
+        let namespace = ["netns", "exec", &first, "bash", "-c", script];
+        Command::new("ip").args(namespace).status().expect("ip was there before");
+        let report = testbed.close().expect("devices work to the end");
+        let data = report.counts[0][Class::Data as usize];
+        Some((data.sent, data.lost, data.duplicated, data.corrupted))
+    };
+    let (Some(first), Some(again), Some(other)) = (send(1), send(1), send(2)) else { return };
+    assert_eq!(first.0, 500);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}

@@ -1,0 +1,110 @@
+//! Channels that lose packets, in bursts or one by one.
+
+use crate::{Chance, Rng};
+
+/// How a channel with two states behaves (Gilbert 1960, Elliott 1963).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TwoStates {
+    /// How likely it turns bad after a packet in the good state.
+    pub to_bad: Chance,
+    /// How likely it turns good after a packet in the bad state.
+    pub to_good: Chance,
+    /// How likely a packet is lost in the good state.
+    pub in_good: Chance,
+    /// How likely a packet is lost in the bad state.
+    pub in_bad: Chance,
+}
+
+impl TwoStates {
+    /// Every packet is lost in the bad state and none in the good one: bursts of `mean` packets, so many that in the
+    /// long run `rate` of all packets are lost. None where that cannot be: for a mean below 1, or a rate above
+    /// `mean / (mean + 1)`.
+    ///
+    /// Of a burst of mean length B follows 1/B as the chance of its end, and of the rate L the chance of its
+    /// beginning: L = p / (p + 1/B).
+    pub fn bursts(mean: f64, rate: Chance) -> Option<Self> {
+        if !(mean >= 1.0 && mean.is_finite()) {
+            return None;
+        }
+        let rate = rate.as_f64();
+        let begin = if rate < 1.0 { rate / (mean * (1.0 - rate)) } else { f64::INFINITY };
+        let (to_bad, to_good) = (Chance::from_f64(begin)?, Chance::from_f64(1.0 / mean)?);
+        Some(Self { to_bad, to_good, in_good: Chance::NEVER, in_bad: Chance::ALWAYS })
+    }
+}
+
+/// A channel with two states: after each packet it may change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Channel {
+    states: TwoStates,
+    is_bad: bool,
+    rng: Rng,
+}
+
+impl Channel {
+    /// A channel that begins in a state drawn from its long-run distribution, so that the first packets fare like all
+    /// others.
+    pub fn new(states: TwoStates, mut rng: Rng) -> Self {
+        let (p, r) = (states.to_bad.as_f64(), states.to_good.as_f64());
+        let stationary = if p + r > 0.0 { p / (p + r) } else { 0.0 };
+        let is_bad = Chance::from_f64(stationary).is_some_and(|chance| chance.hits(rng.next_u64()));
+        Self { states, is_bad, rng }
+    }
+    /// Whether the next packet is lost; two draws, whatever comes out. To be asked once per packet.
+    pub const fn loses(&mut self) -> bool {
+        let TwoStates { to_bad, to_good, in_good, in_bad } = self.states;
+        let (loss, change) = if self.is_bad { (in_bad, to_good) } else { (in_good, to_bad) };
+        let is_lost = loss.hits(self.rng.next_u64());
+        self.is_bad ^= change.hits(self.rng.next_u64());
+        is_lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::Domain;
+
+    fn chance(p: f64) -> Chance {
+        Chance::from_f64(p).unwrap()
+    }
+
+    #[test]
+    fn a_channel_loses_its_long_run_share_in_bursts() {
+        let states =
+            TwoStates { to_bad: chance(0.002), to_good: chance(0.2), in_good: Chance::NEVER, in_bad: Chance::ALWAYS };
+        let mut channel = Channel::new(states, Rng::stream(3, Domain::LinkLoss, 1));
+        let fates: Vec<bool> = (0..2_000_000).map(|_| channel.loses()).collect();
+        let lost = fates.iter().filter(|lost| **lost).count() as f64;
+        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        // p / (p + r), and bursts of 1/r packets.
+        assert!((lost / 2e6 / (0.002 / 0.202) - 1.0).abs() < 0.05, "{}", lost / 2e6);
+        assert!((lost / bursts / 5.0 - 1.0).abs() < 0.05, "{}", lost / bursts);
+
+        let (p, r, g, b) = (0.01, 0.05, 0.001, 0.3);
+        let states = TwoStates { to_bad: chance(p), to_good: chance(r), in_good: chance(g), in_bad: chance(b) };
+        let mut channel = Channel::new(states, Rng::stream(3, Domain::LinkLoss, 2));
+        let expected = (p * b + r * g) / (p + r);
+        let found = (0..2_000_000).filter(|_| channel.loses()).count() as f64 / 2e6;
+        assert!((found / expected - 1.0).abs() < 0.05, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn the_first_packet_fares_like_all_others() {
+        let states =
+            TwoStates { to_bad: chance(0.1), to_good: chance(0.3), in_good: Chance::NEVER, in_bad: Chance::ALWAYS };
+        let first = |entity| Channel::new(states, Rng::stream(3, Domain::LinkLoss, entity)).loses();
+        let lost = (0..10_000).filter(|&entity| first(entity)).count();
+        assert!((2300..2700).contains(&lost), "{lost} of 10,000, not a quarter");
+    }
+
+    #[test]
+    fn bursts_that_cannot_be_are_refused() {
+        assert!(TwoStates::bursts(0.5, chance(0.1)).is_none());
+        assert!(TwoStates::bursts(f64::NAN, chance(0.1)).is_none());
+        assert!(TwoStates::bursts(2.0, chance(0.7)).is_none());
+        assert!(TwoStates::bursts(2.0, chance(0.6)).is_some());
+    }
+}
