@@ -186,9 +186,8 @@ fn hpcc_rests_where_what_flows_add_meets_what_eta_takes() {
         let product = LINE.amount_in(run.base_rtt).get() as f64 + 4.0 * FRAME;
         let queue = (utilisation - 1.0).max(0.0) * product;
         let found = mean(&run.queue());
-        // Packets that meet by chance wait, too: a few of them.
-        let chance = -FRAME..4.0 * FRAME;
-        assert!(chance.contains(&(found - queue)), "{flows} flows of {expected}: {found}, not {queue}");
+        // A few packets more or less: some meet by chance, and the smaller of two queues counts.
+        assert!((found - queue).abs() < 4.0 * FRAME, "{flows} flows of {expected}: {found}, not {queue}");
     }
 }
 
