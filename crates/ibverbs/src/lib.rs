@@ -32,4 +32,5 @@ mod post;
 mod query;
 mod rate;
 pub mod rdmacm;
+mod recent;
 mod srq;

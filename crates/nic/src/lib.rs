@@ -24,6 +24,7 @@ mod eqif;
 mod ndp;
 mod nic;
 mod qp;
+mod rdma;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -31,3 +32,4 @@ pub mod verbs;
 
 pub use nic::{Handled, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};
+pub use rdma::{ConnectionParams, Ledger, REQUESTS, VerbsParams};

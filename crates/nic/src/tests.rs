@@ -32,6 +32,7 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
         eqds: None,
         eqif: None,
         ndp: None,
+        verbs: None,
         tcp_ack_class: 0,
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_netrt(scenario, &mut warnings)?;
     check_ecn(scenario, network, &mut warnings)?;
     check_transport(scenario, network, &mut warnings)?;
+    check_verbs(scenario)?;
     check_times(scenario)?;
     Ok(warnings)
 }
@@ -364,6 +365,23 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
         warnings.push(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
+}
+
+fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
+    if scenario.workload.verbs.is_empty() {
+        return Ok(());
+    }
+    if scenario.switch.netrt.enabled {
+        let message = "NetRT's switches do not know the packets of [workload.verbs]: set false, or leave that out";
+        return Err(Finding::new("switch.netrt.enabled", message));
+    }
+    let mut beside = scenario.beside.iter().flat_map(|beside| &beside.workloads);
+    if let Some(named) = beside.find(|name| name.split(['.', '[']).next() == Some("verbs")) {
+        let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
+        return Err(Finding::new("beside.workloads", message));
+    }
+    let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
+    checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
 }
 
 fn check_ndp(scenario: &Scenario, ndp: &NdpConfig) -> Result<(), Finding> {

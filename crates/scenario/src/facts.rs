@@ -1,6 +1,6 @@
 //! What a scenario means, before it is run: its network and its traffic in numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
@@ -257,6 +257,10 @@ fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
     for closed in &mut workload.loops {
         let clients: Vec<_> = closed.clients().collect();
         flows.extend(clients.into_iter().flat_map(|client| closed.begin(client)));
+    }
+    for posting in &mut workload.postings {
+        let asking: BTreeSet<_> = posting.connections().iter().map(|connection| connection.src).collect();
+        flows.extend(asking.into_iter().flat_map(|host| posting.begin(host)));
     }
     for player in &mut workload.players {
         let mut cues = Vec::new();

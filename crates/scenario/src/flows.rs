@@ -34,6 +34,11 @@ impl PlannedSeries {
             let listed: Vec<String> = kinds.iter().enumerate().map(|(n, kind)| format!("{n} ({kind})")).collect();
             return Err(format!("there is no workload {number}: series \"{}\" has {}", self.name, listed.join(", ")));
         };
+        if workload.posting_of(number).is_some() {
+            return Err(format!(
+                "flow {id} of workload {number} ({kind}) is a message that shares its queue pair with others: traces and explanations are of flows with one of their own; trace a port instead, as in --trace port=NODE:PEER"
+            ));
+        }
         let end = self.scenario.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time);
         let known = match workload.loop_of(number) {
             // They follow each other as long as the run lasts.

@@ -31,6 +31,8 @@ pub enum Domain {
     LoadBalancing = 11,
     /// In which order a sender takes its paths.
     PathSpraying = 12,
+    /// What a connection's applications ask for.
+    Operation = 13,
 }
 
 /// A stream of uniform 64-bit numbers.

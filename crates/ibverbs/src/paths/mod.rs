@@ -6,7 +6,7 @@
 
 mod tree;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem;
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -81,11 +81,21 @@ fn file(content: &str) -> std::io::Result<c_int> {
 }
 
 /// The path to ask about instead.
-fn stand_in(found: &Found) -> &'static CStr {
+fn stand_in(found: &Found) -> CString {
     match found {
-        Found::Device | Found::File(_) => DEVICE,
-        Found::Folder => FOLDER,
+        Found::Device | Found::File(_) => DEVICE.to_owned(),
+        Found::Folder => FOLDER.to_owned(),
+        Found::At(path) => CString::new(path.as_str()).unwrap_or_default(),
     }
+}
+
+/// The path to ask about, where that is a path of its own.
+///
+/// # Safety
+/// `path` is null or a C string.
+unsafe fn moved(path: *const c_char) -> Option<CString> {
+    // SAFETY: the caller's.
+    unsafe { find(path) }.filter(|found| matches!(found, Found::At(_))).map(|found| stand_in(&found))
 }
 
 unsafe fn open_as(real: &Real, path: *const c_char, flags: c_int, mode: c_int) -> c_int {
@@ -119,7 +129,8 @@ unsafe fn stat_as(real: &Real, path: *const c_char, to: *mut libc::stat) -> c_in
     // SAFETY: the function is as C has it.
     let real: unsafe extern "C" fn(*const c_char, *mut libc::stat) -> c_int = unsafe { mem::transmute(real.get()) };
     let found = unsafe { find(path) };
-    let status = unsafe { real(found.as_ref().map_or(path, |found| stand_in(found).as_ptr()), to) };
+    let other = found.as_ref().map(stand_in);
+    let status = unsafe { real(other.as_ref().map_or(path, |other| other.as_ptr()), to) };
     if let (Some(Found::File(content)), 0) = (found, status) {
         // SAFETY: it was filled in.
         let to = unsafe { &mut *to };
@@ -134,7 +145,11 @@ static FOPEN: Real = Real::new(c"fopen");
 static FOPEN64: Real = Real::new(c"fopen64");
 static STAT: Real = Real::new(c"stat");
 static STAT64: Real = Real::new(c"stat64");
+static LSTAT: Real = Real::new(c"lstat");
+static STATX: Real = Real::new(c"statx");
 static ACCESS: Real = Real::new(c"access");
+static OPENDIR: Real = Real::new(c"opendir");
+static REALPATH: Real = Real::new(c"realpath");
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
@@ -170,8 +185,41 @@ pub unsafe extern "C" fn selvedge_path_xstat(_version: c_int, path: *const c_cha
 pub unsafe extern "C" fn selvedge_path_access(path: *const c_char, mode: c_int) -> c_int {
     // SAFETY: the function is as C has it.
     let real: unsafe extern "C" fn(*const c_char, c_int) -> c_int = unsafe { mem::transmute(ACCESS.get()) };
-    let found = unsafe { find(path) };
-    unsafe { real(found.as_ref().map_or(path, |found| stand_in(found).as_ptr()), mode) }
+    let other = unsafe { find(path) }.as_ref().map(stand_in);
+    unsafe { real(other.as_ref().map_or(path, |other| other.as_ptr()), mode) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn selvedge_path_lstat(path: *const c_char, to: *mut libc::stat) -> c_int {
+    unsafe { stat_as(&LSTAT, path, to) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn selvedge_path_statx(
+    at: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mask: c_uint,
+    to: *mut c_void,
+) -> c_int {
+    // SAFETY: the function is as C has it.
+    let real: unsafe extern "C" fn(c_int, *const c_char, c_int, c_uint, *mut c_void) -> c_int =
+        unsafe { mem::transmute(STATX.get()) };
+    let other = unsafe { find(path) }.as_ref().map(stand_in);
+    unsafe { real(at, other.as_ref().map_or(path, |other| other.as_ptr()), flags, mask, to) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn selvedge_path_opendir(path: *const c_char) -> *mut libc::DIR {
+    // SAFETY: the function is as C has it.
+    let real: unsafe extern "C" fn(*const c_char) -> *mut libc::DIR = unsafe { mem::transmute(OPENDIR.get()) };
+    let other = unsafe { moved(path) };
+    unsafe { real(other.as_ref().map_or(path, |other| other.as_ptr())) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn selvedge_path_realpath(path: *const c_char, to: *mut c_char) -> *mut c_char {
+    // SAFETY: the function is as C has it.
+    let real: unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut c_char =
+        unsafe { mem::transmute(REALPATH.get()) };
+    let other = unsafe { moved(path) };
+    unsafe { real(other.as_ref().map_or(path, |other| other.as_ptr()), to) }
 }
 
 /// The content of a file that we stand for.
@@ -180,6 +228,7 @@ pub(crate) fn content(path: &str) -> Option<String> {
     // SAFETY: it is a C string.
     match unsafe { find(path.as_ptr()) }? {
         Found::File(content) => Some(content),
+        Found::At(path) => std::fs::read_to_string(path).ok(),
         Found::Device | Found::Folder => None,
     }
 }

@@ -14,6 +14,8 @@ pub(super) enum Found {
     Folder,
     /// A file with this content.
     File(String),
+    /// What is at this path, whatever that is.
+    At(String),
 }
 
 /// Whether a path may be one that we know.
@@ -37,13 +39,13 @@ pub(super) fn find(devices: &[&Device], path: &str) -> Option<Found> {
 fn of_device(device: &Device, names: &[&str]) -> Option<Found> {
     let line = |text: String| Some(Found::File(text + "\n"));
     match names {
-        [] | ["ports" | "device"] | ["ports", "1"] => Some(Found::Folder),
+        [] | ["ports"] | ["ports", "1"] => Some(Found::Folder),
+        // The interface's hardware, if it has any, is the device's.
+        ["device", ..] => Some(Found::At(format!("/sys/class/net/{}/{}", device.interface, names.join("/")))),
         ["node_type"] => line("1: CA".to_owned()),
         ["node_guid" | "sys_image_guid"] => line(in_fours(&device.guid())),
         ["node_desc"] => line(device.name.clone()),
         ["fw_ver"] => line(env!("CARGO_PKG_VERSION").to_owned()),
-        // On no node of its own.
-        ["device", "numa_node"] => line("-1".to_owned()),
         ["ports", "1", rest @ ..] => of_port(device, rest),
         _ => None,
     }
@@ -105,6 +107,8 @@ mod tests {
         assert_eq!(found(&format!("{port}//state")), file("4: ACTIVE\n"));
         assert_eq!(found("/sys/class/infiniband/sv-eth0/node_guid"), file("0000:00ff:fe00:0001\n"));
         assert_eq!(found(port), Some(Found::Folder));
+        let hardware = Found::At("/sys/class/net/eth0/device/net".to_owned());
+        assert_eq!(found("/sys/class/infiniband/sv-eth0/device/net/"), Some(hardware));
         assert_eq!(found("/dev/infiniband/uverbs4"), Some(Found::Device));
     }
 

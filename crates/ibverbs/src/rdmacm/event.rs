@@ -249,3 +249,9 @@ pub extern "C" fn event_str(event: c_int) -> *const c_char {
     ];
     usize::try_from(event).ok().and_then(|at| NAMES.get(at)).unwrap_or(&c"UNKNOWN EVENT").as_ptr()
 }
+
+/// What came with later versions, and is not here.
+#[unsafe(export_name = "selvedge_rdma_unsupported")]
+pub extern "C" fn unsupported() -> c_int {
+    fail(libc::ENOSYS)
+}

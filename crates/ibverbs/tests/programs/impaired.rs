@@ -1,12 +1,11 @@
 //! RDMA programs on a network that loses, repeats, reorders and damages packets, and whether every byte arrives.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_dataplane::impair::{Class, Impairment, Loss, Plan, Report, Testbed};
 use selvedge_units::{Chance, Duration, TwoStates};
 
-use crate::support::{FIRST, Pair, Place, have};
+use crate::support::{FIRST, Pair, Place, build, have};
 
 fn percent(p: f64) -> Chance {
     Chance::from_f64(p / 100.0).expect("a share")
@@ -59,27 +58,11 @@ impl Bed {
     }
 }
 
-/// The program that checks contents, built once per test.
-fn integrity() -> Option<PathBuf> {
-    if !Path::new("/usr/include/rdma/rdma_verbs.h").is_file() {
-        eprintln!("skipped: no <rdma/rdma_verbs.h> here: install librdmacm-dev");
-        return None;
-    }
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("integrity-{}", std::process::id()));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integrity.c");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(["-lrdmacm", "-libverbs"]);
-    let built = compiler.output().expect("a C compiler");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Some(program)
-}
-
-/// Runs it; returns how many of its thousand datagrams arrived, and what was done to packets.
+/// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and what was done to packets.
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
-    let program = integrity()?;
+    let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;
-    let program = program.to_str().expect("a path of ours");
-    let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[program], &[program, FIRST], 7_777);
+    let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[&program], &[&program, FIRST], 7_777);
     let expected = "writes and reads: same\nadditions: each once\nsends: 0 wrong\ndatagrams: 0 wrong\narrived: ";
     let arrived = said.strip_prefix(expected).unwrap_or_else(|| panic!("{said}"));
     Some((arrived.trim().parse().expect("a number"), bed.close()))

@@ -2,11 +2,12 @@
 
 mod captures;
 mod impaired;
+mod rdma_core;
 mod strangers;
 mod support;
 mod ucx;
 
-use support::{FIRST, LOOPBACK, Namespaces, Pair, have, libraries, symbols};
+use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, symbols};
 
 const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
 
@@ -69,16 +70,8 @@ fn an_address_without_a_gid_is_refused_and_explained() {
 
 #[test]
 fn what_programs_do_to_their_nic_is_refused_and_kills_nobody() {
-    if !std::path::Path::new("/usr/include/infiniband/verbs.h").is_file() {
-        eprintln!("skipped: no <infiniband/verbs.h> here: install libibverbs-dev");
-        return;
-    }
-    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile.c");
-    let mut compiler = std::process::Command::new("cc");
-    let built = compiler.arg("-o").arg(&program).arg(source).arg("-libverbs").output().expect("a C compiler");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let output = LOOPBACK.run(&[program.to_str().expect("a path of ours")]);
+    let Some(program) = build("hostile.c", &["-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
     let expected = "\
 write: success
 content: same

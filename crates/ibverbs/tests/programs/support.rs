@@ -248,3 +248,26 @@ pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
     };
     Some(text.lines().filter_map(of_line).collect())
 }
+
+/// A program in C beside the tests, built with rdma-core's headers; says why not.
+///
+/// # Panics
+/// If it is not C.
+pub(crate) fn build(source: &str, libraries: &[&str]) -> Option<String> {
+    for header in ["infiniband/verbs.h", "rdma/rdma_verbs.h"] {
+        if !Path::new("/usr/include").join(header).is_file() {
+            eprintln!("skipped: no <{header}> here: install libibverbs-dev and librdmacm-dev");
+            return None;
+        }
+    }
+    // Tests run beside each other, and want it at the same time.
+    static BUILT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = BUILT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("{source}-{}-{number}", std::process::id());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let mut compiler = Command::new("cc");
+    let built = compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(libraries).output().expect("a C compiler");
+    assert!(built.status.success(), "{}", said(&built));
+    Some(program.display().to_string())
+}

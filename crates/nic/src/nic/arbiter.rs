@@ -16,6 +16,7 @@ use super::{FIRST_PSN, Nic, NicParams};
 use crate::eqds::EQDS;
 use crate::eqif::EDGE;
 use crate::ndp::NDP;
+use crate::rdma::{ACKS, REQUESTS};
 use crate::tcp::TCP;
 
 impl Nic {
@@ -58,8 +59,9 @@ impl Nic {
         let waits = |slot: u32| match self.senders.get(slot as usize) {
             Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
             None => {
-                let class =
-                    self.tcp.class_at(slot).or_else(|| self.tunnel_class(slot)).or_else(|| self.ndp.class_at(slot));
+                let class = self.verbs_class(params, slot);
+                let class = class.or_else(|| self.tcp.class_at(slot)).or_else(|| self.tunnel_class(slot));
+                let class = class.or_else(|| self.ndp.class_at(slot));
                 class.is_some_and(|class| paused & (1 << class) != 0)
             }
         };
@@ -132,8 +134,11 @@ impl Nic {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;
         }
-        if slot == EDGE {
-            return self.serve_edge(cx, params, packet);
+        match slot {
+            EDGE => return self.serve_edge(cx, params, packet),
+            REQUESTS => return self.serve_requests(cx, params, packet),
+            ACKS => return self.serve_acks(cx.now, packet),
+            _ => {}
         }
         if (EQDS..TCP).contains(&slot) {
             let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));

@@ -12,6 +12,7 @@ use selvedge_units::Instant;
 use super::{Nic, NicParams, find};
 use crate::eqds::EQDS;
 use crate::ndp::NDP;
+use crate::rdma::REQUESTS;
 use crate::tcp::TCP;
 
 impl Nic {
@@ -30,7 +31,9 @@ impl Nic {
             self.deadlines.pop();
             let slot = due.slot();
             let Some(state) = find(&mut self.senders, slot, qp) else {
-                if (EQDS..TCP).contains(&slot) {
+                if slot == REQUESTS {
+                    self.on_verbs_deadline(cx, at);
+                } else if (EQDS..TCP).contains(&slot) {
                     self.on_tunnel_deadline(cx, params, at, slot);
                 } else if (NDP..EQDS).contains(&slot) {
                     self.on_ndp_deadline(cx, params, at, slot, qp);

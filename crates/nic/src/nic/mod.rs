@@ -32,6 +32,7 @@ use crate::eqds::{EQDS, Tunnels};
 use crate::eqif::Eqifs;
 use crate::ndp::{self, NDP};
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
+use crate::rdma::{Rdma, VerbsParams};
 use crate::tcp::{Flows, TCP};
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
@@ -75,6 +76,9 @@ pub struct NicParams {
     pub ndp: Option<NdpConfig>,
     /// Traffic class of TCP's acknowledgements.
     pub tcp_ack_class: u8,
+    /// How queue pairs of applications are made, where there are any. Then `data_classes` names the class of
+    /// acknowledgements, too.
+    pub verbs: Option<VerbsParams>,
 }
 
 impl NicParams {
@@ -123,6 +127,8 @@ pub struct Nic {
     /// Where stacks send through tunnels.
     pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) ndp: ndp::Flows,
+    /// Where applications have queue pairs.
+    pub(crate) rdma: Option<Box<Rdma>>,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -151,6 +157,7 @@ impl Nic {
             tunnels: Tunnels::default(),
             eqifs: params.eqif.as_ref().map(|eqif| Box::new(Eqifs::new(eqif))),
             ndp: ndp::Flows::default(),
+            rdma: None,
         }
     }
 

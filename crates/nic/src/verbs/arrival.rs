@@ -18,6 +18,10 @@ pub(super) struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
+    /// Bytes that it brings an application: payload, or what an atomic operation found.
+    pub(super) fn brings(&self) -> u32 {
+        self.payload + if self.headers.original.is_some() { 8 } else { 0 }
+    }
     /// As loss recovery sees it.
     pub(super) fn data(&self) -> Data {
         Data {

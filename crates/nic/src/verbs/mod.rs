@@ -45,7 +45,7 @@ pub use memory::{Fault, Memory};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};
 pub use rnic::{Limits, Rnic, Transmit};
-pub use shared::Event;
+pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};
 pub use work::{
     Attached, Completion, CompletionKind, Data, Destination, Operation, Payload, ReceiveRequest, Remote, Route,

@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::qp::QueuePair;
 use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
-use super::shared::{Event, Shared};
+use super::shared::{Event, Shared, Stats};
 use super::srq::{SharedQueue, SrqAttributes, SrqId};
 use super::work::{Completion, Payload, ReceiveRequest, Route, SendRequest};
 
@@ -327,6 +327,15 @@ impl Rnic {
         self.settle(qp.0);
         Ok(())
     }
+    /// Says that the other side is one of our own, with the same recovery, as a connection manager may know (IRN, section
+    /// 7): the connection need not find out. Without a recovery of ours it changes nothing.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn agree(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
+        self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?.agree();
+        Ok(())
+    }
     /// How a queue pair stands: every field but `from` is filled in that was ever set.
     pub fn query_qp(&self, qp: QpNumber) -> Option<(QpChange, QpInit)> {
         self.qps.get(&qp.0).map(|pair| (pair.attributes(), pair.init))
@@ -390,6 +399,11 @@ impl Rnic {
             self.settle(qp);
         }
     }
+    /// The next acknowledgement that a queue pair has for the other side; for owners who send these before anything
+    /// else. Others find them with [`Self::poll_transmit`].
+    pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
+        self.qps.get_mut(&qp.0)?.poll_ack()
+    }
     /// The next packet to send; `payload` is overwritten with where its payload stands.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload) -> Option<Transmit> {
         while let Some(&qp) = self.ready.front() {
@@ -408,6 +422,17 @@ impl Rnic {
         }
         None
     }
+    /// The queue pair that has sent last.
+    pub fn whose_turn(&self) -> Option<QpNumber> {
+        self.ready.front().copied().map(QpNumber)
+    }
+    /// The queue pair that has sent last goes behind the others; for owners who let them take turns packet by packet.
+    pub fn end_turn(&mut self) {
+        if let Some(qp) = self.ready.pop_front() {
+            self.ready.push_back(qp);
+            self.renew(qp);
+        }
+    }
     /// When to call [`Self::handle_timeout`], and [`Self::poll_transmit`] after it.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, _)| at)
@@ -425,6 +450,10 @@ impl Rnic {
                 self.settle(qp);
             }
         }
+    }
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.shared.stats
     }
     /// What has happened.
     pub fn poll_event(&mut self) -> Option<Event> {

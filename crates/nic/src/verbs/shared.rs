@@ -34,9 +34,25 @@ pub enum Event {
     SrqLimit(SrqId),
 }
 
+/// What a NIC has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Packets of requests and of answers put on the wire, those sent again included; no acknowledgements.
+    pub sent: u64,
+    /// Of these, how many had been sent before.
+    pub retransmissions: u64,
+    /// Packets of requests and of answers that arrived and had arrived before.
+    pub duplicates: u64,
+    /// Payload bytes that arrived for the first time, 8 for the answer to an Atomic.
+    pub goodput: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
 /// See above.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
+    pub(super) stats: Stats,
     pub(super) regions: Regions,
     pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
@@ -59,6 +75,15 @@ impl Shared {
             Added::Event => self.events.push_back(Event::Completion(cq)),
             Added::Overrun => self.events.push_back(Event::CqOverrun(cq)),
         }
+    }
+    /// Counts a packet of a request or an answer that is sent.
+    pub(super) fn count_sent(&mut self, again: bool) {
+        self.stats.sent += 1;
+        self.stats.retransmissions += u64::from(again);
+    }
+    /// Counts what has arrived for the first time.
+    pub(super) fn count_accepted(&mut self, bytes: u32) {
+        self.stats.goodput += u64::from(bytes);
     }
     /// What a queue pair completed need not be told any more.
     pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {

@@ -5,6 +5,7 @@ mod nic;
 mod switch;
 mod table;
 mod transport;
+mod verbs;
 
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::NicParams;
+use selvedge_nic::{NicParams, VerbsParams};
 use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng, Setting, SwitchId, mix64};
 use selvedge_wire::Header;
@@ -195,7 +195,11 @@ pub(crate) fn build<const RECORDED: bool>(
         _ => vec![config.transport.tcp.is_some(); workload.summaries.len()],
     };
     let classes = Classes::of(config, &workload.summaries)?;
-    let fabric = Fabric { tcp_workloads, ..fabric(config, classes, &graph, &routes, paths, &cut, lookahead)? };
+    let verbs = match workload.postings.is_empty() {
+        true => None,
+        false => Some(config.transport.verbs(&config.nic, classes.of_flow[8])?),
+    };
+    let fabric = Fabric { tcp_workloads, ..fabric(config, (classes, verbs), &graph, &routes, paths, &cut, lookahead)? };
     let fabric = Arc::new(fabric);
     let forwarding = Arc::new(forwarding(config, &routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
@@ -226,6 +230,7 @@ pub(crate) fn build<const RECORDED: bool>(
             balancers: Table::new(),
             tors: Table::new(),
             hosts: Table::new(),
+            applications: Vec::new(),
             outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
             workload: workload.clone(),
             next_arrival: None,
@@ -253,6 +258,7 @@ pub(crate) fn build<const RECORDED: bool>(
         partition.extras[at].loss = Some(loss.clone());
         partition.ingress[at].rare_arrivals = true;
     }
+    crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     for partition in &mut partitions {
         partition.open_workload();
     }
@@ -272,7 +278,7 @@ fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigE
 /// What all partitions share.
 fn fabric(
     config: &SimConfig,
-    classes: Classes,
+    (classes, verbs): (Classes, Option<VerbsParams>),
     graph: &Arc<Graph>,
     routes: &Routes,
     paths: Paths,
@@ -295,7 +301,7 @@ fn fabric(
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (eqds, eqif) = config.transport.tunnels(&config.nic);
-    let has_cargo = eqif.is_some();
+    let (has_cargo, has_verbs) = (eqif.is_some(), verbs.is_some());
     Ok(Fabric {
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
@@ -305,7 +311,7 @@ fn fabric(
             cnp_frame: config.nic.cnp_frame.get() as u16,
             gap: config.nic.gap.get() as u16,
             qp_burst: config.nic.qp_burst,
-            data_classes: classes.all_data,
+            data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
             ack_class: classes.ack,
             cnp_class: classes.cnp,
             ecn_capable: config.switch.ecn.enabled.resolve(|| false),
@@ -317,6 +323,7 @@ fn fabric(
             eqif,
             ndp: config.transport.ndp,
             feedback: config.transport.feedback(),
+            verbs,
         },
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
@@ -347,7 +354,8 @@ fn fabric(
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         has_cargo,
-        reads_records: has_cargo || config.transport.needs_telemetry(),
+        has_verbs,
+        reads_records: has_cargo || has_verbs || config.transport.needs_telemetry(),
         seed: config.seed,
         graph: Arc::clone(graph),
         paths,
@@ -455,7 +463,7 @@ fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
-        if partition.fabric.writes_telemetry || (partition.fabric.has_cargo && node.host().is_some()) {
+        if partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some()) {
             egress.look_closely();
         }
         partition.egress.push(egress);

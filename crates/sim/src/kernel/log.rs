@@ -61,6 +61,12 @@ impl Log {
         if RECORDED { Some(&mut self.heard) } else { None }
     }
 
+    /// What engines have just said leads to no packet: of a standard Read, answers that were asked for count as sent.
+    #[cold]
+    pub(crate) fn ignore_heard(&mut self) {
+        self.heard.traces.clear();
+    }
+
     fn follows(&self, pair: QueuePair) -> bool {
         self.focus.flows == Chosen::All || self.followed.contains(&pair)
     }
@@ -239,6 +245,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_held(host, qp);
         } else if self.log.focus.ports != Chosen::default() {
             self.write(Node::Host(id), started);
+        }
+    }
+
+    /// A message begins at a host of this partition, on a queue pair that has others under way, whose other end is `peer`.
+    /// Both ends are followed from the next window on, for everybody alike.
+    #[cold]
+    pub(crate) fn note_message_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, peer: QueuePair) {
+        let id = self.hosts[host].id;
+        let is_chosen = self.log.focus.flows.contains(&FlowKey::from(&flow));
+        if is_chosen && self.log.focus.flows != Chosen::All {
+            self.log.fresh.extend([(id, qp), peer]);
+        }
+        if is_chosen || self.log.focus.ports != Chosen::default() {
+            self.write(Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1 });
         }
     }
 

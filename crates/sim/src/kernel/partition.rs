@@ -17,6 +17,7 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
+use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use super::calendar::{Calendar, Inbox};
@@ -40,6 +41,7 @@ use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
 use crate::net::trimming::Trimmer;
+use crate::net::verbs::Applications;
 use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
 
@@ -77,6 +79,8 @@ pub(crate) struct Fabric {
     pub(crate) writes_telemetry: bool,
     /// Packets carry others.
     pub(crate) has_cargo: bool,
+    /// Applications have queue pairs.
+    pub(crate) has_verbs: bool,
     /// Hosts read what lies beside packets: one of these.
     pub(crate) reads_records: bool,
     pub(crate) seed: u64,
@@ -92,6 +96,10 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
+    /// Whether hosts lay something beside packets that they send.
+    pub(crate) fn hosts_load(&self) -> bool {
+        self.has_cargo || self.has_verbs
+    }
     /// Whether flows of this workload speak TCP.
     #[inline]
     pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {
@@ -127,6 +135,7 @@ pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
     /// What lies beside each of them, where something does.
     pub(crate) records: Vec<Record>,
+    pub(crate) headers: Vec<Headers>,
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
@@ -190,6 +199,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// By switch: what makes a ToR of NetRT of it; none where nothing does.
     pub(crate) tors: Table<Option<Box<Tor>>>,
     pub(crate) hosts: Table<Host>,
+    /// By host: applications that use verbs; none where nobody does.
+    pub(crate) applications: Vec<Applications>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
@@ -417,8 +428,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &self.egress[at];
         let packet = self.pool.take(descriptor.slot);
         let outbox = &mut self.outboxes[port.peer_partition as usize];
-        if !self.records.is_empty() {
-            outbox.records.push(self.records.get(descriptor.slot));
+        if self.fabric.reads_records {
+            self.records.send_away(&self.fabric, descriptor.slot, outbox);
         }
         let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
         outbox.parcels.push(Parcel { at: arrival, node: port.peer_node, descriptor, packet });
@@ -470,16 +481,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
-        let mut records = inbox.records.drain(..);
+        let (mut records, mut headers) = (inbox.records.drain(..), inbox.headers.drain(..));
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
-            if let Some(record) = records.next() {
-                self.records.put(slot, record);
-            }
+            self.records.take_in(slot, records.next(), headers.next());
             let inbox = self.calendar.inbox_of(node);
             self.calendar.send(inbox, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
-        drop(records);
+        drop((records, headers));
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);
         }

@@ -120,6 +120,7 @@ fn drive<const RECORDED: bool>(
                         let mut mailbox = lock(&mailboxes[to]);
                         mailbox.parcels.append(&mut outbox.parcels);
                         mailbox.records.append(&mut outbox.records);
+                        mailbox.headers.append(&mut outbox.headers);
                         mailbox.notices.append(&mut outbox.notices);
                     }
                 }
@@ -165,6 +166,16 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
             lock(from).outboxes[to] = outbox; // keeps its memory
         }
     }
+}
+
+/// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
+fn silence<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Duration {
+    let partition = lock(&partitions[0]);
+    let slowest = partition.fabric.paths.slowest_host();
+    let code = |posting| config.transport.connection_params(posting, slowest).timeout;
+    let longest = partition.workload.postings.iter().map(code).max().unwrap_or(0);
+    // Above a second everything is silent.
+    if longest == 0 { Duration::ZERO } else { Duration::from_ns(4_096 << longest.min(18)) * 2 }
 }
 
 /// What happens between windows, on one thread with the whole fabric in view.
@@ -214,7 +225,9 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
-            watch: Watch::new(Stop::stall(&config.transport, config.beside.as_ref())),
+            watch: Watch::new(
+                Stop::stall(&config.transport, config.beside.as_ref()).saturating_add(silence(config, partitions)),
+            ),
             flows: Vec::new(),
             ranks: Vec::new(),
             ports: Vec::new(),
@@ -387,6 +400,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         for partition in self.partitions {
             let partition = lock(partition);
             self.flows.extend(partition.hosts.iter().flat_map(crate::net::host::Host::unfinished));
+            self.flows.extend(partition.unfinished_messages());
             partition.add_to(self.now, &mut record);
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));

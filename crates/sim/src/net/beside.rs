@@ -1,17 +1,19 @@
-//! What lies beside packets: telemetry that switches write (see [`super::int`]), and packets that others carry (EQDS).
+//! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and the
+//! headers of RDMA packets (see [`super::verbs`]).
 //!
 //! Off, it costs nothing: ports that read or write count as ports of an awkward rate
 //! ([`Egress::look_closely`](super::port::Egress::look_closely)), for which sending takes the slow way
 //! anyway. Records lie by the packets' places in the pool.
 
-use selvedge_nic::Handled;
+use selvedge_nic::{Handled, REQUESTS};
 use selvedge_transport::Cx;
 use selvedge_units::{Bytes, Duration};
+use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
 use super::descriptor::Descriptor;
 use super::pool::Slot;
-use crate::kernel::partition::Partition;
+use crate::kernel::partition::{Fabric, Outbox, Partition};
 
 /// What lies beside one packet.
 #[derive(Clone, Copy)]
@@ -36,26 +38,59 @@ impl Record {
     }
 }
 
-/// What lies beside the packets of one partition; nothing where nothing reads it.
+/// What lies beside the packets of one partition; nothing where nothing reads it. Headers are large, and lie apart.
 #[derive(Default)]
-pub(crate) struct Records(Vec<Record>);
+pub(crate) struct Records {
+    records: Vec<Record>,
+    headers: Vec<Headers>,
+}
 
 impl Records {
-    /// Whether there was never any.
+    /// Whether there was never any beside headers.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.records.is_empty()
     }
     pub(crate) fn get(&self, slot: Slot) -> Record {
-        self.0.get(slot as usize).copied().unwrap_or(Record::Nothing)
+        self.records.get(slot as usize).copied().unwrap_or(Record::Nothing)
     }
     pub(crate) fn put(&mut self, slot: Slot, record: Record) {
-        let slot = slot as usize;
-        if slot >= self.0.len() {
-            self.0.resize(slot + 1, Record::Nothing);
-        }
-        self.0[slot] = record;
+        put(&mut self.records, slot, record, Record::Nothing);
     }
+    /// The headers of a packet; none unless it is of an application's queue pair.
+    pub(crate) fn headers(&self, slot: Slot) -> Headers {
+        self.headers.get(slot as usize).copied().unwrap_or_default()
+    }
+    fn put_headers(&mut self, slot: Slot, headers: Headers) {
+        put(&mut self.headers, slot, headers, Headers::default());
+    }
+    /// Leaves what lies beside a packet that goes away: beside each, so that all stay in step.
+    #[cold]
+    pub(crate) fn send_away(&self, fabric: &Fabric, slot: Slot, outbox: &mut Outbox) {
+        if fabric.has_cargo || fabric.writes_telemetry {
+            outbox.records.push(self.get(slot));
+        }
+        if fabric.has_verbs {
+            outbox.headers.push(self.headers(slot));
+        }
+    }
+    /// Takes in what came with a packet.
+    pub(crate) fn take_in(&mut self, slot: Slot, record: Option<Record>, headers: Option<Headers>) {
+        if let Some(record) = record {
+            self.put(slot, record);
+        }
+        if let Some(headers) = headers {
+            self.put_headers(slot, headers);
+        }
+    }
+}
+
+fn put<T: Copy>(all: &mut Vec<T>, slot: Slot, one: T, nothing: T) {
+    let slot = slot as usize;
+    if slot >= all.len() {
+        all.resize(slot + 1, nothing);
+    }
+    all[slot] = one;
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
@@ -67,6 +102,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         if self.fabric.has_cargo {
             self.load(at, packet.slot);
+        }
+        if self.fabric.has_verbs {
+            self.head(at, packet.slot);
         }
         self.extras[at].rate.time_for(Bytes::new(u64::from(packet.frame) + self.gap))
     }
@@ -81,10 +119,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// A packet that has just left a host's NIC takes along its headers, if it is of an application's queue pair.
+    fn head(&mut self, at: u32, slot: Slot) {
+        let port = &self.egress[at];
+        if port.is_host
+            && let Some(headers) = self.hosts[port.owner].nic.poll_headers()
+        {
+            self.records.put_headers(slot, headers);
+        }
+    }
+
     /// Hands a packet to its NIC, with what lies beside it.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_with_record(&mut self, host: u32, slot: Slot) -> Handled {
+        if self.pool.get(slot).slot == REQUESTS {
+            return self.handle_verbs(host, slot);
+        }
         let (packet, record) = (self.pool.get(slot), self.records.get(slot));
         let nic = &mut self.hosts[host].nic;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
@@ -93,6 +144,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let handled = nic.handle_packet(&mut cx, &self.fabric.nic, packet);
         nic.handle_path(self.now, packet, &record.path());
+        handled
+    }
+
+    /// The same of a packet of an application's queue pair.
+    fn handle_verbs(&mut self, host: u32, slot: Slot) -> Handled {
+        let (packet, headers) = (self.pool.get(slot), self.records.headers(slot));
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let handled = self.hosts[host].nic.handle_verbs(&mut cx, &self.fabric.nic, packet, &headers);
+        self.attend_applications(host);
         handled
     }
 }

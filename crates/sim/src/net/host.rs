@@ -254,7 +254,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Lets the port know that the NIC may want to send.
     #[inline]
-    fn after_nic(&mut self, host: u32) {
+    pub(super) fn after_nic(&mut self, host: u32) {
         let state = &self.hosts[host];
         if state.nic.is_ready() {
             self.kick(state.port);
@@ -265,9 +265,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         self.hosts[host].nic.handle_timeout(&mut cx, &self.fabric.nic);
-        if self.fabric.has_cargo {
-            // What had waited for missing packets may have come out of a tunnel.
+        if self.fabric.reads_records {
+            // What had waited for missing packets may have come out of a tunnel; a queue pair may have failed.
             self.take_completions(host, 0);
+            self.attend_applications(host);
         }
         if RECORDED {
             self.note_woken(host);
@@ -295,6 +296,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (slot, packet) = self.pool.vacancy();
         if !state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused, packet) {
             // Nothing may go now. If that is for a pause, its end brings us back.
+            if RECORDED {
+                self.log.ignore_heard();
+            }
             return;
         }
         let more = state.nic.is_ready();
@@ -340,12 +344,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// The NIC that sends a flow, if it belongs to this partition: hosts may have one for their own server.
-    fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
+    pub(super) fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
         self.local_host(self.fabric.inner.between(spec.src, spec.dst).0)
     }
 
     /// Hands a flow to its source's NIC.
     fn start_flow(&mut self, host: u32, spec: FlowSpec) {
+        if self.fabric.has_verbs && self.workload.posting_of(spec.workload).is_some() {
+            return self.post(host, spec);
+        }
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
@@ -532,7 +539,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Begins a flow of a host of this partition when its time comes.
-    fn begin_later(&mut self, host: u32, spec: FlowSpec) {
+    pub(super) fn begin_later(&mut self, host: u32, spec: FlowSpec) {
         self.do_later(host, Due::Flow(spec));
     }
 
@@ -560,6 +567,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
         }
+        self.open_postings();
         for player in 0..self.workload.players.len() {
             let workload = self.workload.players[player].workload();
             for own in self.workload.players[player].hosts() {

@@ -16,3 +16,4 @@ pub(crate) mod port;
 pub(crate) mod queue;
 pub(crate) mod switch;
 pub(crate) mod trimming;
+pub(crate) mod verbs;

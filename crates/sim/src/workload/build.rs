@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::Player;
-use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Triggers};
+use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Poisson, Posting, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
 
@@ -44,6 +44,8 @@ pub struct Workload {
     pub loops: Vec<ClosedLoop>,
     /// Schedules that hosts play.
     pub players: Vec<Player>,
+    /// Applications that post work requests.
+    pub postings: Vec<Posting>,
     /// Each workload, by its number.
     pub summaries: Vec<Summary>,
     /// The most loaded direction of any link under random arrivals, headers included.
@@ -57,6 +59,8 @@ pub struct Summary {
     pub kind: &'static str,
     /// Its own key there: with its number where there are several of a kind, as in "poisson\[1\]".
     pub key: String,
+    /// Which operation of its kind it is, where there are several.
+    pub operation: Option<&'static str>,
     /// Whether its flows make groups that are done when their last one is: incasts and collectives.
     pub is_grouped: bool,
     /// Whether these groups are jobs, which compute and communicate in turn.
@@ -88,11 +92,16 @@ impl Workload {
     pub fn player_of(&mut self, workload: u16) -> Option<&mut Player> {
         self.players.iter_mut().find(|player| player.workload() == workload)
     }
+    /// The applications that messages of `workload` belong to.
+    pub fn posting_of(&mut self, workload: u16) -> Option<&mut Posting> {
+        self.postings.iter_mut().find(|posting| posting.verb_of(workload).is_some())
+    }
     /// How many flows there will be, of all kinds.
     pub fn extent(&self) -> Extent {
         let played: u64 = self.players.iter().map(Player::flows).sum();
         let waiting = Extent::Known(self.triggers.len() + played);
-        self.loops.iter().map(ClosedLoop::extent).fold(self.stream.extent().plus(waiting), Extent::plus)
+        let following = self.loops.iter().map(ClosedLoop::extent).chain(self.postings.iter().map(Posting::extent));
+        following.fold(self.stream.extent().plus(waiting), Extent::plus)
     }
 }
 
@@ -102,6 +111,7 @@ impl Summary {
         Self {
             kind,
             key: kind.to_owned(),
+            operation: None,
             is_grouped: matches!(kind, Incast::NAME | AllToAll::NAME),
             is_job: false,
             senders: senders.len(),
@@ -138,6 +148,12 @@ pub(super) enum Source {
     Loop(ClosedLoop),
     Played(Player),
     Triggered(Box<Place>),
+    /// Applications; their messages, where these come at random; their operations but the first.
+    Posted {
+        posting: Posting,
+        stream: Option<Box<dyn Generator>>,
+        others: Vec<Summary>,
+    },
 }
 
 /// Puts flows that wait into the table and returns those that do not.
@@ -163,6 +179,7 @@ pub(super) struct Builder<'a> {
     triggers: Triggers,
     loops: Vec<ClosedLoop>,
     players: Vec<Player>,
+    postings: Vec<Posting>,
     summaries: Vec<Summary>,
     demands: Vec<Demand>,
 }
@@ -176,6 +193,7 @@ impl<'a> Builder<'a> {
             triggers,
             loops: Vec::new(),
             players: Vec::new(),
+            postings: Vec::new(),
             summaries: Vec::new(),
             demands: Vec::new(),
         }
@@ -186,13 +204,22 @@ impl<'a> Builder<'a> {
             let number = u16::try_from(self.summaries.len());
             let number = number.map_err(|_| ConfigError::new(&key, "a scenario can have at most 65,536 workloads"))?;
             let part = config.build(number, self.env).map_err(|error| error.within(&key))?;
+            let named = |summary: Summary| match summary.operation {
+                Some(operation) => Summary { key: format!("{key}.{operation}"), ..summary },
+                None => Summary { key: key.clone(), ..summary },
+            };
+            self.summaries.push(named(part.summary));
             match part.source {
                 Source::Stream(stream) => self.streams.push(stream),
                 Source::Loop(closed) => self.loops.push(closed),
                 Source::Played(player) => self.players.push(player),
                 Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
+                Source::Posted { posting, stream, others } => {
+                    self.postings.push(posting);
+                    self.streams.extend(stream);
+                    self.summaries.extend(others.into_iter().map(named));
+                }
             }
-            self.summaries.push(Summary { key, ..part.summary });
             self.demands.extend(part.demands);
         }
         Ok(())
@@ -209,6 +236,7 @@ impl<'a> Builder<'a> {
             triggers: self.triggers,
             loops: self.loops,
             players: self.players,
+            postings: self.postings,
             summaries: self.summaries,
             worst_link,
         })
@@ -230,8 +258,9 @@ impl<'a> Builder<'a> {
         let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
         // Rounded down, so that what is advised fits.
         let most = (100.0 / worst.load).floor();
+        let loading = self.summaries.iter().find(|summary| summary.load.is_some());
         Err(ConfigError::new(
-            "poisson",
+            loading.map_or(Poisson::NAME, |summary| summary.kind),
             format!(
                 "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {:.2}",
                 env.graph.name(from),

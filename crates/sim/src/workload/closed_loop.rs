@@ -227,4 +227,4 @@ fn one() -> u32 {
 }
 
 /// The most flows of closed loops that may be under way; each takes about a kilobyte.
-const MAX_OPEN: u64 = 1 << 24;
+pub(super) const MAX_OPEN: u64 = 1 << 24;

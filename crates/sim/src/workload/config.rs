@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::build::{BuildEnv, Builder, Workload};
 use super::{
     AllToAll, ClosedLoopConfig, Collective, FlowFile, GoalFile, Incast, Many, MixtureOfExperts, Permutation, Pipeline,
-    Poisson,
+    Poisson, Verbs,
 };
 use crate::ConfigError;
 
@@ -45,6 +45,9 @@ pub struct WorkloadConfig {
     /// Flows from a file.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub flows: Many<FlowFile>,
+    /// RDMA verbs: Writes, Reads, Sends and Atomics over connected queue pairs.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub verbs: Many<Verbs>,
 }
 
 impl WorkloadConfig {
@@ -65,6 +68,7 @@ impl WorkloadConfig {
         builder.add(&self.pipeline)?;
         builder.add(&self.goal)?;
         builder.add(&self.flows)?;
+        builder.add(&self.verbs)?;
         builder.finish()
     }
 }

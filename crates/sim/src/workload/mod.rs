@@ -4,7 +4,7 @@
 //! - at a time of its own ([`Merged`], a stream in ascending order of start: Poisson arrivals, flow
 //!   lists, timed incasts);
 //! - when another flow of the same host has finished ([`ClosedLoop`]: permutations, all-to-all,
-//!   requests with a number outstanding);
+//!   requests with a number outstanding; [`Posting`]: work requests on queue pairs);
 //! - when its host's part of a schedule says so ([`schedule::Player`]: collectives, training, GOAL files);
 //! - when any other flows have finished ([`Triggers`]: flow lists, incasts one after another).
 //!
@@ -31,6 +31,7 @@ mod poisson;
 pub mod schedule;
 mod sizes;
 mod triggers;
+mod verbs;
 
 pub use all_to_all::AllToAll;
 pub use build::{BuildEnv, Summary, Workload};
@@ -51,6 +52,7 @@ pub use permutation::Permutation;
 pub use poisson::{Pairs, Poisson};
 pub use sizes::{SizeDistribution, Sizes};
 pub use triggers::Triggers;
+pub use verbs::{Connection, Limits, Operations, Partners, Posting, Verb, Verbs};
 
 #[cfg(test)]
 mod tests;

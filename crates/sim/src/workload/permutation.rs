@@ -60,7 +60,7 @@ impl Kind for Permutation {
 }
 
 /// The hosts in an order in which none is in its place, all such orders equally likely.
-fn derangement(hosts: &[HostId], rng: &mut Rng) -> Vec<HostId> {
+pub(super) fn derangement(hosts: &[HostId], rng: &mut Rng) -> Vec<HostId> {
     let mut partners = hosts.to_vec();
     // Each try succeeds with a probability of about 1/e.
     loop {

@@ -204,11 +204,16 @@ impl Generator for PoissonFlows {
 impl Arrivals {
     /// When the flow after one at `previous` comes.
     fn after(&mut self, previous: Instant) -> Instant {
-        // Uniform in (0, 1], so that the logarithm is finite; libm's is the same on every platform.
-        let uniform = ((self.gaps.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0;
-        let gap = -libm::log(uniform) * self.gap_ps;
-        previous.saturating_add(Duration::from_ps(gap.round() as u64))
+        exponential(&mut self.gaps, self.gap_ps, previous)
     }
+}
+
+/// An exponentially distributed time after `previous`, in the mean so many picoseconds.
+pub(super) fn exponential(rng: &mut Rng, mean_ps: f64, previous: Instant) -> Instant {
+    // Uniform in (0, 1], so that the logarithm is finite; libm's is the same on every platform.
+    let uniform = ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0;
+    let gap = -libm::log(uniform) * mean_ps;
+    previous.saturating_add(Duration::from_ps(gap.round() as u64))
 }
 
 fn seconds(seconds: f64) -> Duration {

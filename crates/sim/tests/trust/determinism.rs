@@ -11,8 +11,8 @@ use selvedge_sim::config::{
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{
-    AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Order, Pairs,
-    Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team,
+    AllToAll, ClosedLoopConfig, Collective, Fraction, Incast, Many, MixtureOfExperts, Operation, Operations, Order,
+    Pairs, Partners, Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team, Verb, Verbs,
 };
 use selvedge_sim::{Beside, SimConfig};
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
@@ -310,6 +310,41 @@ fn netrt(config: &mut SimConfig) {
     (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(4_000), Bytes::new(20_000));
 }
 
+/// All operations at once, with few receive requests.
+fn verbs(config: &mut SimConfig) {
+    let all = [
+        Verb::Write,
+        Verb::WriteImmediate,
+        Verb::Read,
+        Verb::Send,
+        Verb::SendImmediate,
+        Verb::FetchAdd,
+        Verb::CompareSwap,
+    ];
+    config.workload.verbs = Many::from(Verbs {
+        operations: Operations::Weights(all.into_iter().zip(1..).collect()),
+        queue_pairs: 2,
+        queue_depth: 5,
+        receives: Some(2),
+        messages: Some(20),
+        jitter: Duration::from_us(2),
+        ..Verbs::of(Sizes::Uniform([Bytes::new(1), Bytes::new(20_000)]))
+    });
+}
+
+/// Applications that post at random, in turn.
+fn verbs_poisson(config: &mut SimConfig) {
+    config.workload.verbs.0.push(Verbs {
+        operations: Operations::InTurn(vec![Verb::Read, Verb::Write, Verb::Send]),
+        pairs: Partners::AllToAll,
+        load: Fraction::new(0.3),
+        queue_depth: 3,
+        reads: 1,
+        messages: Some(4),
+        ..Verbs::of(Sizes::Uniform([Bytes::new(500), Bytes::new(50_000)]))
+    });
+}
+
 type Change = fn(&mut SimConfig);
 
 /// Everything that the fabric can do, in a few scenarios.
@@ -364,6 +399,13 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-eqds-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp_in_tunnels]),
         ("roce-dcqcn-eqds", leaf_spine(), Series::Roce, &[permutation, incast, roce_in_tunnels, samples]),
         ("melo-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, melo]),
+        ("irn-verbs-loss", fat_tree(4), Series::Irn, &[verbs, loss, samples]),
+        ("irn-verbs-beside-flows", leaf_spine(), Series::Irn, &[verbs, poisson, incast]),
+        ("irn-pfc-verbs-classes", fat_tree(4), Series::IrnPfc, &[verbs_poisson, classes]),
+        ("roce-verbs-loss", fat_tree(4), Series::Roce, &[verbs, loss]),
+        ("roce-pfc-verbs", chain(), Series::RocePfc, &[verbs, verbs_poisson]),
+        ("melo-verbs-loss", leaf_spine(), Series::Irn, &[verbs_poisson, loss, melo]),
+        ("irn-verbs-inner-nics", servers(), Series::Irn, &[verbs, stopped_by_flows]),
         ("irn-far", far(), Series::Irn, &[permutation, incast, samples]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];

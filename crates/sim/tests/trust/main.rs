@@ -23,4 +23,5 @@ mod schedules;
 mod support;
 mod tcp;
 mod trimming;
+mod verbs;
 mod workloads;

@@ -98,6 +98,22 @@ impl Headers {
     /// Where the reserved bits stand.
     const RESERVED: usize = 8;
 
+    /// Bytes of the headers.
+    pub fn length(&self) -> usize {
+        let of = |there: bool, length: usize| if there { length } else { 0 };
+        Bth::LENGTH
+            + of(self.deth.is_some(), Deth::LENGTH)
+            + of(self.reth.is_some(), Reth::LENGTH)
+            + of(self.atomic.is_some(), AtomicEth::LENGTH)
+            + of(self.aeth.is_some(), Aeth::LENGTH)
+            + of(self.original.is_some(), size_of::<u64>())
+            + of(self.immediate.is_some(), 4)
+            + of(self.invalidate.is_some(), size_of::<u32>())
+            + of(self.extension.is_some(), Extension::LENGTH)
+            + of(self.placement.is_some(), Placement::LENGTH)
+            + of(self.holes.is_some(), Hole::THREE)
+    }
+
     /// Reads the headers of a packet without its ICRC; returns the payload without padding.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;

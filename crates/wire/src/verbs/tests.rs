@@ -42,6 +42,7 @@ fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
             let mut buffer = [0; Headers::LONGEST + 8];
             let length = headers.emit(5, &mut buffer);
             assert!(length <= Headers::LONGEST, "{length}");
+            assert_eq!(length, headers.length(), "{opcode:#x}");
             buffer[length..][..5].copy_from_slice(b"hello");
             let packet = &buffer[..length + 8];
             assert_eq!(Headers::parse(packet), Ok((headers, &b"hello"[..])), "{opcode:#x}");

@@ -35,6 +35,7 @@ use super::memory::Memory;
 use super::message::{self, nak};
 use super::qp::Failure;
 use super::rnic::Transmit;
+use super::selective::asks;
 use super::shared::Shared;
 use super::work::{Operation, Payload, SendRequest, Status};
 
@@ -124,11 +125,22 @@ impl Requester {
         self.unanswered.clear();
         self.queue.drain(..).map(|wqe| wqe.request)
     }
+    /// The other side is known to be one of our own, and to use the same scheme.
+    pub(super) fn agree(&mut self, terms: &Terms) {
+        if scheme(&terms.init.recovery).is_some() {
+            self.peer = Peer::Ours;
+        }
+    }
     /// The other side has said that it is one of our own, and which scheme it uses.
     pub(super) fn on_offer(&mut self, terms: &Terms, offered: u8) {
         if self.peer != Peer::Ours && scheme(&terms.init.recovery) == Some(offered) {
             self.peer = Peer::Ours;
         }
+    }
+
+    /// An acknowledgement of an answer.
+    pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
+        if let Mode::Selective(selective) = &mut self.mode { selective.poll_ack(terms) } else { None }
     }
 
     pub(super) fn poll_transmit(
@@ -139,9 +151,7 @@ impl Requester {
         payload: &mut Payload,
         admits: bool,
     ) -> Result<Option<Transmit>, Failure> {
-        if let Mode::Selective(selective) = &mut self.mode
-            && let Some(ack) = selective.poll_ack(terms)
-        {
+        if let Some(ack) = self.poll_ack(terms) {
             return Ok(Some(ack));
         }
         if self.not_ready_until.is_some_and(|until| cx.now < until) {
@@ -265,12 +275,17 @@ impl Requester {
                     None => return Ok(None),
                 }
             }
-            Mode::Selective(_) => selective::headers(terms, wqe, segment, psn, cx.now),
+            Mode::Selective(_) => {
+                let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
+                headers.bth.ack_request = asks(terms, &self.sender, segment);
+                (headers, offset, length)
+            }
         };
         if length > 0 {
             let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);
             found.ok_or(Failed(Status::LocalProtection))?;
         }
+        shared.count_sent(segment.retransmission);
         Ok(Some(Transmit { route: terms.route, headers, payload: length }))
     }
 
@@ -359,6 +374,7 @@ impl Requester {
         }
         let before = self.sender.stats().timeouts;
         self.sender.handle_timeout(cx, &mut shared.chip);
+        shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         let given_up = match self.mode {
             Mode::Standard(_) => {
                 let again = self.sender.stats().timeouts > before && self.not_ready_until.is_none();

@@ -1,7 +1,7 @@
 //! Requests to one of our own (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because each
 //! says where it belongs; answers to Reads and Atomics have a sequence of their own, in which each is acknowledged.
 
-use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment};
+use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment, Verdict};
 use selvedge_units::{Instant, Psn};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -65,7 +65,8 @@ impl Selective {
     }
 }
 
-/// The headers of a packet, and where its payload stands in the message: offset and bytes.
+/// The headers of a packet, and where its payload stands in the message: offset and bytes. Without its request for an
+/// acknowledgement.
 pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now: Instant) -> (Headers, u64, u32) {
     let operation = &wqe.request.operation;
     let index = segment.seq - wqe.first;
@@ -78,7 +79,6 @@ pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now:
         placement: Some(Placement { wqe: wqe.number, packet: index as u32 }),
         ..Headers::default()
     };
-    headers.bth.ack_request = selective::asks(terms, segment, position.ends());
     match *operation {
         // Each packet says where it goes itself (section 5.3.1).
         Operation::Write { remote, .. } => {
@@ -158,8 +158,10 @@ impl Requester {
             selective.acks.push(Said::by(&selective.answers, ack, extension.sent_at));
         }
         if reply.verdict.accepted().is_none() {
+            shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);
             return Ok(());
         }
+        shared.count_accepted(arrival.brings());
         let Some(&number) = self.unanswered.get(behind as usize) else {
             return Err(Failed(super::Status::BadResponse));
         };

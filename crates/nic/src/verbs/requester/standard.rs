@@ -227,6 +227,7 @@ impl Requester {
     ) -> Result<(), Failed> {
         let Some(expected) = self.next_answer() else { return Ok(()) };
         if seq < expected {
+            shared.stats.duplicates += 1;
             return Ok(());
         }
         if seq > expected {
@@ -238,6 +239,7 @@ impl Requester {
         let wqe = &mut self.queue[at];
         wqe.take_answer(terms, shared, memory, arrival, wqe.answered)?;
         wqe.answered += 1;
+        shared.count_accepted(arrival.brings());
         if wqe.is_answered(terms) {
             self.unanswered.pop_front();
         }

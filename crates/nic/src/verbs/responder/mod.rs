@@ -104,6 +104,23 @@ impl Responder {
         }
     }
 
+    /// Whether an acknowledgement of one of our own is to be sent.
+    pub(super) fn has_ack(&self) -> bool {
+        matches!(&self.mode, Mode::Selective(selective) if selective.has_ack())
+    }
+    /// An acknowledgement, or what is said instead of one, if that comes next.
+    pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
+        match &mut self.mode {
+            Mode::Standard(standard) => standard.poll_ack(terms).map(|ack| self.offering(ack)),
+            Mode::Selective(selective) => selective.poll_ack(terms),
+        }
+    }
+    /// A standard packet that says what we would rather use.
+    fn offering(&self, mut reply: Transmit) -> Transmit {
+        reply.headers.ours = self.offer.map_or(Ours::No, Ours::Offers);
+        reply
+    }
+
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -113,9 +130,7 @@ impl Responder {
     ) -> Option<Transmit> {
         match &mut self.mode {
             Mode::Standard(standard) => {
-                let mut reply = standard.poll_transmit(terms, shared, payload)?;
-                reply.headers.ours = self.offer.map_or(Ours::No, Ours::Offers);
-                Some(reply)
+                standard.poll_transmit(terms, shared, payload).map(|reply| self.offering(reply))
             }
             Mode::Selective(selective) => selective.poll_transmit(cx, terms, shared, payload),
         }

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
-use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender};
+use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
 use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
@@ -132,7 +132,11 @@ impl Selective {
             }
         }
         let reply = self.receiver.on_data(cx, &mut site.shared.chip, &arrival.data(), headers.bth.fecn);
+        if reply.verdict == Verdict::Duplicate {
+            site.shared.stats.duplicates += 1;
+        }
         if reply.verdict.accepted().is_some() {
+            site.shared.count_accepted(payload);
             self.note(terms, headers, placement, payload, seq);
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
                 (_, Some(_)) => Bits::Receive,
@@ -352,13 +356,11 @@ impl Selective {
         }
     }
 
-    pub(super) fn poll_transmit(
-        &mut self,
-        cx: &mut Cx<'_>,
-        terms: &Terms,
-        shared: &mut Shared,
-        payload: &mut Payload,
-    ) -> Option<Transmit> {
+    pub(super) fn has_ack(&self) -> bool {
+        !self.acks.is_empty()
+    }
+    /// An acknowledgement, or what is said instead of one.
+    pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         if let Some(said) = self.acks.pop() {
             return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &said));
         }
@@ -370,6 +372,20 @@ impl Selective {
             let headers = Headers { bth, ours, aeth: Some(aeth), extension: Some(extension), ..Headers::default() };
             return Some(Transmit { route: terms.route, headers, payload: 0 });
         }
+        None
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        payload: &mut Payload,
+    ) -> Option<Transmit> {
+        if let Some(said) = self.poll_ack(terms) {
+            return Some(said);
+        }
+        let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
         let size = Bytes::new(u64::from(terms.mtu));
         let segment = self.sender.poll_transmit(cx, &mut shared.chip, |_| size)?;
         let at = self.answers.partition_point(|answer| answer.first <= segment.seq).checked_sub(1)?;
@@ -377,11 +393,12 @@ impl Selective {
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
         let position = Position::of(index, answer.packets);
-        let ack_request = selective::asks(terms, segment, position.ends());
+        let ack_request = selective::asks(terms, &self.sender, segment);
         let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
         let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
         let placement = Placement { wqe: answer.number, packet: index as u32 };
         let headers = Headers { ours, extension: Some(extension), placement: Some(placement), ..Headers::default() };
+        shared.count_sent(segment.retransmission);
         match answer.what {
             Found::Atomic(original) => {
                 let bth = Bth { ack_request, ..terms.bth(op::ATOMIC_ACKNOWLEDGE, psn) };
@@ -406,8 +423,10 @@ impl Selective {
     }
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        if self.sender.stats().timeouts - self.timeouts < TIMEOUTS {
+        let before = self.sender.stats().timeouts;
+        if before - self.timeouts < TIMEOUTS {
             self.sender.handle_timeout(cx, &mut shared.chip);
+            shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         }
     }
     pub(super) fn deadline(&self) -> Instant {

@@ -45,8 +45,8 @@ enum Inbound {
 /// What is to be said, in order.
 enum Reply {
     Ack { seq: Seq, aeth: Aeth },
-    Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, msn: u32 },
-    Atomic { seq: Seq, original: u64, msn: u32 },
+    Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, msn: u32, again: bool },
+    Atomic { seq: Seq, original: u64, msn: u32, again: bool },
 }
 
 impl Standard {
@@ -93,6 +93,7 @@ impl Standard {
             return Ok(());
         }
         if seq < self.receiver.expected() {
+            site.shared.stats.duplicates += 1;
             self.say_again(terms, site.shared, headers, seq);
             return Ok(());
         }
@@ -112,6 +113,7 @@ impl Standard {
                 }
             };
             self.not_ready = false;
+            site.shared.count_accepted(arrival.payload);
             self.take(cx, site.shared, arrival);
             self.receiver.skip(messages - 1);
             if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Atomic)) {
@@ -152,12 +154,12 @@ impl Standard {
                 let allowed = inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length);
                 if is_within && allowed.is_ok() && under_way <= usize::from(terms.reads_answered) {
                     let (key, address, msn) = (reth.key, reth.address, self.msn);
-                    self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn });
+                    self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: true });
                 }
             }
             (Some(Asked::Atomic), _) => {
                 if let Some(&(_, original)) = self.atomics.iter().find(|(done, _)| *done == seq) {
-                    self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn });
+                    self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn, again: true });
                 }
             }
             _ => {
@@ -190,7 +192,7 @@ impl Standard {
                 }
                 self.atomics.push_back((seq, original));
                 self.msn = self.msn.wrapping_add(1);
-                self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn });
+                self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn, again: false });
             }
         }
         Ok(1)
@@ -206,7 +208,7 @@ impl Standard {
         }
         self.msn = self.msn.wrapping_add(1);
         let (key, address, msn) = (reth.key, reth.address, self.msn);
-        self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn });
+        self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: false });
         Ok(message::packets(length, terms.mtu))
     }
 
@@ -285,21 +287,36 @@ impl Standard {
         Ok(())
     }
 
-    pub(super) fn poll_transmit(&mut self, terms: &Terms, shared: &Shared, payload: &mut Payload) -> Option<Transmit> {
+    /// An acknowledgement, if that is what is to be said next.
+    pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
+        let &Reply::Ack { seq, aeth } = self.replies.front()? else { return None };
+        self.replies.pop_front();
+        let bth = terms.bth(op::ACKNOWLEDGE, seq.to_psn(terms.receive_psn));
+        let headers = Headers { bth, aeth: Some(aeth), ..Headers::default() };
+        Some(Transmit { route: terms.route, headers, payload: 0 })
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        payload: &mut Payload,
+    ) -> Option<Transmit> {
         let psn = |seq: Seq| seq.to_psn(terms.receive_psn);
         let reply = |headers, payload| Some(Transmit { route: terms.route, headers, payload });
         let done = |msn| Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn });
+        if let Some(ack) = self.poll_ack(terms) {
+            return Some(ack);
+        }
         match *self.replies.front_mut()? {
-            Reply::Ack { seq, aeth } => {
+            Reply::Ack { .. } => None,
+            Reply::Atomic { seq, original, msn, again } => {
                 self.replies.pop_front();
-                reply(Headers { bth: terms.bth(op::ACKNOWLEDGE, psn(seq)), aeth: Some(aeth), ..Headers::default() }, 0)
-            }
-            Reply::Atomic { seq, original, msn } => {
-                self.replies.pop_front();
+                shared.count_sent(again);
                 let bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, psn(seq));
                 reply(Headers { bth, aeth: done(msn), original: Some(original), ..Headers::default() }, 0)
             }
-            Reply::Read { first, key, address, length, ref mut sent, msn } => {
+            Reply::Read { first, key, address, length, ref mut sent, msn, again } => {
                 let (index, packets) = (*sent, message::packets(length, terms.mtu));
                 *sent += 1;
                 let bytes = message::bytes_in(index, length, terms.mtu);
@@ -317,6 +334,7 @@ impl Standard {
                 if bytes > 0 {
                     payload.spans.push(Span { address: found, length: bytes });
                 }
+                shared.count_sent(again);
                 let position = Position::of(index, packets);
                 let bth = terms.bth(message::response_opcode(position), psn(first + index));
                 let aeth = done(msn).filter(|_| position != Position::Middle);

@@ -186,7 +186,46 @@ fn some_packets_ask_for_acknowledgements_and_these_speak_for_the_others() {
     let (_, world) = bulk(Wire::default(), 1);
     let of = |host| world.log.iter().filter(move |(at, headers)| *at == host && headers.extension.is_some());
     let (data, asked) = (of(0).count(), of(0).filter(|(_, headers)| headers.bth.ack_request).count());
-    // Every eighth, and the last of each message.
+    // Every eighth, and the last when there is no more to send.
     assert!((data / 8..data / 8 + 20).contains(&asked), "{asked} of {data}");
     assert!((1..=asked).contains(&of(1).count()));
+}
+
+#[test]
+fn counters_are_what_an_onlooker_counts() {
+    for (n, recovery) in [irn(), melo()].into_iter().enumerate() {
+        let world = mixture(both(recovery), Wire { loss: 30, ..Wire::default() }, n as u64);
+        // Of what is standard, before both go over, only the NIC itself knows.
+        let again = world.log.iter().filter(|(_, headers)| headers.extension.is_some_and(|sent| sent.retransmission));
+        let counted: u64 = world.hosts.iter().map(|host| host.rnic.stats().retransmissions).sum();
+        assert!(counted > 0 && counted >= again.count() as u64, "{counted}");
+    }
+}
+
+#[test]
+fn nothing_is_sent_twice_where_nothing_is_lost() {
+    for recovery in [go_back_n(), irn(), melo()] {
+        let world = mixture(both(recovery), Wire::default(), 1);
+        for host in &world.hosts {
+            let stats = host.rnic.stats();
+            assert_eq!((stats.retransmissions, stats.duplicates, stats.timeouts), (0, 0, 0));
+            // Each direction's Sends, Writes and Writes with immediates, and the answers to Reads and Atomics.
+            let payload: u64 = [0, 1, 255, 256, 257, 1_000, 5_000, 20_000].iter().sum();
+            assert_eq!(stats.goodput, 4 * payload + 8 * 8);
+        }
+    }
+}
+
+#[test]
+fn who_knows_the_other_side_begins_at_once_in_its_own_way() {
+    let mut world = World::connected(both(irn()), Wire::default(), 1);
+    for host in &mut world.hosts {
+        host.rnic.agree(host.qp).expect("it is there");
+    }
+    let (key, data) = (world.hosts[1].key, vec![world.hosts[0].sge(0, 5_000)]);
+    let remote = Remote { address: BASE, key };
+    world.post(0, request(1, Operation::Write { remote, immediate: None }, data));
+    world.run(1_000);
+    assert!(world.log.iter().all(|(_, headers)| matches!(headers.ours, Ours::Uses(_))));
+    assert_eq!(world.hosts[0].poll().len(), 1);
 }

@@ -1,0 +1,160 @@
+//! What came with rdma-core 59 and later, in the versions 1.15 to 1.18: memory by many attributes, buffers, the speed of
+//! ports; and what this NIC does not have: handles for a processor's caches, counters instead of completions.
+
+#![allow(non_camel_case_types, missing_docs, reason = "the names are C's, and what they mean is in verbs.h")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use crate::abi::{ibv_context, ibv_mr, ibv_pd};
+use crate::context::Context;
+use crate::error;
+use crate::memory::ibv_reg_mr_iova2;
+
+/// `struct ibv_mr_init_attr`.
+#[repr(C)]
+pub struct ibv_mr_init_attr {
+    length: usize,
+    access: c_int,
+    comp_mask: u64,
+    iova: u64,
+    addr: *mut c_void,
+    fd: c_int,
+    fd_offset: u64,
+    dmah: *mut c_void,
+    buf: *mut c_void,
+}
+
+/// Bits of its `comp_mask`.
+mod given {
+    pub(super) const IOVA: u64 = 1 << 0;
+    pub(super) const ADDR: u64 = 1 << 1;
+    pub(super) const BUF: u64 = 1 << 5;
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_mr_ex(pd: *mut ibv_pd, wanted: *mut ibv_mr_init_attr) -> *mut ibv_mr {
+    let wanted = unsafe { &*wanted };
+    let has = |what: u64| wanted.comp_mask & what != 0;
+    if wanted.comp_mask & !(given::IOVA | given::ADDR | given::BUF) != 0 {
+        return error::null(libc::EOPNOTSUPP);
+    }
+    if !has(given::ADDR) {
+        return error::null(libc::EINVAL);
+    }
+    let iova = if has(given::IOVA) { wanted.iova } else { wanted.addr as u64 };
+    unsafe { ibv_reg_mr_iova2(pd, wanted.addr, wanted.length, iova, wanted.access as c_uint) }
+}
+
+/// Behind a handle of C's: a buffer.
+pub struct ibv_buf {
+    address: *mut c_void,
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_alloc_buf(_: *mut ibv_pd, size: usize, handle: *mut *mut ibv_buf) -> *mut c_void {
+    const PAGE: usize = 4_096;
+    let mut address = ptr::null_mut();
+    // SAFETY: where to is ours.
+    match unsafe { libc::posix_memalign(&raw mut address, PAGE, size.max(1)) } {
+        0 => {
+            unsafe { *handle = Box::into_raw(Box::new(ibv_buf { address })) };
+            address
+        }
+        errno => error::null(errno),
+    }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_free_buf(handle: *mut ibv_buf) {
+    // SAFETY: from `ibv_alloc_buf`.
+    unsafe {
+        let buffer = Box::from_raw(handle);
+        libc::free(buffer.address);
+    }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_buf_mr(
+    pd: *mut ibv_pd,
+    _: *mut ibv_buf,
+    addr: *mut c_void,
+    length: usize,
+    access: c_int,
+) -> *mut ibv_mr {
+    unsafe { ibv_reg_mr_iova2(pd, addr, length, addr as u64, access as c_uint) }
+}
+/// Ordinary memory cannot be given away by a descriptor.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_export_buf_dmabuf_fd(_: *mut ibv_buf) -> c_int {
+    error::set(libc::EOPNOTSUPP);
+    -1
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_dm_export_dmabuf_fd(_: *mut c_void) -> c_int {
+    error::set(libc::EOPNOTSUPP);
+    -1
+}
+
+/// In units of 100 Mb/s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_port_speed(context: *mut ibv_context, port: u32, speed: *mut u64) -> c_int {
+    if port != 1 {
+        return libc::EINVAL;
+    }
+    match unsafe { Context::of(context) }.device().speed {
+        Some(mbps) => {
+            unsafe { *speed = u64::from(mbps) / 100 };
+            0
+        }
+        None => libc::EOPNOTSUPP,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_alloc_dmah(_: *mut ibv_context, _: *mut c_void) -> *mut c_void {
+    error::null(libc::EOPNOTSUPP)
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_dealloc_dmah(_: *mut c_void) -> c_int {
+    libc::EOPNOTSUPP
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn _ibv_query_comp_cntr_caps(_: *mut ibv_context, _: *mut c_void, _: usize) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_create_comp_cntr(_: *mut ibv_context, _: *mut c_void) -> *mut c_void {
+    error::null(libc::EOPNOTSUPP)
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_destroy_comp_cntr(_: *mut c_void) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_set_comp_cntr(_: *mut c_void, _: u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_set_err_comp_cntr(_: *mut c_void, _: u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_inc_comp_cntr(_: *mut c_void, _: u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_inc_err_comp_cntr(_: *mut c_void, _: u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_read_comp_cntr(_: *mut c_void, _: *mut u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_read_err_comp_cntr(_: *mut c_void, _: *mut u64) -> c_int {
+    libc::EOPNOTSUPP
+}
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_qp_attach_comp_cntr(_: *mut c_void, _: *mut c_void, _: *mut c_void) -> c_int {
+    libc::EOPNOTSUPP
+}

@@ -1,0 +1,108 @@
+//! What the fabric sees of an RDMA packet.
+
+use core::net::Ipv6Addr;
+
+use selvedge_units::{HostId, Instant};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::{Ack, AckKind, Bth, Data, Ecn, Header, Packet, Repr, Syndrome};
+
+use super::{REQUESTS, since};
+use crate::nic::NicParams;
+use crate::qp::NicStats;
+use crate::verbs::{Route, Stats, Transmit};
+
+/// The address of a host's RNIC.
+pub(super) fn address(host: HostId) -> Ipv6Addr {
+    Ipv6Addr::from_bits(u128::from(host.0) + 1)
+}
+
+fn host(address: Ipv6Addr) -> HostId {
+    HostId((address.to_bits() - 1) as u32)
+}
+
+/// The way of a packet that has arrived, as its receiver sees it.
+pub(super) fn route_of(packet: &Packet) -> Route {
+    Route {
+        local: address(packet.dst),
+        remote: address(packet.src),
+        traffic_class: packet.class,
+        hop_limit: HOPS,
+        flow_label: packet.entropy,
+    }
+}
+
+/// The way to a host.
+pub(super) fn route(from: HostId, to: HostId, class: u8, entropy: u32) -> Route {
+    Route { local: address(from), remote: address(to), traffic_class: class, hop_limit: HOPS, flow_label: entropy }
+}
+
+/// Nobody counts hops here.
+const HOPS: u8 = 64;
+
+/// The packet that carries `transmit` from `from` at `now`.
+pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &Transmit) -> Packet {
+    let Transmit { route, headers, payload } = transmit;
+    let repr = repr(headers, *payload);
+    let is_ack = matches!(repr, Repr::Ack(_));
+    // What surrounds the headers, and pads the payload.
+    let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
+    let length = around + headers.length() + (*payload as usize).next_multiple_of(4);
+    Packet {
+        sent_at: now,
+        src: from,
+        dst: host(route.remote),
+        qp: headers.bth.destination,
+        slot: REQUESTS,
+        entropy: route.flow_label,
+        frame: length.max(Header::MINIMUM_FRAME.get() as usize) as u16,
+        class: if is_ack { params.ack_class } else { route.traffic_class },
+        ecn: if params.ecn_capable && !is_ack { Ecn::Capable } else { Ecn::NotCapable },
+        repr,
+    }
+}
+
+/// Which kind of packet it is to switches, loss processes and counters.
+fn repr(headers: &Headers, payload: u32) -> Repr {
+    let psn = headers.bth.psn;
+    if !matches!(headers.bth.opcode, op::ACKNOWLEDGE | op::READ_ACKNOWLEDGE) {
+        let retransmission = headers.extension.is_some_and(|extension| extension.retransmission);
+        return Repr::Data(Data { psn, payload: payload as u16, last: false, retransmission, trimmed: false });
+    }
+    let (syndrome, msn) = headers.aeth.map_or((Syndrome::NO_CREDITS, 0), |aeth| (aeth.syndrome, aeth.msn));
+    let is_positive = matches!(syndrome, Syndrome::Ack(_));
+    Repr::Ack(Ack {
+        kind: if is_positive { AckKind::Ack } else { AckKind::Nack },
+        ecn_echo: headers.bth.becn,
+        expected: if is_positive { psn.next() } else { psn },
+        sack: headers.extension.map_or(psn, |extension| extension.sack),
+        msn,
+    })
+}
+
+/// Headers as they arrive, and bytes of payload: switches may have marked the packet.
+pub(super) fn arrived(packet: &Packet, headers: &Headers) -> (Headers, u32) {
+    let mut headers = *headers;
+    headers.bth.fecn |= packet.ecn == Ecn::Marked;
+    let payload = if let Repr::Data(data) = packet.repr { u32::from(data.payload) } else { 0 };
+    (headers, payload)
+}
+
+/// Counts a packet that is sent.
+pub(super) fn count_sent(stats: &mut NicStats, packet: &Packet, before: &Stats, after: &Stats) {
+    stats.count_answer(&packet.repr);
+    let new = since(before, after);
+    stats.data_sent += new.sent;
+    stats.retransmissions += new.retransmissions;
+}
+
+/// Counts a packet that has arrived.
+pub(super) fn count_arrival(stats: &mut NicStats, packet: &Packet, before: &Stats, after: &Stats) {
+    let new = since(before, after);
+    match packet.repr {
+        Repr::Data(_) => stats.data_received += 1,
+        _ => stats.acks_received += 1,
+    }
+    stats.duplicates += new.duplicates;
+    stats.goodput += new.goodput;
+}

@@ -1,0 +1,53 @@
+//! Memory of which only words exist.
+
+use alloc::collections::BTreeMap;
+
+use crate::verbs::{Fault, Memory};
+
+/// Memory that counts what is placed in it, and keeps the words that atomic operations work on: all others are zero.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ledger {
+    placed: u64,
+    words: BTreeMap<u64, u64>,
+}
+
+impl Ledger {
+    /// Payload bytes placed so far, those that came twice included.
+    pub fn placed(&self) -> u64 {
+        self.placed
+    }
+    /// The word at `address`.
+    pub fn word(&self, address: u64) -> u64 {
+        self.words.get(&address).copied().unwrap_or(0)
+    }
+    /// The word at `address`, which nobody will ask for again.
+    pub fn take(&mut self, address: u64) -> u64 {
+        self.words.remove(&address).unwrap_or(0)
+    }
+
+    fn change(&mut self, address: u64, change: impl FnOnce(u64) -> u64) -> u64 {
+        let before = self.word(address);
+        self.words.insert(address, change(before));
+        before
+    }
+}
+
+impl Memory for Ledger {
+    fn place(&mut self, _: u64, _: u32, length: u32) -> Result<(), Fault> {
+        self.placed += u64::from(length);
+        Ok(())
+    }
+    fn place_network_header(&mut self, _: u64, _: u32, _: u32) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault> {
+        Ok(self.change(address, |before| before.wrapping_add(add)))
+    }
+    fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
+        Ok(self.change(address, |before| if before == compare { swap } else { before }))
+    }
+    fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        self.change(address, |_| value);
+        Ok(())
+    }
+}

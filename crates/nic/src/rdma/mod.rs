@@ -1,0 +1,203 @@
+//! An RNIC in the NIC: applications post work requests, and what [`Rnic`] sends shares the link with everything else.
+//!
+//! ```text
+//!   post ────────> Rnic ──Transmit──> Packet, Headers ──> the ready ring ──> the link
+//!   poll_completed <── Rnic <── Packet, Headers <───────────────────────────── the link
+//! ```
+//!
+//! Design notes.
+//! 1. *One place in the ring.* All queue pairs of applications stand in the NIC's ready ring as one ([`REQUESTS`]), behind which
+//!    the Rnic lets them take turns packet by packet; their acknowledgements stand before everything ([`ACKS`]).
+//! 2. *A packet is what switches see.* It is data if it belongs to a request or an answer, and an acknowledgement otherwise. Its
+//!    headers go beside it: the driver asks for them ([`Nic::poll_headers`]) and brings them along ([`Nic::handle_verbs`]).
+//! 3. *Payload does not exist* ([`Ledger`]): only what atomic operations work on does.
+
+mod connection;
+mod frame;
+mod ledger;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use core::cmp::Reverse;
+
+use selvedge_transport::Cx;
+use selvedge_units::{Instant, QpNumber};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::{Packet, Repr};
+
+use crate::nic::{Due, Handled, Nic, NicParams};
+use crate::tcp::TCP;
+use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, VerbsError};
+
+pub use connection::{ConnectionParams, VerbsParams};
+use frame::{packet, route_of};
+pub use ledger::Ledger;
+
+/// Requests and answers, in the ready ring; deadlines, too. Packets of applications' queue pairs have it as their
+/// [`slot`](Packet::slot), and no others.
+pub const REQUESTS: u32 = TCP - 4;
+/// Acknowledgements, in the ready ring.
+pub(crate) const ACKS: u32 = TCP - 5;
+
+/// The RNIC of one NIC.
+pub(crate) struct Rdma {
+    rnic: Rnic,
+    memory: Ledger,
+    pd: PdId,
+    cq: CqId,
+    acks: VecDeque<(Packet, Headers)>,
+    /// The headers of the packet that was sent last.
+    leaving: Option<Headers>,
+    /// Whether [`REQUESTS`] stands in the ready ring.
+    queued: bool,
+    /// Packets that the queue pair whose turn it is has sent.
+    turn: u32,
+    /// The earliest entry in the NIC's heap of deadlines.
+    armed: Instant,
+    /// Where the payload of a packet stands: read by nobody, kept for its memory.
+    payload: Payload,
+}
+
+impl core::fmt::Debug for Rdma {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Rdma").field("acks", &self.acks.len()).field("queued", &self.queued).finish_non_exhaustive()
+    }
+}
+
+impl Nic {
+    /// Posts a send request on a queue pair of an application.
+    ///
+    /// # Errors
+    /// As [`Rnic::post_send`].
+    pub fn post(&mut self, cx: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
+        let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
+        rdma.rnic.post_send(cx, qp, request)?;
+        self.stand();
+        Ok(())
+    }
+
+    /// What the queue pairs of applications have completed.
+    pub fn poll_completed(&mut self) -> Option<Completion> {
+        let rdma = self.rdma.as_mut()?;
+        rdma.rnic.poll_cq(rdma.cq)
+    }
+
+    /// The headers of the packet that was sent last, if it is of an application's queue pair.
+    pub fn poll_headers(&mut self) -> Option<Headers> {
+        self.rdma.as_mut()?.leaving.take()
+    }
+
+    /// What applications find in memory.
+    pub fn ledger(&mut self) -> Option<&mut Ledger> {
+        self.rdma.as_mut().map(|rdma| &mut rdma.memory)
+    }
+
+    /// Takes in a packet of an application's queue pair.
+    pub fn handle_verbs(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, headers: &Headers) -> Handled {
+        let Some(rdma) = &mut self.rdma else { return Handled::Unknown };
+        let before = rdma.rnic.stats();
+        let (headers, payload) = frame::arrived(packet, headers);
+        rdma.rnic.handle_packet(cx, &mut rdma.memory, &route_of(packet), &headers, payload);
+        frame::count_arrival(&mut self.stats, packet, &before, &rdma.rnic.stats());
+        let is_idle = rdma.acks.is_empty();
+        while let Some(ack) = rdma.rnic.poll_ack(headers.bth.destination) {
+            rdma.acks.push_back((frame::packet(self.id, params, cx.now, &ack), ack.headers));
+        }
+        if is_idle && !rdma.acks.is_empty() {
+            self.ready.push_front(ACKS);
+        }
+        self.stand();
+        Handled::Taken
+    }
+
+    /// Sends the next acknowledgement.
+    pub(crate) fn serve_acks(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        let Some(rdma) = &mut self.rdma else { return false };
+        let Some((ack, headers)) = rdma.acks.pop_front() else { return false };
+        *packet = Packet { sent_at: now, ..ack };
+        rdma.leaving = Some(headers);
+        if !rdma.acks.is_empty() {
+            self.ready.push_front(ACKS);
+        }
+        self.stats.count_answer(&packet.repr);
+        true
+    }
+
+    /// Sends the next packet of a request or an answer.
+    pub(crate) fn serve_requests(&mut self, cx: &mut Cx<'_>, params: &NicParams, next: &mut Packet) -> bool {
+        let Some(rdma) = &mut self.rdma else { return false };
+        rdma.queued = false;
+        let before = rdma.rnic.stats();
+        let found = rdma.rnic.poll_transmit(cx, &mut rdma.payload);
+        if let Some(transmit) = found {
+            *next = packet(self.id, params, cx.now, &transmit);
+            if let (Repr::Data(_), Some(qp)) = (next.repr, rdma.rnic.whose_turn()) {
+                next.qp = qp;
+            }
+            rdma.leaving = Some(transmit.headers);
+            rdma.turn += 1;
+            if rdma.turn >= params.qp_burst {
+                rdma.turn = 0;
+                rdma.rnic.end_turn();
+            }
+            frame::count_sent(&mut self.stats, next, &before, &rdma.rnic.stats());
+            self.stand();
+        } else {
+            rdma.turn = 0;
+            self.arm();
+        }
+        found.is_some()
+    }
+
+    /// A deadline of an application's queue pair has come.
+    pub(crate) fn on_verbs_deadline(&mut self, cx: &mut Cx<'_>, at: Instant) {
+        let Some(rdma) = &mut self.rdma else { return };
+        if rdma.armed != at {
+            return; // an earlier entry has taken its place
+        }
+        rdma.armed = Instant::NEVER;
+        let before = rdma.rnic.stats().timeouts;
+        rdma.rnic.handle_timeout(cx);
+        self.stats.timeouts += rdma.rnic.stats().timeouts - before;
+        self.stand();
+    }
+
+    /// Traffic class of what stands in the ring.
+    pub(crate) fn verbs_class(&self, params: &NicParams, slot: u32) -> Option<u8> {
+        match slot {
+            ACKS => Some(params.ack_class),
+            REQUESTS => params.verbs.as_ref().map(|verbs| verbs.class),
+            _ => None,
+        }
+    }
+
+    /// Queue pairs may have something to send: they stand in the ring, which asks them.
+    fn stand(&mut self) {
+        if let Some(rdma) = self.rdma.as_mut().filter(|rdma| !rdma.queued) {
+            rdma.queued = true;
+            self.ready.push_back(REQUESTS);
+        }
+        self.arm();
+    }
+
+    fn arm(&mut self) {
+        let Some(rdma) = &mut self.rdma else { return };
+        let at = rdma.rnic.poll_timeout().unwrap_or(Instant::NEVER);
+        if at < rdma.armed {
+            rdma.armed = at;
+            self.deadlines.push(Reverse((at, Due::timer(REQUESTS), QpNumber(0))));
+        }
+    }
+}
+
+/// What the RNIC has done between two looks at its counters.
+fn since(before: &Stats, after: &Stats) -> Stats {
+    Stats {
+        sent: after.sent - before.sent,
+        retransmissions: after.retransmissions - before.retransmissions,
+        duplicates: after.duplicates - before.duplicates,
+        goodput: after.goodput - before.goodput,
+        timeouts: after.timeouts - before.timeouts,
+    }
+}

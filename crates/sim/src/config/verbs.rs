@@ -1,0 +1,77 @@
+//! What queue pairs of applications are made of.
+
+use selvedge_nic::{ConnectionParams, VerbsParams};
+use selvedge_transport::{CongestionConfig, RecoveryConfig, WIDEST_WINDOW};
+use selvedge_units::{Duration, Rate, Setting};
+
+use super::{NicConfig, TransportConfig};
+use crate::ConfigError;
+use crate::workload::Posting;
+
+/// The usual timeout of a queue pair, 4.096 us times 2^14: perftest's. It says how long one of ours is patient; what it does
+/// about losses, its recovery decides.
+const USUAL_TIMEOUT: u8 = 14;
+
+impl TransportConfig {
+    /// How queue pairs of applications are made, of packets of class `class`; every "auto" is resolved.
+    ///
+    /// # Errors
+    /// A transport without queue pairs, with congestion control, or an MTU that InfiniBand does not know. The key is that
+    /// of a scenario.
+    pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
+        if !self.is_rdma() || self.is_carried() {
+            let message = format!(
+                "applications that use verbs need queue pairs, and {} has none: give series as \"irn\", \"melo\", \"roce\" or \"roce+pfc\", or leave [workload.verbs] out",
+                self.recovery_name()
+            );
+            return Err(ConfigError::new("transport", message));
+        }
+        if !matches!(self.congestion, CongestionConfig::None(_)) {
+            let message =
+                "queue pairs of [workload.verbs] have no congestion control: give a series without, as \"irn\"";
+            return Err(ConfigError::new(&format!("transport.congestion.{}", self.congestion.name()), message));
+        }
+        if !matches!(nic.mtu.get(), 256 | 512 | 1_024 | 2_048 | 4_096) {
+            let message = format!(
+                "{} is no MTU of InfiniBand: [workload.verbs] needs 256B, 512B, 1024B, 2048B or 4096B",
+                nic.mtu
+            );
+            return Err(ConfigError::new("nic.mtu", message));
+        }
+        let window = match &self.recovery {
+            RecoveryConfig::GoBackN(config) => config.bdp_cap.resolve(|| None).unwrap_or(WIDEST_WINDOW as u32),
+            RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => 1,
+        };
+        Ok(VerbsParams { recovery: self.recovery, window, class })
+    }
+}
+
+impl TransportConfig {
+    /// How ends of `posting`'s connections are made, where the slowest host has a link of this rate; every "auto" is
+    /// resolved.
+    pub fn connection_params(&self, posting: &Posting, slowest: Rate) -> ConnectionParams {
+        let limits = posting.limits();
+        ConnectionParams {
+            send_requests: limits.depth,
+            receive_requests: limits.receives,
+            reads: limits.reads,
+            timeout: timeout_code(&self.recovery, limits.timeout, slowest.time_for(posting.outstanding())),
+            retries: limits.retries,
+        }
+    }
+}
+
+/// The code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): 4.096 us times 2 to this power; 0 is
+/// for ever. `outstanding` is how long its link takes for all that it may have asked for.
+fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
+    let rto = match recovery {
+        RecoveryConfig::GoBackN(config) => config.rto.resolve(|| None).map(|rto| rto.saturating_add(outstanding)),
+        RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => return wanted.resolve(|| None).map_or(USUAL_TIMEOUT, code),
+    };
+    wanted.resolve(|| rto).map_or(0, code)
+}
+
+/// The code of the shortest timeout that is no shorter.
+fn code(timeout: Duration) -> u8 {
+    (1..31).find(|&code| Duration::from_ns(4_096 << code) >= timeout).unwrap_or(31)
+}

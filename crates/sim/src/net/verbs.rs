@@ -1,0 +1,272 @@
+//! Applications that post work requests: what their queue pairs have under way, and the rows that come of it.
+//!
+//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::beside`]). What is done
+//! is told to whoever asked for it, at once; the next message follows.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use selvedge_nic::Nic;
+use selvedge_nic::verbs::{
+    Attached, Completion, CompletionKind, Data, Operation, Remote, SendRequest, Status, VerbsError,
+};
+use selvedge_telemetry::FlowRow;
+use selvedge_transport::Cx;
+use selvedge_units::{Domain, Duration, HostId, QpNumber, Rng};
+
+use crate::config::TransportConfig;
+use crate::error::ConfigError;
+use crate::kernel::partition::{Fabric, Partition};
+use crate::workload::{FlowSpec, Posting, Verb};
+
+/// The applications of one host.
+#[derive(Default)]
+pub(crate) struct Applications {
+    /// By workload (its first operation) and connection.
+    ends: BTreeMap<(u16, usize), QpNumber>,
+    queues: BTreeMap<QpNumber, SendQueue>,
+}
+
+/// What an application has asked of a queue pair.
+struct SendQueue {
+    depth: usize,
+    /// The other end.
+    peer: (HostId, QpNumber),
+    /// Messages that were posted and are not done, oldest first.
+    posted: VecDeque<Posted>,
+    /// Messages that find no room.
+    waiting: VecDeque<FlowSpec>,
+    /// How many were ever posted.
+    count: u64,
+    /// What the word was last that Atomics work on.
+    seen: u64,
+    /// It has failed: nothing comes of anything any more.
+    failed: bool,
+}
+
+struct Posted {
+    spec: FlowSpec,
+    verb: Verb,
+    /// Where the answer of an Atomic goes.
+    answer: u64,
+}
+
+/// The word that all who ask a host add to, and the one that they raise by comparing.
+const COUNTER: u64 = 0;
+const TICKET: u64 = 8;
+/// Where answers go: by queue pair, then by place in its queue.
+const ANSWERS: u64 = 1 << 46;
+const ANSWERS_PER_QP: u32 = 20;
+
+impl Applications {
+    /// Messages that are not done.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = &FlowSpec> {
+        self.queues.values().flat_map(|queue| queue.posted.iter().map(|posted| &posted.spec).chain(&queue.waiting))
+    }
+}
+
+impl SendQueue {
+    fn request(&mut self, qp: QpNumber, spec: &FlowSpec, verb: Verb) -> (SendRequest, u64) {
+        let at = self.count % (1 << (ANSWERS_PER_QP - 3));
+        let answer = ANSWERS + (u64::from(qp.0) << ANSWERS_PER_QP) + at * 8;
+        let remote = |address| Remote { address, key: Nic::memory(0, 0).key };
+        let immediate = (self.count as u32).to_be_bytes();
+        let operation = match verb {
+            Verb::Write => Operation::Write { remote: remote(0), immediate: None },
+            Verb::WriteImmediate => Operation::Write { remote: remote(0), immediate: Some(immediate) },
+            Verb::Read => Operation::Read(remote(0)),
+            Verb::Send => Operation::Send(Attached::Nothing),
+            Verb::SendImmediate => Operation::Send(Attached::Immediate(immediate)),
+            Verb::FetchAdd => Operation::FetchAdd { remote: remote(COUNTER), add: 1 },
+            Verb::CompareSwap => {
+                Operation::CompareSwap { remote: remote(TICKET), compare: self.seen, swap: self.seen.wrapping_add(1) }
+            }
+        };
+        let request = SendRequest {
+            id: self.count,
+            operation,
+            data: Data::Gather(vec![Nic::memory(answer, spec.size.get() as u32)]),
+            signaled: true,
+            solicited: false,
+            fence: false,
+            destination: None,
+        };
+        self.count += 1;
+        (request, answer)
+    }
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// An application of `host` wants a message to go.
+    #[cold]
+    pub(super) fn post(&mut self, host: u32, spec: FlowSpec) {
+        self.flows_started += 1;
+        let Some(posting) = self.workload.posting_of(spec.workload) else { return };
+        let end = (posting.first(), posting.connection_of(&spec));
+        let qp = self.applications[host as usize].ends[&end];
+        let Some(queue) = self.applications[host as usize].queues.get_mut(&qp) else { return };
+        queue.waiting.push_back(spec);
+        if RECORDED {
+            let (row, peer) = (self.row_of(&spec), self.applications[host as usize].queues[&qp].peer);
+            self.note_message_started(host, row, qp, peer);
+        }
+        self.post_waiting(host, qp);
+        self.after_nic(host);
+    }
+
+    /// Asks applications of this partition's hosts for their first messages.
+    pub(super) fn open_postings(&mut self) {
+        for posting in 0..self.workload.postings.len() {
+            let connections = Arc::clone(self.workload.postings[posting].connections());
+            let asking: BTreeSet<HostId> = connections.iter().map(|connection| connection.src).collect();
+            for own in asking {
+                if self.local_host(own).is_some() {
+                    for message in self.workload.postings[posting].begin(own) {
+                        if let Some(host) = self.nic_for(&message) {
+                            self.begin_later(host, message);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Posts what waits, as long as there is room.
+    fn post_waiting(&mut self, host: u32, qp: QpNumber) {
+        let Some(queue) = self.applications[host as usize].queues.get_mut(&qp) else { return };
+        while queue.posted.len() < queue.depth
+            && !queue.failed
+            && let Some(spec) = queue.waiting.pop_front()
+        {
+            let Some(verb) = self.workload.posting_of(spec.workload).and_then(|posting| posting.verb_of(spec.workload))
+            else {
+                continue;
+            };
+            let (request, answer) = queue.request(qp, &spec, verb);
+            let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+            let posted = self.hosts[host].nic.post(&mut cx, qp, request);
+            queue.failed |= posted.is_err();
+            queue.posted.push_back(Posted { spec, verb, answer });
+        }
+    }
+
+    /// Tells applications of `host` what is done.
+    #[cold]
+    pub(super) fn attend_applications(&mut self, host: u32) {
+        while let Some(done) = self.hosts[host].nic.poll_completed() {
+            if matches!(done.kind, CompletionKind::Receive | CompletionKind::ReceiveWrite) {
+                if done.status == Status::Success {
+                    // What it was told is used at once.
+                    let posted = self.hosts[host].nic.post_receive(done.qp);
+                    debug_assert_eq!(posted, Ok(()), "there is room for as many as have completed");
+                }
+            } else {
+                self.on_done(host, &done);
+            }
+        }
+    }
+
+    fn on_done(&mut self, host: u32, done: &Completion) {
+        let Some(queue) = self.applications[host as usize].queues.get_mut(&done.qp) else { return };
+        if done.status != Status::Success {
+            queue.failed = true;
+            return;
+        }
+        let Some(Posted { spec, verb, answer }) = queue.posted.pop_front() else { return };
+        if verb.is_atomic() {
+            let found = self.hosts[host].nic.ledger().map_or(0, |ledger| ledger.take(answer));
+            if verb == Verb::CompareSwap {
+                // It has what it wrote, or what another one did.
+                queue.seen = if found == queue.seen { found.wrapping_add(1) } else { found };
+            }
+        }
+        let row = FlowRow { finish: Some(self.now), ..self.row_of(&spec) };
+        self.rows.push(row);
+        if RECORDED {
+            self.note_flow_finished(host, row);
+        }
+        self.flows_finished += 1;
+        self.flows_closed += 1;
+        self.post_waiting(host, done.qp);
+        if !self.closing
+            && let Some(next) = self.workload.posting_of(spec.workload).and_then(|all| all.after(&spec, self.now))
+        {
+            self.begin_later(host, next);
+        }
+    }
+
+    /// A message as a row; not finished.
+    fn row_of(&self, spec: &FlowSpec) -> FlowRow {
+        let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
+        let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
+        let Fabric { paths, framing, .. } = &*self.fabric;
+        let ideal = verb.and_then(|verb| verb.ideal(paths, src, dst, spec.size, *framing));
+        FlowRow {
+            id: spec.id,
+            workload: spec.workload,
+            group: spec.group,
+            src: spec.src,
+            dst: spec.dst,
+            size: spec.size,
+            packets: spec.size.pieces(self.fabric.framing.mtu),
+            start: spec.start,
+            finish: None,
+            ideal: ideal.unwrap_or(Duration::ZERO),
+            spurious: 0,
+            measured: spec.measured,
+        }
+    }
+
+    /// Messages that are not done, when a run ends.
+    pub(crate) fn unfinished_messages(&self) -> impl Iterator<Item = FlowRow> {
+        self.applications.iter().flat_map(Applications::unfinished).map(|spec| self.row_of(spec))
+    }
+}
+
+/// Makes the queue pairs of `postings` at both ends, and connects them.
+pub(crate) fn connect<const RECORDED: bool>(
+    partitions: &mut [Partition<RECORDED>],
+    transport: &TransportConfig,
+    postings: &[Posting],
+) -> Result<(), ConfigError> {
+    let fabric = Arc::clone(&partitions[0].fabric);
+    let Some(verbs) = &fabric.nic.verbs else { return Ok(()) };
+    for partition in &mut *partitions {
+        partition.applications.resize_with(partition.hosts.len(), Applications::default);
+    }
+    for posting in postings {
+        let params = transport.connection_params(posting, fabric.paths.slowest_host());
+        for (n, connection) in posting.connections().iter().enumerate() {
+            let (src, dst) = fabric.inner.between(connection.src, connection.dst);
+            let stream = u64::from(posting.first()) << 48 ^ n as u64;
+            let entropy = Rng::stream(fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
+            let asking = nic_of(partitions, src).create_qp(verbs, &params).map_err(refused)?;
+            let asked = nic_of(partitions, dst).create_qp(verbs, &params).map_err(refused)?;
+            nic_of(partitions, src).connect_qp(&fabric.nic, &params, asking, (dst, asked), entropy).map_err(refused)?;
+            // The way back hashes to another path, as answers' do.
+            nic_of(partitions, dst)
+                .connect_qp(&fabric.nic, &params, asked, (src, asking), !entropy)
+                .map_err(refused)?;
+            let (partition, local) = fabric.home[src.index()];
+            let applications = &mut partitions[usize::from(partition)].applications[local as usize];
+            applications.ends.insert((posting.first(), n), asking);
+            applications.queues.insert(asking, SendQueue::new(params.send_requests as usize, (dst, asked)));
+        }
+    }
+    Ok(())
+}
+
+fn nic_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: HostId) -> &mut Nic {
+    let (partition, local) = partitions[0].fabric.home[host.index()];
+    &mut partitions[usize::from(partition)].hosts[local].nic
+}
+
+fn refused(error: VerbsError) -> ConfigError {
+    ConfigError::new("workload.verbs", error.to_string())
+}
+
+impl SendQueue {
+    fn new(depth: usize, peer: (HostId, QpNumber)) -> Self {
+        Self { depth, peer, posted: VecDeque::new(), waiting: VecDeque::new(), count: 0, seen: 0, failed: false }
+    }
+}

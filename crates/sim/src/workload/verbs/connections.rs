@@ -1,0 +1,179 @@
+//! Who is connected with whom.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_units::{Domain, HostId};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::ConfigError;
+use crate::topology::Demand;
+use crate::workload::build::BuildEnv;
+use crate::workload::flow::stream;
+use crate::workload::permutation::derangement;
+use crate::workload::{HostRef, Hosts};
+
+/// A connection between two queue pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connection {
+    /// Who asks.
+    pub src: HostId,
+    /// Who is asked.
+    pub dst: HostId,
+}
+
+/// Which hosts have connections: "permutation", "all-to-all", or pairs by name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Partners {
+    /// Each host asks one other and is asked by one: a random derangement, drawn from the seed.
+    #[default]
+    Permutation,
+    /// Each host asks all others.
+    AllToAll,
+    /// The first of each pair asks the second.
+    Listed(Vec<[HostRef; 2]>),
+}
+
+/// Pairs of hosts; the first asks.
+pub(super) enum Pairs {
+    All(Vec<HostId>),
+    Listed(Vec<[HostId; 2]>),
+}
+
+impl Partners {
+    pub(super) fn resolve(
+        &self,
+        hosts: Option<&Hosts>,
+        env: &BuildEnv<'_>,
+        workload: u16,
+    ) -> Result<Pairs, ConfigError> {
+        let taking_part = || {
+            let found = Hosts::resolve(hosts, env.graph).map_err(|error| error.within("hosts"))?;
+            if found.len() < 2 {
+                return Err(ConfigError::new("hosts", "connections need at least two hosts, found one"));
+            }
+            Ok(found)
+        };
+        match self {
+            Self::Permutation => {
+                let hosts = taking_part()?;
+                let partners = derangement(&hosts, &mut stream(env.seed, Domain::WorkloadShape, workload, 0));
+                Ok(Pairs::Listed(hosts.into_iter().zip(partners).map(|(src, dst)| [src, dst]).collect()))
+            }
+            Self::AllToAll => taking_part().map(Pairs::All),
+            Self::Listed(_) if hosts.is_some() => {
+                Err(ConfigError::new("hosts", "the pairs are listed: leave this out, or let `pairs` be \"all-to-all\""))
+            }
+            Self::Listed(pairs) => listed(pairs, env).map_err(|error| error.within("pairs")),
+        }
+    }
+}
+
+fn listed(pairs: &[[HostRef; 2]], env: &BuildEnv<'_>) -> Result<Pairs, ConfigError> {
+    if pairs.is_empty() {
+        return Err(ConfigError::new("", "no pairs: give some, as [[\"h0\", \"h1\"]], or \"permutation\""));
+    }
+    let resolve = |[src, dst]: &[HostRef; 2]| {
+        let pair = [src.resolve(env.graph)?, dst.resolve(env.graph)?];
+        if pair[0] == pair[1] {
+            let name = &env.graph.hosts[pair[0].index()].name;
+            return Err(ConfigError::new("", format!("\"{name}\" is paired with itself")));
+        }
+        Ok(pair)
+    };
+    pairs.iter().map(resolve).collect::<Result<_, _>>().map(Pairs::Listed)
+}
+
+impl Pairs {
+    fn listed(&self) -> Vec<[HostId; 2]> {
+        match self {
+            Self::All(hosts) => {
+                let count = hosts.len();
+                // To the next host first, and so on round, so that whoever is asked is used evenly.
+                let pair = |at: usize, ahead: usize| [hosts[at], hosts[(at + ahead) % count]];
+                (0..count).flat_map(|at| (1..count).map(move |ahead| pair(at, ahead))).collect()
+            }
+            Self::Listed(pairs) => pairs.clone(),
+        }
+    }
+    /// The connections, `each` per pair.
+    pub(super) fn connections(&self, each: u32) -> Vec<Connection> {
+        let pairs = self.listed();
+        pairs.into_iter().flat_map(|[src, dst]| (0..each).map(move |_| Connection { src, dst })).collect()
+    }
+
+    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which, `back`, comes
+    /// with answers.
+    pub(super) fn demands(&self, load: f64, back: f64, env: &BuildEnv<'_>) -> Vec<Demand> {
+        let pairs = match self {
+            Self::All(hosts) => return vec![Demand { from: hosts.clone(), to: hosts.clone(), load }],
+            Self::Listed(pairs) => pairs,
+        };
+        let rate = |host: HostId| env.graph.links[env.routes.ports().of_host(host).link as usize].rate.as_bps() as f64;
+        let mut demands = Vec::new();
+        for &[src, dst] in pairs {
+            let partners = pairs.iter().filter(|[asking, _]| *asking == src).count() as f64;
+            let own = load / partners;
+            for (from, to, load) in [(src, dst, own * (1.0 - back)), (dst, src, own * back * rate(src) / rate(dst))] {
+                if load > 0.0 {
+                    demands.push(Demand { from: vec![from], to: vec![to], load });
+                }
+            }
+        }
+        demands
+    }
+}
+
+impl<'de> Deserialize<'de> for Partners {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Forms;
+        impl<'de> Visitor<'de> for Forms {
+            type Value = Partners;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Partners, E> {
+                match text {
+                    PERMUTATION => Ok(Partners::Permutation),
+                    ALL_TO_ALL => Ok(Partners::AllToAll),
+                    _ => Err(E::custom(format!("found \"{text}\", expected {EXPECTED}"))),
+                }
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Partners, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = seq.next_element()? {
+                    pairs.push(pair);
+                }
+                Ok(Partners::Listed(pairs))
+            }
+        }
+        from.deserialize_any(Forms)
+    }
+}
+impl Serialize for Partners {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Permutation => to.serialize_str(PERMUTATION),
+            Self::AllToAll => to.serialize_str(ALL_TO_ALL),
+            Self::Listed(pairs) => pairs.serialize(to),
+        }
+    }
+}
+impl JsonSchema for Partners {
+    fn schema_name() -> Cow<'static, str> {
+        "Partners".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let pair = generator.subschema_for::<[HostRef; 2]>();
+        json_schema!({
+            "description": EXPECTED,
+            "anyOf": [{ "enum": [PERMUTATION, ALL_TO_ALL] }, { "type": "array", "items": pair, "minItems": 1 }],
+        })
+    }
+}
+
+const PERMUTATION: &str = "permutation";
+const ALL_TO_ALL: &str = "all-to-all";
+const EXPECTED: &str = "pairs: \"permutation\", \"all-to-all\", or a list, as [[\"h0\", \"h1\"], [\"h2\", \"h1\"]]";

@@ -1,0 +1,119 @@
+//! The messages of each connection, in order.
+
+use std::sync::Arc;
+
+use selvedge_units::{Bytes, Domain, Instant, Rng};
+
+use super::{Connection, Operations, Verb};
+use crate::workload::build::BuildEnv;
+use crate::workload::flow::stream;
+use crate::workload::{FlowSpec, Measure, SizeDistribution};
+
+/// The messages of each connection of a workload. The n-th of a connection is the same whenever it is posted.
+#[derive(Clone, Debug)]
+pub(super) struct Messages {
+    /// Number of the workload that the first operation counts as.
+    first: u16,
+    operations: Operations,
+    /// Each operation and its share, in the order of their numbers.
+    shares: Vec<(Verb, f64)>,
+    sizes: SizeDistribution,
+    connections: Arc<[Connection]>,
+    lines: Vec<Line>,
+    measure: Measure,
+}
+
+/// Where one connection stands.
+#[derive(Clone, Debug)]
+struct Line {
+    made: u64,
+    sizes: Rng,
+    operations: Rng,
+}
+
+/// What an atomic operation works on.
+const WORD: Bytes = Bytes::new(8);
+
+impl Messages {
+    pub(super) fn new(
+        first: u16,
+        operations: &Operations,
+        sizes: SizeDistribution,
+        connections: Vec<Connection>,
+        env: &BuildEnv<'_>,
+    ) -> Self {
+        let line = |n: usize| Line {
+            made: 0,
+            sizes: stream(env.seed, Domain::FlowSize, first, n as u32),
+            operations: stream(env.seed, Domain::Operation, first, n as u32),
+        };
+        Self {
+            first,
+            operations: operations.clone(),
+            shares: operations.shares(),
+            sizes,
+            lines: (0..connections.len()).map(line).collect(),
+            connections: connections.into(),
+            measure: env.measure,
+        }
+    }
+    pub(super) fn connections(&self) -> &Arc<[Connection]> {
+        &self.connections
+    }
+    pub(super) fn shares(&self) -> &[(Verb, f64)] {
+        &self.shares
+    }
+    /// How many messages of a connection there have been.
+    pub(super) fn made(&self, connection: usize) -> u64 {
+        self.lines[connection].made
+    }
+    /// Which connection a message belongs to.
+    pub(super) fn connection_of(&self, message: &FlowSpec) -> usize {
+        (message.id % self.connections.len() as u64) as usize
+    }
+    /// The operation that messages of this workload ask for, if it is one of these.
+    pub(super) fn verb_of(&self, workload: u16) -> Option<Verb> {
+        self.shares.get(usize::from(workload.checked_sub(self.first)?)).map(|&(verb, _)| verb)
+    }
+    pub(super) fn first(&self) -> u16 {
+        self.first
+    }
+
+    /// Mean size of an operation's messages in bytes.
+    pub(super) fn mean_of(&self, verb: Verb) -> f64 {
+        if verb.is_atomic() { WORD.get() as f64 } else { self.sizes.mean() }
+    }
+    /// Mean size of all.
+    pub(super) fn mean(&self) -> f64 {
+        self.shares.iter().map(|&(verb, share)| share * self.mean_of(verb)).sum()
+    }
+    /// The part of the bytes that comes with answers.
+    pub(super) fn share_back(&self) -> f64 {
+        let back = self.shares.iter().filter(|(verb, _)| !verb.carries());
+        back.map(|&(verb, share)| share * self.mean_of(verb)).sum::<f64>() / self.mean()
+    }
+
+    /// The next message of a connection, which begins at `start`.
+    pub(super) fn next(&mut self, connection: usize, start: Instant) -> FlowSpec {
+        let count = self.connections.len() as u64;
+        let Connection { src, dst } = self.connections[connection];
+        let line = &mut self.lines[connection];
+        let (n, size) = (line.made, self.sizes.sample(&mut line.sizes));
+        let verb = self.operations.pick(n, &mut line.operations);
+        line.made += 1;
+        let place = self.shares.iter().position(|&(known, _)| known == verb).unwrap_or(0);
+        FlowSpec {
+            id: n * count + connection as u64,
+            workload: self.first + place as u16,
+            group: 0,
+            src,
+            dst,
+            size: if verb.is_atomic() { WORD } else { size },
+            priority: None,
+            start,
+            measured: self.measure.counts(start),
+            on_sent: None,
+            on_received: None,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is asked for how often.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_units::{Bytes, Duration, HostId, Rng};
+use selvedge_wire::Header;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::ConfigError;
+use crate::topology::{Framing, Paths};
+
+/// What an application asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Writes into the other host's memory.
+    Write,
+    /// The same, and completes a receive request there.
+    WriteImmediate,
+    /// Reads the other host's memory.
+    Read,
+    /// Delivers a message into a receive request.
+    Send,
+    /// The same, with four bytes beside it.
+    SendImmediate,
+    /// Adds 1 to a word of the other host that all who ask share.
+    FetchAdd,
+    /// Raises such a word by 1 if it is what it last was.
+    CompareSwap,
+}
+
+impl Verb {
+    /// Its name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::WriteImmediate => "write-immediate",
+            Self::Read => "read",
+            Self::Send => "send",
+            Self::SendImmediate => "send-immediate",
+            Self::FetchAdd => "fetch-add",
+            Self::CompareSwap => "compare-swap",
+        }
+    }
+    /// Whether it is about a word of 8 bytes.
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Self::FetchAdd | Self::CompareSwap)
+    }
+    /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement) the
+    /// other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in flight takes longer.
+    /// `None` where no way is left.
+    pub fn ideal(self, paths: &Paths, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
+        let one = Bytes::new(1);
+        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + Header::GAP - one };
+        let shortest = |from, to| paths.ideal_fct(from, to, one, short);
+        let message = |from, to| paths.ideal_fct(from, to, size, framing);
+        Some(match self {
+            Self::Write | Self::WriteImmediate | Self::Send | Self::SendImmediate => {
+                message(src, dst)? + shortest(dst, src)?
+            }
+            Self::Read => shortest(src, dst)? + message(dst, src)?,
+            Self::FetchAdd | Self::CompareSwap => shortest(src, dst)? + shortest(dst, src)?,
+        })
+    }
+    /// Whether payload goes with the request; it comes with the answer otherwise.
+    pub const fn carries(self) -> bool {
+        !matches!(self, Self::Read | Self::FetchAdd | Self::CompareSwap)
+    }
+}
+
+/// What applications ask for: at random by weights, or in turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Operations {
+    /// Each so often, at random.
+    Weights(BTreeMap<Verb, u32>),
+    /// One after the other, and round again.
+    InTurn(Vec<Verb>),
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self::InTurn(vec![Verb::Write])
+    }
+}
+
+impl Operations {
+    /// Each operation that occurs, and its share of all.
+    pub(super) fn shares(&self) -> Vec<(Verb, f64)> {
+        let mut counts: BTreeMap<Verb, u32> = BTreeMap::new();
+        match self {
+            Self::Weights(weights) => counts.extend(weights.iter().filter(|&(_, &weight)| weight > 0)),
+            Self::InTurn(verbs) => verbs.iter().for_each(|&verb| *counts.entry(verb).or_default() += 1),
+        }
+        let total: f64 = counts.values().map(|&count| f64::from(count)).sum();
+        counts.into_iter().map(|(verb, count)| (verb, f64::from(count) / total)).collect()
+    }
+    /// The operation of the `n`-th message. Takes one number from `rng`, whatever the form.
+    pub(super) fn pick(&self, n: u64, rng: &mut Rng) -> Verb {
+        match self {
+            Self::Weights(weights) => {
+                let mut left = rng.below(weights.values().map(|&weight| u64::from(weight)).sum());
+                for (&verb, &weight) in weights {
+                    match left.checked_sub(weight.into()) {
+                        None => return verb,
+                        Some(rest) => left = rest,
+                    }
+                }
+                unreachable!("the draw is below the sum")
+            }
+            Self::InTurn(verbs) => {
+                rng.next_u64();
+                verbs[(n % verbs.len() as u64) as usize]
+            }
+        }
+    }
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.shares().is_empty() {
+            let message = "nothing is asked for: name an operation, as [\"write\"], or give one a weight above 0";
+            return Err(ConfigError::new("operations", message));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Operations {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Forms;
+        impl<'de> Visitor<'de> for Forms {
+            type Value = Operations;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Operations, A::Error> {
+                BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(Operations::Weights)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Operations, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Operations::InTurn)
+            }
+        }
+        from.deserialize_any(Forms)
+    }
+}
+impl Serialize for Operations {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Weights(weights) => weights.serialize(to),
+            Self::InTurn(verbs) => verbs.serialize(to),
+        }
+    }
+}
+impl JsonSchema for Operations {
+    fn schema_name() -> Cow<'static, str> {
+        "Operations".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let verb = generator.subschema_for::<Verb>();
+        json_schema!({
+            "description": EXPECTED,
+            "anyOf": [
+                { "type": "object", "propertyNames": verb, "additionalProperties": { "type": "integer", "minimum": 0 } },
+                { "type": "array", "items": verb, "minItems": 1 },
+            ],
+        })
+    }
+}
+
+const EXPECTED: &str = "operations: weights, as { write = 3, read = 1 }, or in turn, as [\"write\", \"send\"]";

@@ -1,0 +1,147 @@
+//! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines cost.
+
+use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::topology::Graph;
+use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
+use selvedge_sim::{SimConfig, fault::LinkFailure};
+use selvedge_telemetry::FlowRow;
+use selvedge_transport::recovery::melo::MeloConfig;
+use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
+
+use crate::support::{Scene, Series, link, star};
+
+const ALL: [Verb; 7] =
+    [Verb::Write, Verb::WriteImmediate, Verb::Read, Verb::Send, Verb::SendImmediate, Verb::FetchAdd, Verb::CompareSwap];
+
+/// One host asks another.
+fn two() -> Graph {
+    star(&[link(100, 1_000), link(100, 1_000)])
+}
+
+fn from_h0_to_h1(verbs: Verbs) -> Verbs {
+    Verbs { pairs: Partners::Listed(vec![[HostRef::Number(0), HostRef::Number(1)]]), ..verbs }
+}
+
+fn fixed(size: u64) -> Verbs {
+    from_h0_to_h1(Verbs::of(Sizes::Fixed(Bytes::new(size))))
+}
+
+fn only(verb: Verb) -> Operations {
+    Operations::InTurn(vec![verb])
+}
+
+fn scene(series: Series, verbs: Verbs) -> Scene {
+    Scene::new(two(), series).with(|config| config.workload.verbs = Many::from(verbs))
+}
+
+fn melo(config: &mut SimConfig) {
+    let rto = Setting::Value(Duration::from_us(400));
+    config.transport.recovery = MeloConfig { rto, ..MeloConfig::default() }.into();
+}
+
+/// Each link loses packets at random.
+fn losing(packets: Affected, per_mille: u64) -> impl FnOnce(&mut SimConfig) {
+    move |config| {
+        let model = LossModel::Random(RandomLoss { rate: Chance::ratio(per_mille, 1_000) });
+        let all = "all".parse().unwrap();
+        config.loss.push(LossConfig { link: all, direction: Direction::Both, packets, model });
+    }
+}
+
+#[test]
+fn each_operation_completes_by_each_recovery_whatever_is_lost() {
+    for verb in ALL {
+        for per_mille in [0, 20] {
+            let verbs = Verbs { operations: only(verb), messages: Some(60), queue_depth: 8, ..fixed(5_000) };
+            for scene in [
+                scene(Series::Irn, verbs.clone()),
+                scene(Series::Irn, verbs.clone()).with(melo),
+                scene(Series::Roce, verbs.clone()),
+            ] {
+                let outcome = scene.with(losing(Affected::All, per_mille)).finish();
+                assert_eq!(outcome.flows.len(), 60, "{verb:?} with {per_mille} of a thousand lost");
+                assert_eq!(outcome.record.retransmissions > 0, per_mille > 0, "{verb:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_reordering_each_loss_of_data_is_repaired_by_one_packet() {
+    for verb in [Verb::Write, Verb::Send, Verb::Read] {
+        let verbs = Verbs { operations: only(verb), messages: Some(40), queue_depth: 4, ..fixed(100_000) };
+        let outcome = scene(Series::Irn, verbs).with(losing(Affected::Data, 10)).finish();
+        let lost = outcome.record.data_drops.total();
+        assert!(lost > 50, "{lost} lost");
+        assert_eq!((outcome.record.retransmissions, outcome.record.spurious_retransmissions), (lost, 0), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_write_is_repaired_as_a_plain_message_is() {
+    let size = 4_000_000;
+    let write = Verbs { messages: Some(1), ..fixed(size) };
+    let run = |scene: Scene| scene.with(losing(Affected::Data, 5)).finish().record;
+    let (plain, verbs) =
+        (run(Scene::new(two(), Series::Irn).flow(0, 1, size, Duration::ZERO)), run(scene(Series::Irn, write)));
+    assert!(plain.retransmissions > 20);
+    assert_eq!(
+        (plain.data_sent, plain.retransmissions, plain.spurious_retransmissions),
+        (verbs.data_sent, verbs.retransmissions, verbs.spurious_retransmissions),
+        "the same packets are lost"
+    );
+}
+
+#[test]
+fn in_an_empty_network_an_operation_takes_its_time() {
+    for verb in ALL {
+        for size in [1, 5_000, 1_000_000] {
+            for series in Series::ALL {
+                let outcome =
+                    scene(series, Verbs { operations: only(verb), messages: Some(1), ..fixed(size) }).finish();
+                let slowdown = outcome.flow(0).slowdown().expect("it finished");
+                // Headers that say where a packet belongs; standard headers are shorter.
+                assert!((1.0..1.05).contains(&slowdown), "{verb:?} of {size} by {series:?}: {slowdown}");
+            }
+        }
+    }
+}
+
+/// The most messages under way at a time.
+fn most_at_once(rows: &[FlowRow]) -> usize {
+    let under_way = |at: Instant| rows.iter().filter(|row| row.start <= at && row.finish > Some(at)).count();
+    rows.iter().map(|row| under_way(row.start)).max().unwrap_or(0)
+}
+
+#[test]
+fn queue_pairs_have_as_many_messages_under_way_as_they_may() {
+    for depth in [1, 7] {
+        let verbs = Verbs { messages: Some(50), queue_depth: depth, ..fixed(3_000) };
+        let outcome = scene(Series::Irn, verbs).finish();
+        assert_eq!(most_at_once(&outcome.flows), depth as usize);
+    }
+}
+
+#[test]
+fn sends_wait_for_receive_requests() {
+    let verbs = Verbs { operations: only(Verb::Send), messages: Some(200), queue_depth: 16, ..fixed(100) };
+    for series in [Series::Irn, Series::Roce] {
+        let enough = scene(series, verbs.clone()).finish();
+        let scarce =
+            scene(series, Verbs { receives: Some(1), ..verbs.clone() }).with(losing(Affected::All, 30)).finish();
+        assert_eq!(enough.record.retransmissions, 0);
+        assert!(scarce.record.end > enough.record.end);
+    }
+}
+
+#[test]
+fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
+    for series in Series::ALL {
+        let verbs =
+            Verbs { messages: Some(100), timeout: Setting::Value(Duration::from_us(30)), retries: 2, ..fixed(100_000) };
+        let down = LinkFailure { link: "h1".parse().unwrap(), at: Duration::from_us(50), until: None };
+        let outcome = scene(series, verbs).with(|config| config.failures.push(down)).run();
+        assert!(outcome.record.flows_finished > 0 && outcome.record.flows_finished < 100, "{series:?}");
+        assert_eq!(outcome.flows.len() as u64, outcome.record.flows_started, "each message is reported");
+    }
+}
