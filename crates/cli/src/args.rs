@@ -47,6 +47,9 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::impair::EXAMPLES)]
     Impair(Box<crate::impair::ImpairArgs>),
+    /// One end of a trial, started by `run --real`
+    #[command(hide = true)]
+    TrialEnd,
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print a completion script for a shell
@@ -95,6 +98,12 @@ pub(crate) struct RunArgs {
     /// Continue interrupted results
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "topology", "flows", "series", "sets", "seeds", "out", "force"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Run it in the real world: two processes in network namespaces, each with a software RNIC (Linux)
+    ///
+    /// The scenario has one [workload.verbs] between two hosts, and loses packets on one link at most, at random; a device
+    /// between the two namespaces does the same, from the same seeds. Needs root, or user namespaces.
+    #[arg(long, conflicts_with_all = ["resume", "what"])]
+    pub(crate) real: bool,
     #[command(flatten)]
     pub(crate) tracing: TraceArgs,
     #[command(flatten)]

@@ -8,13 +8,14 @@ use selvedge_results::{
     CheckedFigure, ClaimsInput, Expectations, Summary, check as hold, check_smoke, measure, render_claims,
     render_claims_html, render_claims_markdown, render_measured,
 };
-use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Batch, Completed, Marker, ResultsFolder};
+use selvedge_scenario::{Changes, Plan, World};
+use selvedge_study::{Batch, Completed, Marker, ResultsFolder, Worlds};
 
 use crate::args::CheckArgs;
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
 use crate::progress::Progress;
+use crate::real;
 use crate::run::{VERSION, command_line, conduct, threads};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
@@ -29,8 +30,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
             )));
         }
     }
+    // While there is one thread, and only if some figure wants it.
+    let mut reality = Reality::default();
     // All of them are read before the first runs: a typing error in the last costs no time.
-    let prepared: Vec<Prepared> = figures.iter().map(|figure| prepare(figure, args)).collect::<Result<_, _>>()?;
+    let prepared: Vec<Prepared> =
+        figures.iter().map(|figure| prepare(figure, args, &mut reality)).collect::<Result<_, _>>()?;
     let began = Stopwatch::start();
     let checked = match &args.out {
         Some(place) => keep(&prepared, place, args)?,
@@ -62,13 +66,39 @@ struct Prepared {
     plan: Plan,
 }
 
-fn prepare(figure: &Path, args: &CheckArgs) -> Result<Prepared, Failure> {
+/// Whether figures can run in the real world: asked once.
+#[derive(Default)]
+struct Reality(Option<Result<(), String>>);
+
+impl Reality {
+    fn acquire(&mut self) -> Result<(), String> {
+        self.0.get_or_insert_with(real::acquire).clone()
+    }
+}
+
+/// The worlds of a figure that wants both. Where the real one cannot be had, says so, and what is skipped for it.
+fn worlds(figure: &Path, expectations: &mut Expectations, reality: &mut Reality) -> &'static [World] {
+    match reality.acquire() {
+        Ok(()) => &[World::Simulated, World::Real],
+        Err(why) => {
+            for claim in expectations.set_aside(World::Real.case()) {
+                say(&format!("skipped: {}: \"{claim}\": {why}", figure.display()));
+            }
+            &[World::Simulated]
+        }
+    }
+}
+
+fn prepare(figure: &Path, args: &CheckArgs, reality: &mut Reality) -> Result<Prepared, Failure> {
     let path = figure.join(EXPECT);
     let text = read(&path)?;
-    let expectations =
+    let mut expectations =
         Expectations::parse(&text, &path.display().to_string()).map_err(|error| Failure::input(error.to_string()))?;
     let changes = Changes { smoke: args.smoke, ..Changes::default() };
-    let plan = Plan::from_file(&figure.join(SCENARIO), &changes)?;
+    let mut plan = Plan::from_file(&figure.join(SCENARIO), &changes)?;
+    if expectations.real {
+        plan = plan.in_worlds(worlds(figure, &mut expectations, reality))?;
+    }
     let series: Vec<_> = plan.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
     expectations.check_names(&series).map_err(|error| Failure::input(error.to_string()))?;
     Ok(Prepared { figure: figure.to_owned(), expectations, plan })
@@ -101,7 +131,7 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
         plans: &plans,
         scratch: &scratch,
         threads,
-        simulate: &timed_run(threads),
+        worlds: Worlds { simulated: &timed_run(threads), real: &real::run() },
         watch: &progress,
         elapsed: &move || began.seconds(),
         version: VERSION,

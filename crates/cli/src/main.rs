@@ -14,6 +14,7 @@ mod impair;
 mod inspect;
 mod output;
 mod progress;
+mod real;
 mod replay;
 mod run;
 #[cfg(target_os = "linux")]
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
+        Command::TrialEnd => real::end(),
         Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
         Command::Completions { shell } => {
             let mut script = Vec::new();

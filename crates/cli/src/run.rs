@@ -4,15 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
-use selvedge_scenario::{Changes, Plan};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, free_name};
+use selvedge_scenario::{Changes, Plan, World};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, Worlds, free_name};
 
 use crate::args::{Input, Manner, RunArgs, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
+use crate::real;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if args.real {
+        real::acquire().map_err(Failure::input)?;
+    }
     let (plan, folder) = match &args.resume {
         Some(path) => resumed(path)?,
         None => begun(args)?,
@@ -47,7 +51,7 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         plan,
         folder,
         threads,
-        simulate: &timed_run(threads),
+        worlds: Worlds { simulated: &timed_run(threads), real: &real::run() },
         watch: &progress,
         elapsed: &move || began.seconds(),
         version: VERSION,
@@ -111,7 +115,10 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
 }
 
 fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
-    let plan = plan_of(&args.input)?;
+    let mut plan = plan_of(&args.input)?;
+    if args.real {
+        plan = plan.in_world(World::Real);
+    }
     let tracing = tracing_of(&args.tracing)?;
     tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));

@@ -13,6 +13,8 @@ pub mod impair;
 mod reorder;
 #[cfg(target_os = "linux")]
 pub mod rnic;
+#[cfg(target_os = "linux")]
+pub mod trial;
 mod udp;
 
 pub use clock::Clock;

@@ -98,6 +98,16 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.spurious_retransmissions as f64),
     },
     Metric {
+        name: "retransmissions_per_loss",
+        title: "retransmissions per loss",
+        unit: Unit::Plain,
+        meaning: "data packets sent again / data packets dropped",
+        of: |point| {
+            let lost = point.run.data_drops.total();
+            (lost > 0).then(|| point.run.retransmissions as f64 / lost as f64)
+        },
+    },
+    Metric {
         name: "slowdown_p50",
         title: "median slowdown",
         unit: Unit::Plain,

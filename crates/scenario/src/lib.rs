@@ -36,7 +36,7 @@ pub use footprint::{FootprintFacts, ItemFacts, NicUse, PublishedFacts, SchemeFac
 pub use library::FileLibrary;
 pub use network::Network;
 pub use origin::BUILT_IN;
-pub use plan::{Changes, Plan, PlannedSeries, Point};
+pub use plan::{Changes, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
 pub use scenario::{Case, Scenario, Seeds, Series};
 pub use schema::schema;

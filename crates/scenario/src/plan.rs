@@ -13,7 +13,7 @@ use crate::check::{check, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
-use crate::error::ScenarioError;
+use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::resolve::{resolve, sampling_interval, settle};
@@ -55,7 +55,28 @@ pub struct PlannedSeries {
     pub worst_link: Option<LinkLoad>,
     /// How many flows a run has, if that is known beforehand.
     pub flows: Option<u64>,
+    /// Where it runs.
+    pub world: World,
     library: FileLibrary,
+}
+
+/// Where a series runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum World {
+    /// In the simulator.
+    Simulated,
+    /// Between two processes of this machine.
+    Real,
+}
+
+impl World {
+    /// The case of a plan that runs in several.
+    pub const fn case(self) -> &'static str {
+        match self {
+            Self::Simulated => "simulated",
+            Self::Real => "real",
+        }
+    }
 }
 
 /// One run of a plan.
@@ -81,6 +102,37 @@ pub struct Changes {
 }
 
 impl Plan {
+    /// The same plan in another world.
+    #[must_use]
+    pub fn in_world(mut self, world: World) -> Self {
+        self.series.iter_mut().for_each(|series| series.world = world);
+        self
+    }
+
+    /// The same plan in these worlds, each a case that is named after it.
+    ///
+    /// # Errors
+    /// When the plan has cases of its own.
+    pub fn in_worlds(mut self, worlds: &[World]) -> Result<Self, ScenarioError> {
+        if self.series.iter().any(|series| series.case.is_some()) {
+            let why = "it runs in two worlds, which are its cases: leave [[case]] out";
+            return Err(ScenarioError::new(Place::File(self.title), "case", why));
+        }
+        let series = std::mem::take(&mut self.series);
+        let in_one = |world: World| {
+            let case = world.case();
+            let named = move |series: PlannedSeries| PlannedSeries {
+                name: format!("{case}: {}", series.name),
+                case: Some(case.to_owned()),
+                world,
+                ..series
+            };
+            series.iter().cloned().map(named)
+        };
+        self.series = worlds.iter().copied().flat_map(in_one).collect();
+        Ok(self)
+    }
+
     /// The plan of a scenario file.
     ///
     /// # Errors
@@ -191,7 +243,8 @@ impl Plan {
 impl PlannedSeries {
     /// A hash of everything that its runs depend on, beside the seed: equal ones have equal results.
     pub fn digest(&self) -> u64 {
-        digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest()
+        let world = u64::from(self.world == World::Real);
+        digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest() ^ world
     }
     /// Where the files come from that it names.
     pub fn library(&self) -> &FileLibrary {
@@ -277,6 +330,7 @@ impl Builder<'_> {
             workloads: workload.summaries,
             worst_link: workload.worst_link,
             flows: extent.known(),
+            world: World::Simulated,
             library,
             network,
         })

@@ -9,7 +9,7 @@ use selvedge_results::{PointFiles, PointSummary, Summary};
 use selvedge_scenario::{Plan, Point};
 
 use crate::queue::Queue;
-use crate::run::{Job, Pool, Simulate, lock};
+use crate::run::{Job, Pool, Worlds, lock};
 use crate::study::summary_of;
 use crate::{StudyError, Watch};
 
@@ -22,8 +22,8 @@ pub struct Batch<'a> {
     pub scratch: &'a Path,
     /// On how many threads; at least 1.
     pub threads: usize,
-    /// The simulator.
-    pub simulate: &'a Simulate,
+    /// What runs its series.
+    pub worlds: Worlds<'a>,
     /// Who is told, and may say stop.
     pub watch: &'a dyn Watch,
     /// Seconds since the batch began.
@@ -89,7 +89,7 @@ impl Batch<'_> {
             ready.into_iter().for_each(complete);
             Ok(())
         };
-        let pool = Pool { simulate: self.simulate, watch: self.watch };
+        let pool = Pool { worlds: self.worlds, watch: self.watch };
         pool.run(&jobs, queue, self.threads, 0.0, &keep)?;
         let finished = lock(&done).iter().flatten().count();
         Ok(Ended { done: finished, runs: jobs.len(), points: of_plan.iter().map(Vec::len).sum() })

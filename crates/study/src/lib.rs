@@ -5,6 +5,8 @@
 //! writes the summary and the report, and renames the folder: results appear whole or not at all.
 //! What was interrupted continues from the points that are complete.
 //!
+//! On Linux, what two hosts do over one link can be run in the real world, too (`real`): the same rows come of it.
+//!
 //! A [`Batch`] runs many plans for their summaries alone, and what they have in common once.
 //!
 //! Reads no clock and prints nothing: who calls it says how long it took, whether to stop, and what
@@ -17,6 +19,8 @@ mod fct;
 mod finished;
 mod folder;
 mod queue;
+#[cfg(target_os = "linux")]
+pub mod real;
 mod run;
 mod study;
 mod trace;
@@ -25,6 +29,6 @@ pub use batch::{Batch, Completed, Ended};
 pub use error::StudyError;
 pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
-pub use run::Simulate;
+pub use run::{Simulate, Worlds};
 pub use study::{Outcome, Study, Watch};
 pub use trace::Tracing;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use selvedge_results::{PointFiles, PointRecorder, PointSummary};
-use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_scenario::{Plan, PlannedSeries, Point, World};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
@@ -18,6 +18,15 @@ use crate::{ResultsFolder, StudyError, Watch};
 /// The simulator, as `selvedge_sim::run` and `run_recorded`; tests put something quicker in its place.
 pub type Simulate = dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
     + Sync;
+
+/// The simulator, and what runs series of the real world.
+#[derive(Clone, Copy)]
+pub struct Worlds<'a> {
+    /// The simulator.
+    pub simulated: &'a Simulate,
+    /// The real world; the simulator again where no series asks for it.
+    pub real: &'a Simulate,
+}
 
 /// One run: a point of a plan, and its files.
 pub(crate) struct Job<'a> {
@@ -39,7 +48,7 @@ impl Job<'_> {
 
 /// What all threads share.
 pub(crate) struct Pool<'a> {
-    pub(crate) simulate: &'a Simulate,
+    pub(crate) worlds: Worlds<'a>,
     pub(crate) watch: &'a dyn Watch,
 }
 
@@ -113,8 +122,11 @@ impl Pool<'_> {
             None => None,
         };
         let recording = traces.as_mut().map(|(recorder, focus)| Recording { focus, recorder });
-        let record =
-            catch_unwind(AssertUnwindSafe(|| (self.simulate)(&config, library, parallel, &mut observer, recording)));
+        let simulate = match series.world {
+            World::Simulated => self.worlds.simulated,
+            World::Real => self.worlds.real,
+        };
+        let record = catch_unwind(AssertUnwindSafe(|| simulate(&config, library, parallel, &mut observer, recording)));
         let record = record
             .map_err(|cause| crashed(series, point.seed, &*cause))?
             .map_err(|error| StudyError::refused(&series.name, point.seed, &error))?;

@@ -9,7 +9,7 @@ use selvedge_results::{
 use selvedge_scenario::{Plan, PlannedSeries, Point};
 
 use crate::queue::Queue;
-use crate::run::{Job, Pool, Simulate, into_inner, lock};
+use crate::run::{Job, Pool, Worlds, into_inner, lock};
 use crate::{ResultsFolder, StudyError, fct};
 
 /// A plan and how to run it.
@@ -20,8 +20,8 @@ pub struct Study<'a> {
     pub folder: &'a ResultsFolder,
     /// On how many threads; at least 1.
     pub threads: usize,
-    /// The simulator.
-    pub simulate: &'a Simulate,
+    /// What runs its series.
+    pub worlds: Worlds<'a>,
     /// Who is told, and may say stop.
     pub watch: &'a dyn Watch,
     /// Seconds since the study began.
@@ -107,7 +107,7 @@ impl Study<'_> {
             done.push((todo[number], summary));
             self.folder.mark((self.elapsed)())
         };
-        let pool = Pool { simulate: self.simulate, watch: self.watch };
+        let pool = Pool { worlds: self.worlds, watch: self.watch };
         pool.run(&jobs, queue, self.threads, before, &keep)?;
         Ok(into_inner(done))
     }

@@ -9,7 +9,7 @@ use selvedge_results::PointSummary;
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, free_name};
+use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, Worlds, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
 use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
@@ -106,7 +106,7 @@ fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -
         plan,
         folder,
         threads,
-        simulate: &stand_in,
+        worlds: Worlds { simulated: &stand_in, real: &stand_in },
         watch,
         elapsed: &|| 1.5,
         version: VERSION,
@@ -279,7 +279,7 @@ fn a_failing_simulator_is_reported_with_its_point() {
             plan: &plan,
             folder: &folder,
             threads: 1,
-            simulate,
+            worlds: Worlds { simulated: simulate, real: simulate },
             watch: &watch,
             elapsed: &|| 0.0,
             version: VERSION,

@@ -13,7 +13,7 @@ use selvedge_transport::{
     AnyCongestion, Congestion, CongestionConfig, Cx, Fabric, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender,
     SenderConfig, Signal, Tuning,
 };
-use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Psn, Rate, Rng, Seq};
+use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Psn, Rate, Rng, Seq, SwitchId};
 use selvedge_wire::{Ack, AckKind, Data, Hop, PathRecord};
 
 fn main() {
@@ -110,7 +110,7 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
                     },
                 );
                 if has_telemetry {
-                    flow.on_telemetry(&path);
+                    flow.on_telemetry(black_box(&path));
                 }
                 if packet % 64 == 0 {
                     flow.on_signal(&mut cx, Signal::Cnp);
@@ -132,7 +132,8 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
 fn record(now: Instant, packet: u64) -> PathRecord {
     let mut record = PathRecord::EMPTY;
     for hop in 0..5 {
-        record.push(Hop { at: now, sent: (packet * 1_106) as u32, queue: packet as u32 % 8 * hop, ps_per_byte: 200.0 });
+        let (sent, queue) = ((packet * 1_106) as f64, f64::from(packet as u32 % 8 * hop));
+        record.push(SwitchId(hop), Hop { at_ps: now.as_ps() as f64, sent, queue, ps_per_byte: 200.0 });
     }
     record
 }

@@ -49,7 +49,7 @@ impl<A: Acceptance> Receiver<A> {
     /// business of the layer above, which fills it in.
     ///
     /// `chip` is what all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
-    #[inline]
+    #[inline(always)]
     pub fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool) -> Reply {
         let Some(seq) = data.psn.near(self.acceptance.expected(), self.first_psn) else {
             return Reply { verdict: Verdict::Invalid, ack: None };

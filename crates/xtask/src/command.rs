@@ -37,6 +37,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{text}` printed something else than UTF-8"))
 }
 
+/// Runs a command of which only failures are of interest.
+///
+/// # Errors
+/// When it cannot be started or fails: with what it said.
+pub(crate) fn quiet(command: &mut Command) -> Result<()> {
+    let text = text_of(command);
+    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;
+    ensure!(done.status.success(), "`{text}` failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+    Ok(())
+}
+
 /// The command as one would type it.
 pub(crate) fn text_of(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program()).file_name().unwrap_or(command.get_program());

@@ -41,6 +41,12 @@ const CURRENT: u32 = 34;
 /// What our other libraries call.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_rdma_*;\n        selvedge_path_*;\n        selvedge_rpoll;\n        selvedge_rsocket_unsupported;\n};\n";
 
+/// The libraries, made to run quickly; returns their folder.
+pub(crate) fn libraries() -> Result<PathBuf> {
+    dist(&Options { debug: false, to: "dist".into(), libraries: true, deb: false })?;
+    Ok(root().join("dist/lib"))
+}
+
 /// `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
     let profile = if options.debug { Profile::Dev } else { Profile::Release };

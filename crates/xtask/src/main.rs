@@ -8,12 +8,14 @@ mod dist;
 mod figures;
 mod fingerprints;
 mod kernel_tcp;
+mod page;
 mod product;
 mod schema;
 mod soft_roce;
 mod test;
 mod tidy;
 mod tools;
+mod verbs_bench;
 mod workspace;
 
 use std::process::ExitCode;
@@ -48,9 +50,14 @@ enum Task {
     KernelTcp(kernel_tcp::Options),
     /// Run RDMA programs between our software RNIC and Linux's own, in a virtual machine (root, qemu)
     SoftRoce(soft_roce::Options),
+    /// Measure the software RNIC beside TCP, UCX, QUIC and UDP sockets, between two network namespaces (root)
+    VerbsBench(verbs_bench::Options),
     /// One end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
+    /// One end of a ping-pong
+    #[command(hide = true)]
+    VerbsBenchPeer(verbs_bench::Peer),
 }
 
 fn main() -> ExitCode {
@@ -64,7 +71,9 @@ fn main() -> ExitCode {
         Task::Dist(options) => dist::dist(&options),
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
         Task::SoftRoce(options) => soft_roce::soft_roce(&options),
+        Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
+        Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -141,6 +141,10 @@ impl Adapter {
         }
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
+    /// The lock, if nobody has it. Whoever has does the NIC's work.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock().ok()
+    }
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -391,6 +395,16 @@ impl Adapter {
         Ok(found)
     }
 
+    /// The process ends: what was to leave with others leaves.
+    pub(super) fn finish(&self) {
+        if self.is_foreign.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(mut state) = self.try_lock().filter(|state| state.gathered > 0) {
+            state.transmit(&mut Cx::at(self.now()));
+        }
+    }
+
     /// Packets so far.
     ///
     /// # Errors
@@ -416,9 +430,17 @@ impl State {
     /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
     /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
     pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
+        let completed = self.rnic.completed();
         loop {
             let mut cx = Cx::at(clock.now());
             let goes_on = self.take(&mut cx, &mut calls, polls);
+            if polls && self.is_parked && self.rnic.completed() > completed {
+                // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
+                // poll, or the thread sends it.
+                self.gathered += 1;
+                self.tell();
+                return;
+            }
             if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
                 self.rnic.handle_timeout(&mut cx);
             }

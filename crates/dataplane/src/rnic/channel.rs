@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
@@ -31,6 +31,10 @@ impl<T> Channel<T> {
     /// What to poll: readable while something waits.
     pub fn descriptor(&self) -> RawFd {
         self.count.as_fd().as_raw_fd()
+    }
+    /// The same, borrowed.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.count.as_fd()
     }
     /// Appends.
     pub fn push(&self, item: T) {

@@ -1,4 +1,4 @@
-//! The adapter of this process, and what becomes of it when the process forks.
+//! The adapter of this process, and what becomes of it when the process forks, or ends.
 //!
 //! A child has the parent's memory, but no thread of the parent's but one, and perhaps locks that nobody will ever give
 //! back. So it closes the parent's sockets, marks the parent's adapter as foreign, and makes one of its own when it
@@ -21,9 +21,11 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
     if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
         return Ok((adapter, false));
     }
-    // SAFETY: the handler only stores to atomics and closes descriptors, as it may between fork and exec.
+    // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the second
+    // waits for nobody.
     REGISTERED.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
+        libc::atexit(at_exit);
     });
     let new = Box::into_raw(Box::new(make()?));
     let old = CURRENT.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
@@ -36,6 +38,13 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
                 Ok((&*first, false))
             }
         }
+    }
+}
+
+extern "C" fn at_exit() {
+    // SAFETY: what was put there is never freed.
+    if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        adapter.finish();
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
+use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
 use super::adapter::{Adapter, State, TURNS};
@@ -22,6 +23,8 @@ use super::adapter::{Adapter, State, TURNS};
 const AWAY: Duration = Duration::from_micros(100);
 /// Calls of the system meanwhile.
 const GLANCE: usize = 2;
+/// How many times it stays away before it looks at what polls do not look at.
+const BETWEEN: u32 = 10;
 /// How long it does not stay away after applications have stopped polling meanwhile.
 const DISTRUST: selvedge_units::Duration = selvedge_units::Duration::from_us(20_000);
 /// How long it waits for room in a socket, which it is not told of.
@@ -43,7 +46,7 @@ pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
 fn run(adapter: &Adapter) {
     // Else the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
-    let (mut seen, mut was_away, mut distrusts_until) = (0, false, Instant::ZERO);
+    let (mut seen, mut was_away, mut away, mut distrusts_until) = (0, false, 0u32, Instant::ZERO);
     let mut computed = processor_time();
     loop {
         let calls = adapter.calls.load(Ordering::Relaxed);
@@ -53,18 +56,30 @@ fn run(adapter: &Adapter) {
         if was_away && !is_polled && computed - computed_before > AWAY / 2 {
             distrusts_until = now + DISTRUST;
         }
+        let stays_away = was_away && is_polled;
         was_away = is_polled && now >= distrusts_until;
+        if stays_away && was_away {
+            away += 1;
+            glance(adapter, away.is_multiple_of(BETWEEN));
+            wait_for(adapter, false, Some(AWAY));
+            continue;
+        }
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
-        let wait = if was_away {
-            // Whoever posted last may have stopped polling; and polls look only at sockets that were of use so far.
-            state.turn(adapter.clock(), GLANCE, false);
-            Some(AWAY)
-        } else {
-            work(adapter, &mut state)
-        };
+        let wait = if was_away { Some(AWAY) } else { work(adapter, &mut state) };
         drop(state);
         wait_for(adapter, !was_away, wait);
+    }
+}
+
+/// What is left to do while applications poll: who posted last may have stopped polling, and polls look only at sockets
+/// that were of use so far. Whoever has the lock at the moment does the rest.
+fn glance(adapter: &Adapter, at_all: bool) {
+    let Some(mut state) = adapter.try_lock() else { return };
+    if at_all {
+        state.turn(adapter.clock(), GLANCE, false);
+    } else if state.gathered > 0 {
+        state.transmit(&mut Cx::at(adapter.now()));
     }
 }
 

@@ -23,15 +23,16 @@ pub(super) fn is_standard() -> bool {
 
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
-/// Every so many-th packet asks for an acknowledgement: that many fit into one call of the system, at both ends.
-pub const ACK_EVERY: u32 = 32;
+/// Every so many-th packet asks for an acknowledgement, which costs both ends a call of the system: as many packets as
+/// two of those take.
+pub const ACK_EVERY: u32 = 128;
 /// The most that one of our own connections may have in flight, where socket buffers hold more: while a lost packet is
-/// sent again, others must be free to follow, for a round trip or two.
-const WIDEST: u32 = 1_024;
+/// sent again, or a thread waits for the processor, others must be free to follow.
+const WIDEST: u32 = 2_048;
 /// What the kernel counts for a packet of 1,024 bytes that waits in a socket, at the most.
 const COUNTED: usize = 2_304;
-/// Half of what sockets may hold is for one connection.
-const SHARE: usize = 2;
+/// What of it is for one connection: one in so many parts.
+const SHARE: usize = 4;
 
 /// The loss recovery that was chosen.
 ///
@@ -42,7 +43,8 @@ pub fn recovery() -> Result<RecoveryConfig, String> {
     by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, melo and go-back-n are known"))
 }
 
-/// The timeout without a sample.
+/// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's timeout
+/// and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
 const PATIENCE: Duration = Duration::from_us(20_000);
 
 /// What fits into our sockets; two of our own are alike in that.
@@ -60,7 +62,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
             rto: Rto::Dynamic(DynamicRto {
                 initial: Setting::Value(PATIENCE),
                 min: Duration::from_us(4_000),
-                max: Duration::from_us(200_000),
+                max: PATIENCE,
             }),
             time_stamps: true,
             holes: true,

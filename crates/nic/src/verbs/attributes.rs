@@ -57,9 +57,9 @@ pub struct QpInit {
     /// Packets that it may have in flight towards others: what their socket buffers or queues are sure to hold. 1 to
     /// 2^22.
     pub window: u32,
-    /// Between two of our own, every so many-th packet asks for an acknowledgement, and the last of each message; 1 is
-    /// every packet, as IRN has it. What arrives out of order, or late, is answered unasked. At least four of a full
-    /// window ask in any case.
+    /// Between two of our own, every so many-th packet asks for an acknowledgement, and the last behind which none is
+    /// ready to be sent, and a few packets of requests may leave before one; 1 is every packet, and at once, as IRN has
+    /// it. What arrives out of order, or late, is answered unasked. At least four of a full window ask in any case.
     pub ack_every: u32,
 }
 

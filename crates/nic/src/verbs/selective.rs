@@ -22,8 +22,8 @@ pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
     }
 }
 
-/// Whether a packet asks for an acknowledgement.
-pub(super) fn asks(terms: &Terms, segment: Segment, is_last: bool) -> bool {
+/// Whether a packet asks for an acknowledgement, which is about to be sent by `sender`.
+pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
     /// Acknowledgements that a full window brings at the least: the sender must not run dry between them.
     const LEAST: u32 = 4;
     let window = match terms.init.recovery {
@@ -33,7 +33,7 @@ pub(super) fn asks(terms: &Terms, segment: Segment, is_last: bool) -> bool {
     };
     let most = if let Setting::Value(window) = window { window / LEAST } else { u32::MAX };
     let every = u64::from(terms.init.ack_every.min(most).max(1));
-    is_last || segment.retransmission || (segment.seq.index() + 1).is_multiple_of(every)
+    segment.seq + 1 == sender.supplied() || segment.retransmission || (segment.seq.index() + 1).is_multiple_of(every)
 }
 
 /// Acknowledgements that are to be sent. Where packets are taken in batches, one speaks for several.
@@ -92,6 +92,9 @@ impl Pending {
         } else {
             self.0.push_back(said);
         }
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
     pub(super) fn pop(&mut self) -> Option<Said> {
         self.0.pop_front()

@@ -16,6 +16,8 @@ pub struct Expectations {
     pub claims: Vec<Claim>,
     /// What is shown without a claim, in the file's order.
     pub measurements: Vec<Measurement>,
+    /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
+    pub real: bool,
     file: String,
 }
 
@@ -109,7 +111,19 @@ impl Expectations {
         if claims.is_empty() && measurements.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims, measurements, file: file.into() })
+        Ok(Self { claims, measurements, real: written.real, file: file.into() })
+    }
+
+    /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
+    pub fn set_aside(&mut self, case: &str) -> Vec<String> {
+        let of_claims = self.claims.iter_mut().map(|claim| &mut claim.quantities);
+        let of_measurements = self.measurements.iter_mut().map(|measurement| &mut measurement.quantities);
+        of_claims.chain(of_measurements).for_each(|quantities| quantities.leave_out(case));
+        let (aside, kept) =
+            std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.quantities.names(case));
+        self.claims = kept;
+        self.measurements.retain(|measurement| !measurement.quantities.names(case));
+        Vec::into_iter(aside).map(|claim: Claim| claim.say).collect()
     }
 
     /// Whether a study of these series (case and name) has everything that the claims are about.
@@ -133,6 +147,8 @@ impl Expectations {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
+    real: bool,
     #[serde(default)]
     expect: Vec<Spanned<Written>>,
     #[serde(default)]

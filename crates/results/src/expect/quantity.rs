@@ -45,6 +45,19 @@ pub struct Quantity {
 }
 
 impl Quantities {
+    /// Leaves out one of several cases.
+    pub(super) fn leave_out(&mut self, case: &str) {
+        if let Cases::These(cases) = &mut self.cases
+            && cases.len() > 1
+        {
+            cases.retain(|one| one != case);
+        }
+    }
+    /// Whether it is about this case, or compares with it, by name.
+    pub(super) fn names(&self, case: &str) -> bool {
+        let is_about = if let Cases::These(cases) = &self.cases { cases.iter().any(|one| one == case) } else { false };
+        is_about || self.than_case.as_deref() == Some(case)
+    }
     /// Each of them, cases outermost; `all` are the study's cases.
     pub(super) fn each(&self, all: &[Option<&str>]) -> Vec<Quantity> {
         let cases: Vec<Option<String>> = match &self.cases {

@@ -16,7 +16,6 @@ pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffe
 pub use nic::NicConfig;
 pub use switch::{EcnConfig, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
-pub(crate) use verbs::timeout_code;
 
 use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};

@@ -1,11 +1,12 @@
 //! What queue pairs of applications are made of.
 
-use selvedge_nic::VerbsParams;
+use selvedge_nic::{ConnectionParams, VerbsParams};
 use selvedge_transport::{CongestionConfig, RecoveryConfig, WIDEST_WINDOW};
-use selvedge_units::{Duration, Setting};
+use selvedge_units::{Duration, Rate, Setting};
 
 use super::{NicConfig, TransportConfig};
 use crate::ConfigError;
+use crate::workload::Posting;
 
 /// The usual timeout of a queue pair, 4.096 us times 2^14: perftest's. It says how long one of ours is patient; what it does
 /// about losses, its recovery decides.
@@ -45,9 +46,24 @@ impl TransportConfig {
     }
 }
 
+impl TransportConfig {
+    /// How ends of `posting`'s connections are made, where the slowest host has a link of this rate; every "auto" is
+    /// resolved.
+    pub fn connection_params(&self, posting: &Posting, slowest: Rate) -> ConnectionParams {
+        let limits = posting.limits();
+        ConnectionParams {
+            send_requests: limits.depth,
+            receive_requests: limits.receives,
+            reads: limits.reads,
+            timeout: timeout_code(&self.recovery, limits.timeout, slowest.time_for(posting.outstanding())),
+            retries: limits.retries,
+        }
+    }
+}
+
 /// The code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): 4.096 us times 2 to this power; 0 is
 /// for ever. `outstanding` is how long its link takes for all that it may have asked for.
-pub(crate) fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
+fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
     let rto = match recovery {
         RecoveryConfig::GoBackN(config) => config.rto.resolve(|| None).map(|rto| rto.saturating_add(outstanding)),
         RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => return wanted.resolve(|| None).map_or(USUAL_TIMEOUT, code),

@@ -3,12 +3,15 @@
 mod build;
 pub(crate) mod calendar;
 mod deadlock;
+pub(crate) mod fabric;
 mod log;
 mod order;
+pub(crate) mod parcel;
 pub(crate) mod partition;
 pub(crate) mod pending;
 mod sample;
 pub(crate) mod table;
+pub(crate) mod tally;
 mod window;
 
 pub use build::port_infos;

@@ -14,27 +14,27 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::NicParams;
-use selvedge_telemetry::{DropReason, Drops, FlowRow, RankRow, RunRecord};
-use selvedge_units::{Bytes, Duration, HostId, Instant, mix64};
-use selvedge_wire::verbs::Headers;
-use selvedge_wire::{Packet, Repr};
+use selvedge_telemetry::{DropReason, FlowRow, RankRow, RunRecord};
+use selvedge_units::{Bytes, HostId, Instant, mix64};
+use selvedge_wire::Repr;
 
 use super::calendar::{Calendar, Inbox};
+use super::fabric::Fabric;
 use super::log::Log;
 use super::order::Order;
+use super::parcel::{Outbox, Parcel};
 use super::pending::NEVER;
 use super::prefetch_all;
 use super::table::Table;
-use crate::config::BufferConfig;
+use super::tally::{Tally, kind_of};
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
-use crate::net::beside::{Record, Records};
-use crate::net::buffer::{Account, Accounting, Queueing};
+use crate::net::beside::Records;
+use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
-use crate::net::host::{Host, Notice};
+use crate::net::host::Host;
 use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
@@ -42,125 +42,7 @@ use crate::net::queue::{Line, Queue};
 use crate::net::switch::Switch;
 use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
-use crate::topology::{Framing, Graph, InnerNics, Paths};
 use crate::workload::{FlowSpec, Workload};
-
-/// What all partitions share and nobody changes during a window.
-pub(crate) struct Fabric {
-    pub(crate) nic: NicParams,
-    pub(crate) buffer: BufferConfig,
-    pub(crate) accounting: Accounting,
-    /// What outputs of switches do beyond serving their lines.
-    pub(crate) queueing: Queueing,
-    /// Headroom of each port and lossless class of a shared buffer.
-    pub(crate) shared_headroom: u64,
-    pub(crate) xon_gap: u64,
-    pub(crate) quanta: u16,
-    /// Number of traffic classes in use; packets carry an index below it.
-    pub(crate) classes: u32,
-    /// Class of a flow's data by its priority; behind them, that of flows with none.
-    pub(crate) class_of: [u8; 9],
-    /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
-    pub(crate) attachment: Vec<Attachment>,
-    /// Partition and local number of each host.
-    pub(crate) home: Vec<(u16, u32)>,
-    /// The smallest delay of any link: how far a partition may run ahead, and how long notices take.
-    pub(crate) lookahead: Duration,
-    /// Senders get no acknowledgements: receivers notify them outside the fabric.
-    pub(crate) unacknowledged: bool,
-    /// Class of what NetRT's switches send.
-    pub(crate) netrt_class: u8,
-    /// NICs have more to tell after a packet than what it finished: round-trip times that travel outside the fabric,
-    /// several messages that one packet completed.
-    pub(crate) has_more_to_tell: bool,
-    /// Receivers want the headers of trimmed packets.
-    pub(crate) hears_trims: bool,
-    /// Switches write telemetry on packets.
-    pub(crate) writes_telemetry: bool,
-    /// Packets carry others.
-    pub(crate) has_cargo: bool,
-    /// Applications have queue pairs.
-    pub(crate) has_verbs: bool,
-    /// Hosts read what lies beside packets: one of these.
-    pub(crate) reads_records: bool,
-    pub(crate) seed: u64,
-    pub(crate) graph: Arc<Graph>,
-    pub(crate) paths: Paths,
-    pub(crate) inner: InnerNics,
-    pub(crate) framing: Framing,
-    /// Which workloads speak TCP.
-    pub(crate) tcp_workloads: Vec<bool>,
-    pub(crate) tcp_framing: Framing,
-    /// Class of TCP's data, where a flow has none of its own.
-    pub(crate) tcp_class: u8,
-}
-
-impl Fabric {
-    /// Whether hosts lay something beside packets that they send.
-    pub(crate) fn hosts_load(&self) -> bool {
-        self.has_cargo || self.has_verbs
-    }
-    /// Whether flows of this workload speak TCP.
-    #[inline]
-    pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {
-        self.tcp_workloads[usize::from(workload)]
-    }
-}
-
-/// Where a host hangs.
-#[derive(Clone, Copy)]
-pub(crate) struct Attachment {
-    /// Index of its leaf switch among the leaves; `u32::MAX` where two hosts stand back to back.
-    pub(crate) leaf: u32,
-    /// The leaf's port towards it.
-    pub(crate) port: u16,
-}
-
-impl Attachment {
-    /// Of frames that stay on one link.
-    pub(crate) const NONE: Self = Self { leaf: u32::MAX, port: 0 };
-}
-
-/// A packet on its way to another partition.
-pub(crate) struct Parcel {
-    pub(crate) at: Instant,
-    pub(crate) node: u32,
-    pub(crate) descriptor: Descriptor,
-    pub(crate) packet: Packet,
-}
-
-/// What a partition has for another one at the end of a window.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    pub(crate) parcels: Vec<Parcel>,
-    /// What lies beside each of them, where something does.
-    pub(crate) records: Vec<Record>,
-    pub(crate) headers: Vec<Headers>,
-    pub(crate) notices: Vec<(u32, Notice)>,
-}
-
-/// Packets by kind, as `[data, acknowledgement, pause, congestion notification, message between switches]`.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Tally {
-    pub(crate) drops: [Drops; 5],
-    pub(crate) delivered: [u64; 5],
-    pub(crate) ecn_marks: u64,
-}
-
-/// The index of a packet's kind in a [`Tally`].
-#[inline]
-pub(crate) fn kind_of(packet: &Packet) -> usize {
-    match packet.repr {
-        Repr::Data(_) => 0,
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,
-        Repr::Pause(_) => 2,
-        Repr::Cnp => 3,
-        Repr::NetRt(_) => 4,
-        Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
-        Repr::EqdsData(data) => usize::from(data.payload == 0),
-        Repr::EqdsControl(_) => 1,
-    }
-}
 
 /// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
 pub(crate) struct Partition<const RECORDED: bool> {
@@ -497,64 +379,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Whether flows are still to begin by themselves.
     pub(crate) fn expects_arrivals(&self) -> bool {
         !self.closing && (self.next_arrival.is_some() || self.later > 0)
-    }
-
-    /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
-    pub(crate) fn set_down(&mut self, at: u32, down: bool) {
-        let extra = &mut self.extras[at];
-        if extra.down == down {
-            return;
-        }
-        extra.down = down;
-        if RECORDED {
-            self.note_link(at, !down);
-        }
-        let is_at_tor = self.is_at_tor(at);
-        let extra = &mut self.extras[at];
-        let has_loss = extra.loss.is_some();
-        self.ingress[at].rare_arrivals = down || has_loss || is_at_tor;
-        let port = &mut self.egress[at];
-        if down {
-            extra.end_pause(self.now);
-            port.paused = Egress::DOWN;
-            self.flush(at);
-        } else {
-            port.paused = 0;
-            // A pause that the other end was told of ended with the link.
-            self.ingress[at].announced = 0;
-            self.note_pause_due(at);
-            self.kick(at);
-        }
-        self.book_port(at);
-    }
-
-    /// Books the node of port `at` for what is due there, after something happened to it between windows.
-    fn book_port(&mut self, at: u32) {
-        let port = &self.egress[at];
-        let (node, due) = if port.is_host {
-            (port.owner, self.host_due(port.owner))
-        } else {
-            (self.hosts.len() as u32 + port.owner, self.switches[port.owner].due())
-        };
-        if due != NEVER {
-            self.calendar.book(node, due);
-        }
-    }
-
-    /// Drops everything that waits for port `at`.
-    fn flush(&mut self, at: u32) {
-        while self.egress[at].waiting != 0 {
-            let class = self.egress[at].waiting.ilog2();
-            let line = &mut self.lines[at * self.classes + class];
-            let switch = self.egress[at].owner;
-            let packet = line.pop(&mut self.queues, &mut self.switches[switch].store);
-            if line.is_empty() {
-                self.egress[at].waiting &= !(1 << class);
-            }
-            let ingress = self.switches[switch].first_port + u32::from(packet.port);
-            self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
-            self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
-        }
     }
 
     /// Adds this partition's share to the record of a run that ended at `now`.

@@ -15,7 +15,8 @@ use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
 use super::deadlock::Watch;
-use super::partition::{Outbox, Partition};
+use super::parcel::Outbox;
+use super::partition::Partition;
 use crate::config::{SimConfig, Stop};
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
@@ -168,6 +169,16 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     }
 }
 
+/// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
+fn silence<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Duration {
+    let partition = lock(&partitions[0]);
+    let slowest = partition.fabric.paths.slowest_host();
+    let code = |posting| config.transport.connection_params(posting, slowest).timeout;
+    let longest = partition.workload.postings.iter().map(code).max().unwrap_or(0);
+    // Above a second everything is silent.
+    if longest == 0 { Duration::ZERO } else { Duration::from_ns(4_096 << longest.min(18)) * 2 }
+}
+
 /// What happens between windows, on one thread with the whole fabric in view.
 struct Run<'a, const RECORDED: bool> {
     partitions: &'a [Mutex<Partition<RECORDED>>],
@@ -215,7 +226,9 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
-            watch: Watch::new(Stop::stall(&config.transport, config.beside.as_ref())),
+            watch: Watch::new(
+                Stop::stall(&config.transport, config.beside.as_ref()).saturating_add(silence(config, partitions)),
+            ),
             flows: Vec::new(),
             ranks: Vec::new(),
             ports: Vec::new(),

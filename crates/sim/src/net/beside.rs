@@ -13,10 +13,16 @@ use selvedge_wire::{Packet, PathRecord};
 
 use super::descriptor::Descriptor;
 use super::pool::Slot;
-use crate::kernel::partition::{Fabric, Outbox, Partition};
+use crate::kernel::fabric::Fabric;
+use crate::kernel::parcel::Outbox;
+use crate::kernel::partition::Partition;
 
 /// What lies beside one packet.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "values that cross partitions with their packets; only where INT or tunnels are on"
+)]
 pub(crate) enum Record {
     Nothing,
     /// What switches have written.

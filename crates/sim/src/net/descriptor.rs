@@ -6,7 +6,7 @@
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::pool::Slot;
-use crate::kernel::partition::Attachment;
+use crate::kernel::fabric::Attachment;
 
 /// A packet on its way, as switches see it.
 #[derive(Clone, Copy)]

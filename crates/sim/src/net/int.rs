@@ -17,12 +17,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = (0..self.classes).map(|class| self.lines[at * self.classes + class].bytes).sum();
             let mut path = self.records.get(slot).path();
-            path.push(Hop {
-                at: self.now,
-                sent: (port.bytes + port.frames * self.gap) as u32,
-                queue: u32::try_from(queue).unwrap_or(u32::MAX),
+            let hop = Hop {
+                at_ps: self.now.as_ps() as f64,
+                sent: (port.bytes + port.frames * self.gap) as f64,
+                queue: queue as f64,
                 ps_per_byte: BYTE_PS / self.extras[at].rate.as_bps() as f64,
-            });
+            };
+            path.push(self.switches[port.owner].id, hop);
             self.records.put(slot, Record::Path(path));
         }
     }

@@ -12,7 +12,8 @@ use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 use super::descriptor::Descriptor;
 use super::pool::Slot;
 use super::port::of_bits;
-use crate::kernel::partition::{Attachment, Partition};
+use crate::kernel::fabric::Attachment;
+use crate::kernel::partition::Partition;
 
 /// Bit times per quantum.
 const QUANTUM_BITS: u64 = 512;

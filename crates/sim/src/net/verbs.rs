@@ -6,19 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use selvedge_nic::Nic;
 use selvedge_nic::verbs::{
     Attached, Completion, CompletionKind, Data, Operation, Remote, SendRequest, Status, VerbsError,
 };
-use selvedge_nic::{ConnectionParams, Nic, VerbsParams};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
-use selvedge_units::{Bytes, Domain, Duration, HostId, QpNumber, Rng};
-use selvedge_wire::Header;
+use selvedge_units::{Domain, Duration, HostId, QpNumber, Rng};
 
-use crate::config::timeout_code;
+use crate::config::TransportConfig;
 use crate::error::ConfigError;
-use crate::kernel::partition::{Fabric, Partition};
-use crate::topology::Framing;
+use crate::kernel::fabric::Fabric;
+use crate::kernel::partition::Partition;
 use crate::workload::{FlowSpec, Posting, Verb};
 
 /// The applications of one host.
@@ -201,7 +200,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn row_of(&self, spec: &FlowSpec) -> FlowRow {
         let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let ideal = verb.and_then(|verb| self.fabric.ideal_operation(verb, src, dst, spec.size));
+        let Fabric { paths, framing, .. } = &*self.fabric;
+        let ideal = verb.and_then(|verb| verb.ideal(paths, src, dst, spec.size, *framing));
         FlowRow {
             id: spec.id,
             workload: spec.workload,
@@ -224,27 +224,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-impl Fabric {
-    /// How long an operation takes in an empty network: its payload on its way, and what is short (a request, an
-    /// acknowledgement) the other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in
-    /// flight takes longer.
-    fn ideal_operation(&self, verb: Verb, src: HostId, dst: HostId, size: Bytes) -> Option<Duration> {
-        let short = Framing { mtu: Bytes::new(1), overhead: Header::MINIMUM_FRAME + Header::GAP - Bytes::new(1) };
-        let shortest = |from, to| self.paths.ideal_fct(from, to, Bytes::new(1), short);
-        let message = |from, to| self.paths.ideal_fct(from, to, size, self.framing);
-        Some(match verb {
-            Verb::Write | Verb::WriteImmediate | Verb::Send | Verb::SendImmediate => {
-                message(src, dst)? + shortest(dst, src)?
-            }
-            Verb::Read => shortest(src, dst)? + message(dst, src)?,
-            Verb::FetchAdd | Verb::CompareSwap => shortest(src, dst)? + shortest(dst, src)?,
-        })
-    }
-}
-
 /// Makes the queue pairs of `postings` at both ends, and connects them.
 pub(crate) fn connect<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
+    transport: &TransportConfig,
     postings: &[Posting],
 ) -> Result<(), ConfigError> {
     let fabric = Arc::clone(&partitions[0].fabric);
@@ -253,7 +236,7 @@ pub(crate) fn connect<const RECORDED: bool>(
         partition.applications.resize_with(partition.hosts.len(), Applications::default);
     }
     for posting in postings {
-        let params = connection_params(&fabric, verbs, posting);
+        let params = transport.connection_params(posting, fabric.paths.slowest_host());
         for (n, connection) in posting.connections().iter().enumerate() {
             let (src, dst) = fabric.inner.between(connection.src, connection.dst);
             let stream = u64::from(posting.first()) << 48 ^ n as u64;
@@ -272,18 +255,6 @@ pub(crate) fn connect<const RECORDED: bool>(
         }
     }
     Ok(())
-}
-
-fn connection_params(fabric: &Fabric, verbs: &VerbsParams, posting: &Posting) -> ConnectionParams {
-    let limits = posting.limits();
-    let outstanding = fabric.paths.slowest_host().time_for(posting.outstanding());
-    ConnectionParams {
-        send_requests: limits.depth,
-        receive_requests: limits.receives,
-        reads: limits.reads,
-        timeout: timeout_code(&verbs.recovery, limits.timeout, outstanding),
-        retries: limits.retries,
-    }
 }
 
 fn nic_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: HostId) -> &mut Nic {

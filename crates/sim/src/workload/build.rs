@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::Player;
-use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Posting, Triggers};
+use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Poisson, Posting, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
 
@@ -258,8 +258,9 @@ impl<'a> Builder<'a> {
         let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
         // Rounded down, so that what is advised fits.
         let most = (100.0 / worst.load).floor();
+        let loading = self.summaries.iter().find(|summary| summary.load.is_some());
         Err(ConfigError::new(
-            "poisson",
+            loading.map_or(Poisson::NAME, |summary| summary.kind),
             format!(
                 "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {:.2}",
                 env.graph.name(from),

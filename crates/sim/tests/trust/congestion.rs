@@ -1,5 +1,6 @@
 //! Congestion controls where their papers say they come to rest: many long flows through one bottleneck.
 
+use selvedge_telemetry::PortRow;
 use selvedge_transport::CongestionConfig;
 use selvedge_transport::congestion::aimd::AimdConfig;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
@@ -171,6 +172,61 @@ fn hpcc_keeps_links_at_eta_and_queues_short() {
         assert!(fairness(&shares) > 0.98, "{flows} flows: {shares:?}");
         assert!(mean(&queue) < 4.0 * FRAME, "{flows} flows: {}", mean(&queue));
     }
+}
+
+/// Section 3.3 of HPCC, "W_AI": it keeps queues at zero while N flows add no more than what eta leaves free. Where they add more, algorithm 1 rests
+/// where W = W_c (eta / U) + W_AI: at U = eta + N W_AI / (B T), and what is above 1 of it waits.
+#[test]
+fn hpcc_rests_where_what_flows_add_meets_what_eta_takes() {
+    for (flows, expected) in [(50, 100), (50, 10), (20, 5)] {
+        let config = HpccConfig { flows: expected, ..HpccConfig::default() };
+        let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(config, flows) }.run(40);
+        let utilisation = 0.95 + 0.05 * f64::from(flows) / f64::from(expected);
+        // T has four serialisations beside the delay, on the fabric's longest path.
+        let product = LINE.amount_in(run.base_rtt).get() as f64 + 4.0 * FRAME;
+        let queue = (utilisation - 1.0).max(0.0) * product;
+        let found = mean(&run.queue());
+        // A few packets more or less: some meet by chance, and the smaller of two queues counts.
+        assert!((found - queue).abs() < 4.0 * FRAME, "{flows} flows of {expected}: {found}, not {queue}");
+    }
+}
+
+/// Figure 13 of HPCC: an incast of 16 flows at line rate. The first round trip fills the queue with 15 windows; then windows follow, once per
+/// round trip and not with every acknowledgement: the queue empties at the link's speed, and the link is not left idle behind it.
+#[test]
+fn hpcc_drains_an_incast_and_does_not_overreact() {
+    let flows = 16;
+    let incast = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(HpccConfig::default(), flows) };
+    let run = incast.run(2);
+    let bottleneck = PortId(flows + 1 + flows);
+    let rows: Vec<_> = run.outcome.ports.iter().filter(|row| row.port == bottleneck).collect();
+    let product = LINE.amount_in(run.base_rtt).get() as f64;
+    let peak = rows.iter().map(|row| row.egress_queue.get() as f64).fold(0.0, f64::max);
+    assert!(peak > 0.5 * f64::from(flows) * product, "{peak}");
+    let after = |trips: u64| Instant::ZERO + run.base_rtt * trips;
+    let late = |row: &&&PortRow| row.time > after(3 * u64::from(flows));
+    let queue = rows.iter().filter(late).map(|row| row.egress_queue.get() as f64).fold(0.0, f64::max);
+    assert!(queue < product, "{queue}");
+    let busy: Vec<f64> = rows.iter().filter(late).map(|row| row.busy.as_us_f64() / 10.0).collect();
+    assert!((mean(&busy) / 0.95 - 1.0).abs() < 0.05, "{}", mean(&busy));
+}
+
+/// Section 3.6 and figure 17 of Swift: more flows than packets fit into the path. With windows below a packet each sends one in
+/// several round trips; with a packet each, all of them wait.
+#[test]
+fn swift_paces_windows_below_a_packet() {
+    let flows = 100;
+    let run = |min_cwnd| Bottleneck::new(SwiftConfig { min_cwnd, ..SwiftConfig::default() }, flows).run(40);
+    let (paced, whole) = (run(0.001), run(1.0));
+    let base = paced.base_rtt.as_us_f64();
+    let wait = |rest: &Rest| mean(&rest.queue()) / FRAME;
+    let fit = LINE.amount_in(paced.base_rtt).get() as f64 / FRAME;
+    assert!((wait(&whole) / (f64::from(flows) - fit) - 1.0).abs() < 0.1, "{} packets wait", wait(&whole));
+    // The target is highest, seven round trips of the empty path, for windows of a tenth of a packet.
+    let rtt = mean(&paced.rtts().map(Duration::as_us_f64).collect::<Vec<_>>());
+    assert!(wait(&paced) < 0.8 * wait(&whole) && rtt < 7.0 * base, "{} packets wait, {rtt} us", wait(&paced));
+    assert!(paced.shares().iter().sum::<f64>() > 0.97, "{:?}", paced.shares());
+    assert!(fairness(&paced.shares()) > 0.95, "{}", fairness(&paced.shares()));
 }
 
 #[test]

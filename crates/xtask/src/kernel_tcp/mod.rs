@@ -16,13 +16,14 @@ mod tun;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fs, thread};
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 pub(crate) use peer::{Peer, peer};
 
+use crate::page;
 use crate::workspace::root;
 
 #[derive(Args)]
@@ -125,9 +126,7 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
     let table = table::table(&results.into_inner().expect("nobody panics"))?;
     println!("{table}");
     if options.write {
-        let path = root().join("docs/tcp.md");
-        let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        fs::write(&path, table::replaced(&page, &table)?)?;
+        page::write(&root().join("docs/tcp.md"), "kernel-tcp", &table)?;
         eprintln!("wrote docs/tcp.md");
     }
     Ok(())

@@ -3,11 +3,11 @@
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::relay::{self, Lateness};
 use super::{BOTTLENECK, Transfer, tun};
-use crate::command::{output, text_of};
+use crate::command::{output, quiet};
 
 /// Addresses of the two ends.
 pub(super) const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
@@ -85,10 +85,3 @@ impl Drop for Namespaces {
 
 /// The kernel as our engine is set, and nothing remembered of earlier connections.
 const SETTINGS: [(&str, &str); 2] = [("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")];
-
-fn quiet(command: &mut Command) -> Result<()> {
-    let text = text_of(command);
-    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;
-    ensure!(done.status.success(), "`{text}` failed: {}", String::from_utf8_lossy(&done.stderr).trim());
-    Ok(())
-}

@@ -73,27 +73,3 @@ fn row(control: &str, loss: f64, all: &[&Compared]) -> String {
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
-
-const BEGIN: &str = "<!-- cargo xtask kernel-tcp --write -->\n";
-const END: &str = "<!-- end -->\n";
-
-/// The page with another table.
-pub(super) fn replaced(page: &str, table: &str) -> Result<String> {
-    let (before, rest) = page.split_once(BEGIN).context("docs/tcp.md has no mark where the table begins")?;
-    let (_, after) = rest.split_once(END).context("docs/tcp.md has no mark where the table ends")?;
-    Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_replaced_and_the_rest_stays() {
-        let page = format!("above\n{BEGIN}old\n{END}below\n");
-        let once = replaced(&page, "new\n").expect("marks");
-        assert_eq!(once, format!("above\n{BEGIN}\nnew\n\n{END}below\n"));
-        assert_eq!(replaced(&once, "new\n").expect("marks"), once);
-        assert!(replaced("nothing", "new").is_err());
-    }
-}

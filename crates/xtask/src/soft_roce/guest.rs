@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::image::Image;
-use crate::command::text_of;
+use crate::command::quiet;
 use crate::workspace::root;
 
 /// The guest's address; ours is the one before.
@@ -107,13 +107,6 @@ impl Drop for Guest {
         }
         let _ = Command::new("ip").args(["netns", "delete", &self.namespace]).stderr(Stdio::null()).status();
     }
-}
-
-fn quiet(command: &mut Command) -> Result<()> {
-    let text = text_of(command);
-    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;
-    ensure!(done.status.success(), "`{text}` failed: {}", String::from_utf8_lossy(&done.stderr).trim());
-    Ok(())
 }
 
 /// Waits.

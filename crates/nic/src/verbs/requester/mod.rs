@@ -35,6 +35,7 @@ use super::memory::Memory;
 use super::message::{self, nak};
 use super::qp::Failure;
 use super::rnic::Transmit;
+use super::selective::asks;
 use super::shared::Shared;
 use super::work::{Operation, Payload, SendRequest, Status};
 
@@ -274,7 +275,11 @@ impl Requester {
                     None => return Ok(None),
                 }
             }
-            Mode::Selective(_) => selective::headers(terms, wqe, segment, psn, cx.now),
+            Mode::Selective(_) => {
+                let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
+                headers.bth.ack_request = asks(terms, &self.sender, segment);
+                (headers, offset, length)
+            }
         };
         if length > 0 {
             let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);

@@ -65,7 +65,8 @@ impl Selective {
     }
 }
 
-/// The headers of a packet, and where its payload stands in the message: offset and bytes.
+/// The headers of a packet, and where its payload stands in the message: offset and bytes. Without its request for an
+/// acknowledgement.
 pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now: Instant) -> (Headers, u64, u32) {
     let operation = &wqe.request.operation;
     let index = segment.seq - wqe.first;
@@ -78,7 +79,6 @@ pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now:
         placement: Some(Placement { wqe: wqe.number, packet: index as u32 }),
         ..Headers::default()
     };
-    headers.bth.ack_request = selective::asks(terms, segment, position.ends());
     match *operation {
         // Each packet says where it goes itself (section 5.3.1).
         Operation::Write { remote, .. } => {

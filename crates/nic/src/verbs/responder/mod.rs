@@ -104,6 +104,10 @@ impl Responder {
         }
     }
 
+    /// Whether an acknowledgement of one of our own is to be sent.
+    pub(super) fn has_ack(&self) -> bool {
+        matches!(&self.mode, Mode::Selective(selective) if selective.has_ack())
+    }
     /// An acknowledgement, or what is said instead of one, if that comes next.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         match &mut self.mode {

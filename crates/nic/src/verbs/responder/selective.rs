@@ -356,6 +356,9 @@ impl Selective {
         }
     }
 
+    pub(super) fn has_ack(&self) -> bool {
+        !self.acks.is_empty()
+    }
     /// An acknowledgement, or what is said instead of one.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         if let Some(said) = self.acks.pop() {
@@ -390,7 +393,7 @@ impl Selective {
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
         let position = Position::of(index, answer.packets);
-        let ack_request = selective::asks(terms, segment, position.ends());
+        let ack_request = selective::asks(terms, &self.sender, segment);
         let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
         let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
         let placement = Placement { wqe: answer.number, packet: index as u32 };

@@ -186,7 +186,7 @@ fn some_packets_ask_for_acknowledgements_and_these_speak_for_the_others() {
     let (_, world) = bulk(Wire::default(), 1);
     let of = |host| world.log.iter().filter(move |(at, headers)| *at == host && headers.extension.is_some());
     let (data, asked) = (of(0).count(), of(0).filter(|(_, headers)| headers.bth.ack_request).count());
-    // Every eighth, and the last of each message.
+    // Every eighth, and the last when there is no more to send.
     assert!((data / 8..data / 8 + 20).contains(&asked), "{asked} of {data}");
     assert!((1..=asked).contains(&of(1).count()));
 }

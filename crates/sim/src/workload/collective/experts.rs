@@ -49,10 +49,7 @@ impl Kind for MixtureOfExperts {
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
         let groups = self.team.groups(workload, env)?;
         let n = groups.size();
-        if self.size < Bytes::new(u64::from(n)) {
-            let message = format!("{} cannot be cut into {n} parts: each has a byte at least", self.size);
-            return Err(ConfigError::new("size", message));
-        }
+        groups.check_parts(self.size)?;
         if !(0.0..=10.0).contains(&self.skew) {
             return Err(ConfigError::new("skew", format!("found {}, expected a number from 0 to 10", self.skew)));
         }

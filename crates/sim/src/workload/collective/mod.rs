@@ -77,10 +77,7 @@ impl Kind for Collective {
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
         let groups = self.team.groups(workload, env)?;
         let n = groups.size();
-        if self.size < Bytes::new(u64::from(n)) {
-            let message = format!("{} cannot be cut into {n} parts: each has a byte at least", self.size);
-            return Err(ConfigError::new("size", message));
-        }
+        groups.check_parts(self.size)?;
         groups.limit(self.steps(n))?;
         self.operation.check(n)?;
         groups.play(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {

@@ -1,7 +1,7 @@
 //! Who takes part in collective operations.
 
 use schemars::JsonSchema;
-use selvedge_units::{Domain, Duration, HostId, Instant};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
@@ -76,6 +76,16 @@ impl Groups {
     /// Hosts of each.
     pub(super) fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Whether a buffer of this size has a part for each rank.
+    pub(super) fn check_parts(&self, size: Bytes) -> Result<(), ConfigError> {
+        let n = self.size();
+        if size < Bytes::new(u64::from(n)) {
+            let message = format!("{size} cannot be cut into {n} parts: each has a byte at least");
+            return Err(ConfigError::new("size", message));
+        }
+        Ok(())
     }
 
     /// Whether so many steps of each rank can be kept.

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use selvedge_units::Rng;
+use selvedge_units::{Bytes, Duration, HostId, Rng};
+use selvedge_wire::Header;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::ConfigError;
+use crate::topology::{Framing, Paths};
 
 /// What an application asks for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
@@ -48,6 +50,22 @@ impl Verb {
     /// Whether it is about a word of 8 bytes.
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::FetchAdd | Self::CompareSwap)
+    }
+    /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement) the
+    /// other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in flight takes longer.
+    /// `None` where no way is left.
+    pub fn ideal(self, paths: &Paths, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
+        let one = Bytes::new(1);
+        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + Header::GAP - one };
+        let shortest = |from, to| paths.ideal_fct(from, to, one, short);
+        let message = |from, to| paths.ideal_fct(from, to, size, framing);
+        Some(match self {
+            Self::Write | Self::WriteImmediate | Self::Send | Self::SendImmediate => {
+                message(src, dst)? + shortest(dst, src)?
+            }
+            Self::Read => shortest(src, dst)? + message(dst, src)?,
+            Self::FetchAdd | Self::CompareSwap => shortest(src, dst)? + shortest(dst, src)?,
+        })
     }
     /// Whether payload goes with the request; it comes with the answer otherwise.
     pub const fn carries(self) -> bool {

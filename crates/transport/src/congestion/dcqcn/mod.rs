@@ -201,7 +201,8 @@ impl Control {
 }
 
 impl Congestion for Control {
-    #[inline]
+    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
             Signal::Cnp => self.on_cnp(cx.now),

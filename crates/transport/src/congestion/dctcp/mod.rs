@@ -62,7 +62,8 @@ impl Control {
 }
 
 impl Congestion for Control {
-    #[inline]
+    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    #[inline(never)]
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
         match signal {
             Signal::Acked { bytes, in_flight, marked, acked, sent, .. } => {

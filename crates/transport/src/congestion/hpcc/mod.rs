@@ -16,8 +16,10 @@ use crate::fabric::resolved;
 use crate::role::Cx;
 
 mod config;
+mod links;
 
 pub use config::{HpccConfig, HpccConfig as Config};
+use links::{Fullest, Links, larger, smaller};
 
 /// Switches whose telemetry a packet has room for.
 pub const MOST_SWITCHES: usize = PathRecord::MOST;
@@ -42,7 +44,7 @@ pub struct Control {
     sent: Seq,
     rate: Rate,
     /// L: the links as of the acknowledgement before.
-    links: Box<PathRecord>,
+    links: Box<Links>,
     settings: Settings,
 }
 
@@ -77,7 +79,7 @@ impl Control {
             is_round: false,
             sent: Seq::ZERO,
             rate: Rate::MAX,
-            links: Box::new(PathRecord::EMPTY),
+            links: Box::new(Links::UNKNOWN),
             settings: Settings {
                 base_rtt,
                 per_base_rtt: 1.0 / base_rtt,
@@ -91,29 +93,12 @@ impl Control {
         }
     }
 
-    /// Algorithm 1, `MeasureInflight`: moves U by the fullest link, and remembers the links. False if there is
-    /// nothing to compare with: the first acknowledgement, or one from another path.
+    /// Algorithm 1, `MeasureInflight`: moves U by the fullest link.
     #[inline]
-    fn measure(&mut self, path: &PathRecord) -> bool {
+    fn measure(&mut self, fullest: Fullest) {
         let Settings { base_rtt, per_base_rtt, .. } = self.settings;
-        let mut differs = (self.links.hops().len() ^ path.hops().len()) as u64;
-        let (mut most, mut tau) = (0.0, 0.0);
-        for (link, hop) in self.links.hops().iter().zip(path.hops()) {
-            differs |= link.ps_per_byte.to_bits() ^ hop.ps_per_byte.to_bits();
-            let passed = hop.at.as_ps().wrapping_sub(link.at.as_ps()) as i64 as f64;
-            let sent = f64::from(hop.sent.wrapping_sub(link.sent));
-            let queue = f64::from(hop.queue.min(link.queue));
-            // Equation 2. Where no time has passed, nothing was sent.
-            let load = (queue * per_base_rtt + sent / passed.max(1.0)) * hop.ps_per_byte;
-            (most, tau) = if load > most { (load, passed) } else { (most, tau) };
-        }
-        *self.links = *path;
-        let is_comparable = differs == 0;
-        if is_comparable {
-            let weight = tau.clamp(0.0, base_rtt) * per_base_rtt;
-            self.utilisation = (1.0 - weight) * self.utilisation + weight * most;
-        }
-        is_comparable
+        let weight = larger(smaller(fullest.passed, base_rtt), 0.0) * per_base_rtt;
+        self.utilisation = (1.0 - weight) * self.utilisation + weight * fullest.load;
     }
 
     /// Algorithm 1, `ComputeWind` and `NewAck`.
@@ -123,7 +108,7 @@ impl Control {
         let follows = self.utilisation >= eta || self.stage >= max_stage;
         // W_c / (U / eta), or W_c.
         let divisor = if follows { self.utilisation } else { eta };
-        self.window = (self.reference * eta / divisor + additive_increase).clamp(least, most);
+        self.window = larger(smaller(self.reference * eta / divisor + additive_increase, most), least);
         if self.is_round {
             self.stage = if follows { 0 } else { self.stage + 1 };
             self.reference = self.window;
@@ -147,7 +132,8 @@ impl Congestion for Control {
     }
     #[inline]
     fn on_telemetry(&mut self, path: &PathRecord) {
-        if self.measure(path) {
+        if let Some(fullest) = self.links.renew(path, self.settings.per_base_rtt) {
+            self.measure(fullest);
             self.adjust();
         }
     }

@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_units::{Bytes, Duration, Instant, Rate, Seq, Setting};
+use selvedge_units::{Bytes, Duration, Rate, Seq, Setting, SwitchId};
 use selvedge_wire::{Hop, PathRecord};
 
 use super::{Control, HpccConfig};
@@ -27,15 +27,22 @@ fn close(found: f64, expected: f64) {
 /// Acknowledgements of a path of 40 Gb/s links, a window's worth in each round trip.
 struct Path {
     control: Control,
+    /// Its first switch; the others follow.
+    first: u32,
     now: Duration,
-    sent: Vec<u32>,
+    sent: Vec<f64>,
     acked: u64,
 }
 
 impl Path {
     fn new(config: &HpccConfig, links: usize) -> Self {
-        let mut path =
-            Self { control: Control::new(config), now: Duration::from_us(100), sent: vec![0; links], acked: 0 };
+        let mut path = Self {
+            control: Control::new(config),
+            first: 1,
+            now: Duration::from_us(100),
+            sent: vec![0.0; links],
+            acked: 0,
+        };
         path.hear(Duration::ZERO, 0, &vec![(0.0, 0); links]);
         path
     }
@@ -45,11 +52,12 @@ impl Path {
         self.now += after;
         self.acked += packets;
         for (sent, (busy, _)) in self.sent.iter_mut().zip(links) {
-            *sent = sent.wrapping_add((LINE.amount_in(after).get() as f64 * busy) as u32);
+            *sent += (LINE.amount_in(after).get() as f64 * busy).floor();
         }
         let mut record = PathRecord::EMPTY;
-        for (&sent, &(_, queue)) in self.sent.iter().zip(links) {
-            record.push(Hop { at: Instant::ZERO + self.now, sent, queue, ps_per_byte: 200.0 });
+        for ((switch, &sent), &(_, queue)) in (0..).zip(&self.sent).zip(links) {
+            let (at_ps, queue) = (self.now.as_ps() as f64, f64::from(queue));
+            record.push(SwitchId(self.first + switch), Hop { at_ps, sent, queue, ps_per_byte: 200.0 });
         }
         let Signal::Acked { bytes, rtt, in_flight, marked, .. } = acked(1_106, 24) else { unreachable!() };
         let (acked, sent) = (Seq::new(self.acked), Seq::new(self.acked + 100));
@@ -129,26 +137,32 @@ fn windows_stay_between_the_least_rate_and_what_fills_the_path() {
 }
 
 #[test]
-fn counters_wrap() {
-    let mut path = Path::new(&config(), 1);
-    path.sent[0] = u32::MAX - 10;
-    path.control = Control::new(&config());
-    path.hear(Duration::ZERO, 0, &[(0.0, 0)]);
-    path.round(&[(0.9, 0)]);
-    assert!(path.sent[0] < u32::MAX / 2);
-    close(path.control.utilisation, 0.9);
-}
-
-#[test]
 fn another_path_is_met_anew() {
     let mut path = Path::new(&config(), 2);
     path.round(&[(0.9, 0), (0.9, 0)]);
     let window = path.control.window;
-    path.sent.push(77);
+    // One with more switches, and one with others.
+    path.sent.push(77.0);
+    path.round(&[(1.0, 50_000); 3]);
+    path.first = 8;
     path.round(&[(1.0, 50_000); 3]);
     close(path.control.window, window);
     path.round(&[(1.0, 50_000); 3]);
     assert!(path.control.window < window);
+}
+
+/// An acknowledgement that others have overtaken tells of an earlier time.
+#[test]
+fn what_is_told_late_changes_nothing() {
+    let mut path = Path::new(&config(), 2);
+    path.round(&[(0.9, 0), (0.8, 0)]);
+    let before = path.control.utilisation;
+    path.now -= Duration::from_us(2);
+    path.sent.iter_mut().for_each(|sent| *sent -= 8_000.0);
+    path.hear(Duration::ZERO, 0, &[(0.0, 30_000); 2]);
+    close(path.control.utilisation, before);
+    path.hear(Duration::ZERO, 0, &[(0.0, 30_000); 2]);
+    close(path.control.utilisation, before);
 }
 
 #[test]

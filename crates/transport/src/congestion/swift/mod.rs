@@ -160,7 +160,8 @@ impl Congestion for Control {
     fn on_path(&mut self, links: u32) {
         self.path_target = self.settings.base_target + self.settings.per_link * f64::from(links);
     }
-    #[inline]
+    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
             Signal::Acked { bytes, rtt, in_flight, .. } => {

@@ -103,7 +103,8 @@ impl Control {
 }
 
 impl Congestion for Control {
-    #[inline]
+    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if matches!(signal, Signal::Lost | Signal::TimedOut) {
             // Losses are the recovery's business alone, unless the settings say otherwise.

@@ -14,7 +14,7 @@ mod residents;
 mod send;
 
 pub use config::{MeloConfig, MeloConfig as Config};
-pub use pool::BitsPool;
+pub use pool::{BitsPool, Block};
 pub use recv::Recv;
 pub(crate) use residents::Residents;
 pub use send::Send;

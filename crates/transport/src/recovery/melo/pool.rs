@@ -23,7 +23,7 @@ pub(crate) const MOST_BLOCKS: u32 = 1 << 8;
 
 /// The id of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Block(u8);
+pub struct Block(u8);
 
 /// A pool of blocks of bits.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ impl BitsPool {
     ///
     /// # Panics
     /// When there are more than 256: ids have eight bits.
-    pub(crate) fn new(blocks: u32) -> Self {
+    pub fn new(blocks: u32) -> Self {
         assert!(blocks <= MOST_BLOCKS, "{blocks} blocks; ids have eight bits");
         Self {
             bits: (0..blocks).map(|_| 0).collect(),
@@ -77,7 +77,7 @@ impl BitsPool {
     /// # Panics
     /// When none is free.
     #[inline]
-    pub(crate) fn take(&mut self) -> Block {
+    pub fn take(&mut self) -> Block {
         let block = self.available[self.avail_ptr as usize];
         self.avail_ptr += 1;
         self.peak = self.peak.max(self.avail_ptr);
@@ -86,27 +86,29 @@ impl BitsPool {
     }
     /// Returns a block to the stack.
     #[inline]
-    pub(crate) fn give_back(&mut self, block: Block) {
+    pub fn give_back(&mut self, block: Block) {
         self.avail_ptr -= 1;
         self.available[self.avail_ptr as usize] = block;
     }
 
     /// The block behind this one, which is not its connection's last.
     #[inline]
-    pub(crate) fn next(&self, block: Block) -> Block {
+    pub fn next(&self, block: Block) -> Block {
         self.next_ptr[usize::from(block.0)]
     }
+    /// Puts a block behind another of the same connection.
     #[inline]
-    pub(crate) fn link(&mut self, block: Block, next: Block) {
+    pub fn link(&mut self, block: Block, next: Block) {
         self.next_ptr[usize::from(block.0)] = next;
     }
+    /// A block's bits.
     #[inline]
-    pub(crate) fn bits(&self, block: Block) -> u8 {
+    pub fn bits(&self, block: Block) -> u8 {
         self.bits[usize::from(block.0)]
     }
     /// Sets bits; returns how many of them were clear.
     #[inline]
-    pub(crate) fn set(&mut self, block: Block, mask: u8) -> u32 {
+    pub fn set(&mut self, block: Block, mask: u8) -> u32 {
         let bits = &mut self.bits[usize::from(block.0)];
         let fresh = mask & !*bits;
         *bits |= mask;
@@ -129,9 +131,9 @@ pub(crate) const fn mask(from: Seq, to: Seq) -> u8 {
     wanted << low
 }
 
-#[cfg(test)]
 impl Block {
-    pub(crate) fn id(self) -> u8 {
+    /// Its number in the pool.
+    pub fn id(self) -> u8 {
         self.0
     }
 }

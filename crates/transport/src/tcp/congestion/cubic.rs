@@ -2,7 +2,7 @@
 //!
 //! Windows are in segments here, as in the RFC.
 
-use selvedge_units::{Instant, Octet};
+use selvedge_units::Instant;
 
 use super::{Acked, Control, Window};
 use crate::congestion::Tuning;
@@ -120,7 +120,6 @@ impl Control for State {
         self.fraction = growth - (growth as u64) as f64;
         self.epoch = Some(epoch);
     }
-    fn on_echo(&mut self, _: u64, _: bool, _: Octet, _: Octet) {}
     fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
         self.reduce(window, flight)
     }

@@ -79,12 +79,6 @@ impl Control for State {
         }
     }
     // Losses are met as by any TCP (section 3.5).
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
     fn on_mark(&mut self, window: &Window, _: u64) -> u64 {
         let reduced = (window.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64;
         reduced.max(2 * window.mss)

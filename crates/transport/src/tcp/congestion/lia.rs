@@ -1,8 +1,6 @@
 //! The linked increases of MPTCP (RFC 6356): the subflows of a connection take together no more of a bottleneck
 //! than one TCP would, and most where there is least congestion.
 
-use selvedge_units::Octet;
-
 use super::{Acked, Control, Window};
 use crate::congestion::Tuning;
 use crate::fabric::{Fabric, SettingError};
@@ -63,6 +61,7 @@ impl State {
     }
 }
 
+// Losses concern the subflow that suffers them alone (section 3).
 impl Control for State {
     fn on_acked(&mut self, window: &mut Window, acked: Acked) {
         if window.is_slow_start() {
@@ -77,17 +76,6 @@ impl Control for State {
         let whole = self.remainder as u64;
         self.remainder -= whole as f64;
         window.cwnd += whole;
-    }
-    fn on_echo(&mut self, _: u64, _: bool, _: Octet, _: Octet) {}
-    // Losses concern the subflow that suffers them alone (section 3).
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
-    fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
     }
 }
 

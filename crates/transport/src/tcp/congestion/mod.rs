@@ -81,20 +81,29 @@ pub struct Acked {
     pub coupling: Coupling,
 }
 
-/// A congestion control.
+/// A congestion control. Unless it says otherwise it halves, at marks as at losses (RFC 5681, section 3.1; RFC 3168, section
+/// 6.1.2).
 pub trait Control {
     /// Octets were acknowledged while the window was in use and nothing was being repaired by fast
     /// retransmit.
     fn on_acked(&mut self, window: &mut Window, acked: Acked);
     /// Of octets up to `acked`, `octets` are newly acknowledged; `echo` says whether with a mark;
     /// those before `sent` were sent. For every acknowledgement, with ECN.
-    fn on_echo(&mut self, octets: u64, echo: bool, acked: Octet, sent: Octet);
+    fn on_echo(&mut self, octets: u64, echo: bool, acked: Octet, sent: Octet) {
+        _ = (octets, echo, acked, sent);
+    }
     /// A segment was lost; returns ssthresh, with `flight` octets outstanding.
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64;
+    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
     /// Nothing was heard for a retransmission timeout; returns ssthresh.
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64;
+    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
     /// A mark was echoed, the first in this window of data; returns ssthresh.
-    fn on_mark(&mut self, window: &Window, flight: u64) -> u64;
+    fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
+        window.half(flight)
+    }
 }
 
 registry! {

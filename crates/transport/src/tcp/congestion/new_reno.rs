@@ -1,7 +1,5 @@
 //! Slow start and congestion avoidance (RFC 5681, section 3.1).
 
-use selvedge_units::Octet;
-
 use super::{Acked, Control, Window};
 use crate::congestion::Tuning;
 use crate::fabric::{Fabric, SettingError};
@@ -37,16 +35,5 @@ impl Control for State {
         } else {
             window.avoid_congestion(acked.octets);
         }
-    }
-    fn on_echo(&mut self, _: u64, _: bool, _: Octet, _: Octet) {}
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
-    }
-    // As for a loss (RFC 3168, section 6.1.2).
-    fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
-        window.half(flight)
     }
 }

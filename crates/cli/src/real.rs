@@ -1,0 +1,52 @@
+//! Scenarios in the real world.
+
+use selvedge_sim::record::Recording;
+use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
+use selvedge_telemetry::{Observer, RunRecord};
+
+use crate::output::Failure;
+
+/// The command that one end of a trial is.
+#[cfg(target_os = "linux")]
+const END: &str = "trial-end";
+
+/// The right to make network namespaces; must be asked for while there is one thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn acquire() -> Result<(), String> {
+    selvedge_study::real::acquire().map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn acquire() -> Result<(), String> {
+    Err("the real world needs Linux".to_owned())
+}
+
+/// One run between two processes of this program.
+#[cfg(target_os = "linux")]
+pub(crate) fn run()
+-> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
++ Sync {
+    |config, library, parallel, observer, recording| {
+        let program = std::env::current_exe()
+            .map_err(|error| ConfigError::new("", format!("cannot find this program again: {error}")))?;
+        selvedge_study::real::run(&program, &[END])(config, library, parallel, observer, recording)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run()
+-> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
++ Sync {
+    |_, _, _, _, _| Err(ConfigError::new("", "the real world needs Linux"))
+}
+
+/// One end of a trial.
+#[cfg(target_os = "linux")]
+pub(crate) fn end() -> Result<(), Failure> {
+    selvedge_study::real::serve().map_err(|error| Failure::outcome(error.to_string()))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn end() -> Result<(), Failure> {
+    Err(Failure::outcome("the real world needs Linux"))
+}

@@ -1,0 +1,114 @@
+//! Files of other simulators.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::{FLOWS, Scratch, TOPOLOGY, parsed};
+
+#[test]
+fn files_of_other_simulators_run_and_give_an_fct_txt() {
+    let scratch = Scratch::new("files").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    let arguments = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,roce+pfc"];
+    scratch.expect(0, &[&arguments[..], &["--out", "out", "--seeds", "1"]].concat());
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    let lines: Vec<&str> = fct.lines().collect();
+    assert_eq!(lines.len(), 2);
+    // 10,000 B in ten packets of 82 B overhead each at 10 Gb/s, one packet of forwarding, 2 us of links.
+    assert!(lines[0].starts_with("0b000101 0b000201 10000 100 10000 1000000 "), "{fct}");
+    assert!(scratch.join("out/fct-roce+pfc.txt").exists());
+
+    // The resolved scenario names the files wherever it lies.
+    fs::create_dir(scratch.join("elsewhere")).expect("writable");
+    fs::copy(scratch.join("out/scenario.toml"), scratch.join("elsewhere/scenario.toml")).expect("writable");
+    scratch.expect(0, &["run", "elsewhere", "--out", "again", "-q"]);
+    assert_eq!(fs::read_to_string(scratch.join("again/fct.txt")).expect("fct.txt"), fct);
+}
+
+#[test]
+fn priorities_and_queues_of_files_count() {
+    let topology = "Nodes 4\nTiers 2\nPodsize 4\n\n\
+        Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\nQueue_Up 60000\nQueue_Down 50000\n\n\
+        Tier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nQueue_Down 70000\n";
+    let matrix = "Nodes 4\nConnections 4\n0->2 start 0 size 200000 prio 5\n1->2 start 0 size 200000\n\
+        3->2 start 0 size 200000 prio 2000000\n0->3 start 0 size 200000 prio 9\n";
+    let scratch = Scratch::new("prio")
+        .with("own.topo", topology)
+        .with("alike.topo", &topology.replace("60000", "50000").replace("70000", "50000"))
+        .with("some.topo", &topology.replace("Queue_Up 60000\n", ""))
+        .with("x.cm", matrix);
+    let run = |topology: &str, out: &str, more: &[&str]| {
+        let study = ["run", "--topology", topology, "--flows", "x.cm", "--series", "roce+pfc", "--seeds", "1"];
+        let (_, error) = scratch.expect(0, &[&study[..], &["--out", out], more].concat());
+        let fct = fs::read_to_string(scratch.join(out).join("fct.txt")).expect("fct.txt");
+        (fct, fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario"), error)
+    };
+    let (fct, scenario, said) = run("own.topo", "own", &[]);
+    assert!(said.contains("x.cm:6: prio 9 is none of the priorities 0 to 7"), "{said}");
+    assert!(scenario.contains("per-port = \"auto\""), "each port keeps its own: {scenario}");
+    let (_, scenario, _) = run("alike.topo", "alike", &[]);
+    assert!(scenario.contains("per-port = \"50KB\""), "{scenario}");
+    let (_, scenario, said) = run("some.topo", "some", &[]);
+    assert!(said.contains("Queue_Up and Queue_Down are not used, because some tiers lack them"), "{said}");
+    assert!(scenario.contains("per-port = \"200KB\""), "twice the BDP: {scenario}");
+    let (all_alike, ..) = run("own.topo", "nic", &["--set", "workload.flows.priorities=nic"]);
+    // The flow of priority 5 goes first everywhere, unless priorities do not count.
+    let times = |fct: &str| -> Vec<u64> {
+        fct.lines().map(|line| line.split(' ').nth(6).and_then(|ns| ns.parse().ok()).expect("a time")).collect()
+    };
+    let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
+    assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
+    // What does not fit.
+    let small = scratch.with("small.topo", &topology.replace("50000", "9000"));
+    let (_, error) = small.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
+    assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
+}
+
+#[test]
+fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
+    let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 2400Gbps 0.000025ms 0\n0 6 100Gbps 0.0005ms 0\n\
+        1 4 2400Gbps 0.000025ms 0\n1 6 100Gbps 0.0005ms 0\n2 5 2400Gbps 0.000025ms 0\n2 6 100Gbps 0.0005ms 0\n\
+        3 5 2400Gbps 0.000025ms 0\n3 6 100Gbps 0.0005ms 0\n";
+    let flows = "2\n0 1 3 100 1000 0\n1 2 3 100 1000 0\n";
+    let scratch = Scratch::new("simai").with("topology", topology).with("flow.txt", flows);
+    let (out, error) = scratch.expect(0, &["topology", "--topology", "topology", "--json"]);
+    assert_eq!((parsed(&out)["hosts"].as_u64(), error), (Some(4), String::new()));
+    let study = ["run", "--topology", "topology", "--flows", "flow.txt", "--series", "irn", "--seeds", "1"];
+    scratch.expect(0, &[&study[..], &["--out", "out"]].concat());
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    // 1,082 bytes over two links of 2.4 Tb/s and 25 ns, and of 100 Gb/s and 500 ns.
+    let lines: Vec<&str> = fct.lines().collect();
+    assert!(lines[0].starts_with("0b000001 0b000101 10000 100 1000 0 57 "), "{fct}");
+    assert!(lines[1].starts_with("0b000101 0b000201 10001 100 1000 0 1173 "), "{fct}");
+}
+
+/// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
+#[cfg(unix)]
+#[test]
+fn files_may_come_through_pipes() {
+    let scratch = Scratch::new("pipes").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    for (pipe, content) in [("t", TOPOLOGY), ("f", FLOWS)] {
+        let path = scratch.join(pipe);
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo exists").success());
+        std::thread::spawn(move || fs::write(path, content));
+    }
+    let study = ["--series", "irn,roce+pfc", "--seeds", "500", "--threads", "1"];
+    let child = scratch
+        .command(&["run", "--topology", "t", "--flows", "f", "--out", "out"])
+        .args(study)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    scratch.interrupt(&child, "out.partial");
+    child.wait_with_output().expect("it ends");
+
+    // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
+    let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
+    let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
+    let (read, _) = scratch.expect(0, &[&files[..], &study].concat());
+    assert_eq!(parsed(&piped)["series"], parsed(&read)["series"]);
+    let kept = fs::read_dir(scratch.join("out/inputs")).expect("a folder").count();
+    assert_eq!(kept, 2);
+    let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
+    assert_eq!(parsed(&again)["series"], parsed(&read)["series"]);
+}

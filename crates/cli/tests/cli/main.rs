@@ -1,0 +1,238 @@
+//! The program as people and scripts meet it: exit status, what is said where, what is left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+
+mod files;
+mod replay;
+mod studies;
+
+const SMALL: &str = r#"
+title = "small"
+seeds = 2
+stop = { flows = 50 }
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+[workload.poisson]
+load = 0.3
+sizes = { fixed = "4KB" }
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce+pfc"
+"#;
+
+const TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
+const FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";
+
+/// A folder to work in.
+struct Scratch(selvedge_testkit::Scratch);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        Self(selvedge_testkit::Scratch::new(&format!("cli-{name}")))
+    }
+    fn with(self, name: &str, content: &str) -> Self {
+        Self(self.0.with(name, content))
+    }
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.current_dir(self.0.path()).args(arguments).env_remove("COLUMNS");
+        command
+    }
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program starts")
+    }
+    /// Runs it and expects this exit status; what was said, on standard output and error.
+    fn expect(&self, status: i32, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let (out, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
+        (out, error)
+    }
+    /// Interrupts a study, as Ctrl-C does, when some of its points are in `folder`; panics if that takes half a minute.
+    #[cfg(unix)]
+    #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
+    fn interrupt(&self, child: &Child, folder: &str) {
+        let is_under_way = || fs::read_dir(self.join(folder).join("parts")).is_ok_and(|parts| parts.count() > 3);
+        let begun = (0..3_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            is_under_way()
+        });
+        assert!(begun, "process {} never got there", child.id());
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {json}"))
+}
+
+#[test]
+fn wrong_input_is_answered_in_one_line_with_status_2() {
+    let scratch = Scratch::new("wrong")
+        .with("ok.toml", SMALL)
+        .with("typo.toml", &SMALL.replace("load =", "laod ="))
+        .with("topology.txt", TOPOLOGY)
+        .with("flow.txt", FLOWS)
+        .with("strange.txt", "1\n1 9 3 100 10000 0.001\n")
+        .with("broken.txt", "4 1 3\n0\n0 1 10Gbps\n")
+        .with("bytes.bin", "\u{0}\u{1}")
+        .with("empty/readme", "")
+        .with("half.partial/unfinished.json", "{}")
+        .with("figure/scenario.toml", SMALL)
+        .with("figure/expect.toml", "[[expect]]\nsay='x'\nmetric='speed'\nof='irn'\nvalue={at-most=1}\n");
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "missing.toml"], "error: missing.toml: no such file"),
+        (&["run", "empty"], "error: empty: this is a folder"),
+        (
+            &["run", "typo.toml"],
+            "error: typo.toml:9:1: workload.poisson.laod: unknown key \"laod\"; did you mean \"load\"?",
+        ),
+        (&["run", "ok.toml", "--set", "switch.pfc.headrom=1KB"], "--set switch.pfc.headrom=1KB: unknown key"),
+        (&["run", "ok.toml", "--set", "topology.fat-tree.k=5"], "--set topology.fat-tree.k=5: topology.fat-tree.k:"),
+        (&["run", "ok.toml", "--seeds", "0"], "seeds: no seeds"),
+        (&["run", "ok.toml", "--seeds", "x"], "expected a number of seeds"),
+        (&["run", "ok.toml", "--series", "irn,rocee"], "unknown scheme \"rocee\"; did you mean \"roce\"?"),
+        (&["run", "ok.toml", "--series", "irn,irn"], "two series are called \"irn\""),
+        (&["run", "ok.toml", "--out", "ok.toml"], "error: ok.toml: is a file"),
+        (&["run", "ok.toml", "--out", "ok.toml/below"], "cannot make this folder"),
+        (&["run", "ok.toml", "--out", "empty"], "holds no results of a study"),
+        (&["run", "ok.toml", "--threads", "0"], "0"),
+        (&["run", "ok.toml", "--seeds", "-1"], "expected a number of seeds"),
+        (&["run", "--topology", "topology.txt"], "add --flows"),
+        (&["run", "--flows", "flow.txt"], "add --topology"),
+        (&["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
+        (&["run", "--topology", "topology.txt", "--flows", "strange.txt"], "strange.txt:2: node 9 is not a host"),
+        (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
+        (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),
+        (&["run", "--resume", "empty"], "no unfinished results here"),
+        (&["run", "ok.toml", "--trace", "flow"], "--trace: \"flow\" names nothing to trace: say flow=12"),
+        (
+            &["run", "ok.toml", "--trace", "flow=99999999"],
+            "there is no flow 99999999: with seed 1, series \"irn\" has flows 0 to 49",
+        ),
+        (&["run", "ok.toml", "--trace", "flow=1:0"], "there is no workload 1: series \"irn\" has 0 (poisson)"),
+        (
+            &["run", "ok.toml", "--trace", "port=h99:core0"],
+            "there is no port \"h99:core0\": ports are numbered 0 to 95",
+        ),
+        (&["run", "ok.toml", "--trace-dir", "here"], "--trace <WHAT>"),
+        (&["topology", "--topology", "bytes.bin"], "bytes.bin:1:1: found"),
+        (&["check", "empty"], "error: empty: no figure here"),
+        (&["check", "figure"], "there is no metric \"speed\""),
+        (&["replay", "irn-receiver", "missing"], "missing: cannot be read"),
+        (&["explain", "missing"], "error: missing: no such folder; expected one that `selvedge run` made"),
+        (&["explain", "empty"], "error: empty: holds no results of a study"),
+        (&["explain", "half"], "error: half: not complete yet; first: selvedge run --resume half.partial"),
+        (&["explain", "half.partial"], "not complete; first: selvedge run --resume half.partial"),
+        (&["explain", "empty", "--flow", "first"], "give the flow's number, as in 17, or workload:number"),
+        (&["explain", "empty", "--flow", "1", "--worst", "2"], "cannot be used with"),
+        (&["explain", "empty", "--worst", "0"], "0"),
+        (&["footprint", "missing.toml"], "error: missing.toml: no such file"),
+        (&["footprint", "--cache", "0B"], "a NIC without cache"),
+        (&["footprint", "--cache", "4"], "\"4\" is not a size: no unit"),
+        (&["footprint", "--qps", "99999999999"], "99999999999 is not in 0..="),
+        (&["footprint", "--series", "irn,bogus"], "unknown scheme \"bogus\""),
+        (&["footprint", "--series", "irn,tcp"], "series \"tcp\" has no queue pairs, and its state is not counted"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ];
+    for (arguments, message) in cases {
+        let (out, error) = scratch.expect(2, arguments);
+        assert!(out.is_empty(), "{arguments:?}: {out}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+    assert!(!scratch.join("results").exists(), "nothing was written");
+}
+
+#[test]
+fn looking_before_running() {
+    let scratch = Scratch::new("look").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    let (out, _) = scratch.expect(0, &["topology"]);
+    assert!(out.contains("base RTT          24 us") && out.contains("BDP               120000 bytes"), "{out}");
+    let (out, _) = scratch.expect(0, &["topology", "--topology", "topology.txt", "--json"]);
+    let facts = parsed(&out);
+    assert_eq!((&facts["hosts"], &facts["base_rtt_us"]), (&3.into(), &4.0.into()));
+    let (out, _) = scratch.expect(0, &["workload", "--set", "workload.poisson.load=0.35"]);
+    assert!(out.contains("load 35.0 %") && out.contains("first flows"), "{out}");
+    let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
+    let facts = parsed(&out);
+    assert_eq!((&facts["flows"], &facts["first_flows"][1]["src"]), (&2.into(), &"3".into()));
+}
+
+#[test]
+fn the_state_of_schemes_is_counted() {
+    let scratch = Scratch::new("footprint").with("ok.toml", SMALL);
+    // IRN section 6.1: 160 bits of variables, five bitmaps of 128; three bytes per WQE, ten in all.
+    let (out, _) = scratch.expect(0, &["footprint"]);
+    assert!(out.contains("irn                    800       24       80         260010      6.5 %"), "{out}");
+    assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
+    // Two links of 2 us each way and four more of 2 us: the same RTT at twice the rate.
+    let twice = ["footprint", "ok.toml", "--series", "irn+pfc", "--set", "topology.fat-tree.link.rate=80Gbps"];
+    let (out, _) =
+        scratch.expect(0, &[&twice[..], &["--cache", "8MB", "--qps", "1", "--wqes", "0", "--json"]].concat());
+    let facts = parsed(&out);
+    let scheme = &facts["schemes"][0];
+    assert_eq!((&facts["bdp_bytes"], &facts["cache_bytes"]), (&240_000.into(), &8_000_000.into()));
+    // 222 packets, in pieces of 32.
+    assert_eq!((&scheme["name"], &scheme["queue_pair_bits"]), (&"irn+pfc".into(), &(160 + 5 * 224).into()));
+    assert_eq!((&scheme["total_bytes"], &scheme["published"]["shared_bits"]), (&170.into(), &80.into()));
+}
+
+#[test]
+fn figures_are_judged() {
+    let expect =
+        |bound: &str| format!("[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = {bound}\n");
+    let smoke = format!("{SMALL}[smoke]\nseeds = 1\n'stop.flows' = 20\n");
+    let scratch = Scratch::new("figures")
+        .with("figures/paper/good/scenario.toml", &smoke)
+        .with("figures/paper/good/expect.toml", &expect("{ at-least = 1 }"))
+        .with("figures/paper/bad/scenario.toml", SMALL)
+        .with("figures/paper/bad/expect.toml", &expect("{ at-most = 0.5 }"));
+    let (out, _) = scratch.expect(0, &["check", "figures/paper/good", "-q"]);
+    assert!(out.contains("reproduced") && out.contains("it works"), "{out}");
+    let (out, error) = scratch.expect(1, &["check", "figures", "--json", "--out", "kept"]);
+    let checked = parsed(&out);
+    assert_eq!(checked[0]["figure"], "figures/paper/bad");
+    assert_eq!(checked[0]["claims"][0]["fails"], true);
+    assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
+    assert!(error.contains("error: 1 claim fails"), "{error}");
+    assert!(scratch.join("kept/paper-good/report.html").exists());
+    // Together, what both need is run once, and the table of claims is written.
+    let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
+    assert!(out.contains("of them other figures' too"), "{out}");
+    let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");
+    assert!(table.contains("| [paper](#paper) | 2 | 1 | 0 | 1 |"), "{table}");
+    assert!(table.contains("## paper\n\n2 claims: 1 reproduced, 0 in direction only, 1 not."), "{table}");
+    assert!(table.contains("| it works |") && table.contains("**not reproduced**"), "{table}");
+    let page = fs::read_to_string(scratch.join("results/claims.html")).expect("the page is there");
+    assert!(page.contains("it works") && !page.contains("http"), "{page}");
+    // Smoke runs only show that the figure runs.
+    let (out, _) = scratch.expect(0, &["check", "figures", "--smoke", "-q"]);
+    assert!(out.contains("runs  not judged") && !out.contains("FAIL"), "{out}");
+}
+
+#[test]
+fn the_schema_and_completions_are_printed() {
+    let scratch = Scratch::new("print");
+    let (out, _) = scratch.expect(0, &["schema"]);
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
+    assert_eq!(out, fs::read_to_string(committed).expect("the schema is committed"));
+    for shell in ["bash", "zsh", "fish"] {
+        let (out, _) = scratch.expect(0, &["completions", shell]);
+        assert!(out.contains("selvedge"), "{shell}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Traces of events, replayed.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::{Scratch, text};
+
+#[test]
+fn traces_are_replayed_as_they_come() {
+    let scratch = Scratch::new("replay")
+        .with("in.txt", "4\n0 1 0\n0 1 2\n0 1 1\n0 1 2\n")
+        .with("broken.txt", "3\n0 1 0\n0 1 x\n0 1 2\n");
+    let (out, error) = scratch.expect(0, &["replay", "irn-receiver", "in.txt"]);
+    assert_eq!(out, "0 1 0 0 0\n1 1 2 0 0\n0 3 1 0 0\n0 3 2 0 0\n");
+    assert_eq!(error, "");
+    // Through standard input, with a wrong count.
+    let mut child = scratch
+        .command(&["replay", "irn-receiver", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(text(&output.stdout), "0 1 0 0 0\n");
+    assert!(text(&output.stderr).starts_with("warning: standard input:1:"), "{}", text(&output.stderr));
+    // What was right before an error is shown.
+    let (out, error) = scratch.expect(2, &["replay", "irn-receiver", "broken.txt"]);
+    assert_eq!(out, "0 1 0 0 0\n");
+    assert!(error.starts_with("error: broken.txt:3:5:"), "{error}");
+    // Senders.
+    let scratch = scratch.with("sender.txt", "2\n7 0\n7 1 1 0 0\n");
+    let (out, _) = scratch.expect(0, &["replay", "irn-sender", "sender.txt"]);
+    assert_eq!(out.lines().count(), 2);
+    assert!(out.starts_with("0 1 0 1 "), "{out}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let scratch = Scratch::new("pipe");
+    let mut input = String::from("100000\n");
+    (0..100_000).for_each(|psn| input += &format!("0 1 {psn}\n"));
+    let scratch = scratch.with("long.txt", &input);
+    let mut child = scratch
+        .command(&["replay", "irn-receiver", "long.txt"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut first = [0; 10];
+    child.stdout.take().expect("piped").read_exact(&mut first).expect("output");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_authors_trace_comes_out_identical() {
+    let shared = std::env::var_os("SELVEDGE_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let folder = shared.join("traces/irn-receiver");
+    let find = |prefix: &str| -> Option<PathBuf> {
+        let mut entries: Vec<_> = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        entries.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+    };
+    let (Some(input), Some(output)) = (find("recvInput"), find("recvOutput")) else {
+        eprintln!("skipped: the traces of the IRN authors are not in {}", folder.display());
+        return;
+    };
+    let scratch = Scratch::new("trace");
+    let (out, error) = scratch.expect(0, &["replay", "irn-receiver", &input.display().to_string()]);
+    assert_eq!(error, "");
+    let expected = fs::read_to_string(output).expect("readable");
+    assert_eq!(out.lines().count(), 140_361);
+    assert!(out.lines().eq(expected.lines().map(str::trim_end)), "every line");
+}

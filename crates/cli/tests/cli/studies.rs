@@ -1,0 +1,154 @@
+//! A study, what it leaves behind, and what is asked about it afterwards.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::{SMALL, Scratch, parsed, text};
+
+#[test]
+fn a_study_prints_its_table_and_leaves_its_folder() {
+    let scratch = Scratch::new("study").with("small.toml", SMALL);
+    let (out, error) = scratch.expect(0, &["run", "small.toml", "--threads", "2"]);
+    assert!(out.contains("average slowdown") && out.contains("roce+pfc / irn"), "{out}");
+    assert!(error.contains("report: results/small-1/report.html"), "{error}");
+    let mut names: Vec<_> = fs::read_dir(scratch.join("results/small-1"))
+        .expect("results")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+
+    // Again: the next number; by name: refused, then forced.
+    scratch.expect(0, &["run", "small.toml", "-q"]);
+    assert!(scratch.join("results/small-2/summary.json").exists());
+    let (_, error) = scratch.expect(2, &["run", "small.toml", "--out", "results/small-1"]);
+    assert!(error.contains("--force"), "{error}");
+    scratch.expect(0, &["run", "small.toml", "--out", "results/small-1", "--force", "--seeds", "1"]);
+    let summary = fs::read_to_string(scratch.join("results/small-1/summary.json")).expect("a summary");
+    assert_eq!(parsed(&summary)["seeds"], serde_json::json!([1]));
+
+    // A quiet run says nothing on standard error.
+    let (_, error) = scratch.expect(0, &["run", "small.toml", "--quiet"]);
+    assert_eq!(error, "");
+}
+
+#[test]
+fn slow_flows_are_explained() {
+    let scratch = Scratch::new("explain").with("small.toml", SMALL);
+    scratch.expect(0, &["run", "small.toml", "--out", "out", "-q"]);
+    let (out, error) = scratch.expect(0, &["explain", "out", "--worst", "3"]);
+    assert!(out.starts_with("irn, seed 1: the 3 slowest flows\n"), "{out}");
+    assert!(out.contains("its time") && out.contains("s serialisation  p propagation"), "{out}");
+    assert!(error.contains("choose with --series and --seed (irn, roce+pfc)"), "{error}");
+
+    // The parts of each flow add up to its completion time, which is the one on record.
+    let run = ["explain", "out", "--series", "roce+pfc", "--seed", "2"];
+    let (out, error) = scratch.expect(0, &[&run[..], &["--json"]].concat());
+    assert_eq!(error, "");
+    let explained = parsed(&out);
+    assert_eq!((&explained["series"], &explained["seed"]), (&"roce+pfc".into(), &2.into()));
+    let flows = explained["flows"].as_array().expect("flows");
+    assert_eq!(flows.len(), 10);
+    for flow in flows {
+        let parts = flow["parts"].as_object().expect("parts");
+        let sum: u64 = parts.values().filter_map(Value::as_u64).sum();
+        assert_eq!(flow["fct_ps"], sum, "{flow}");
+    }
+    let slowest = flows[0]["flow"].to_string();
+    let (out, _) = scratch.expect(0, &[&run[..], &["--flow", &slowest]].concat());
+    assert!(out.contains("where the time went") && out.contains("the packet that finished it"), "{out}");
+
+    for (arguments, message) in [
+        (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered up to 49"),
+        (["--flow", "1:0"], "out: no flow 0 of workload 1 in irn, seed 1; there is no workload 1"),
+        (["--series", "roce"], "out: no series \"roce\"; there are irn, roce+pfc"),
+        (["--seed", "3"], "out: no seed 3; there are 1, 2"),
+    ] {
+        let (_, error) = scratch.expect(2, &[&["explain", "out"], &arguments[..]].concat());
+        assert!(error.contains(message), "{arguments:?}: {error}");
+    }
+
+    // Another network than the one in which the flows were slow.
+    let scenario = fs::read_to_string(scratch.join("out/scenario.toml")).expect("a scenario");
+    fs::write(scratch.join("out/scenario.toml"), scenario.replace("\"2us\"", "\"3us\"")).expect("writable");
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "7"]);
+    assert!(error.contains("out: flow 7 took ") && error.contains("run the study again"), "{error}");
+}
+
+#[test]
+fn a_flow_that_never_finished_has_no_time_to_explain() {
+    let scratch = Scratch::new("unfinished").with("small.toml", &SMALL.replace("flows = 50", "time = \"30us\""));
+    scratch.expect(0, &["run", "small.toml", "--out", "out", "-q", "--seeds", "1"]);
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "999999"]);
+    let last = error.trim().rsplit(' ').next().expect("the last number");
+    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", last]);
+    assert!(error.contains("had not finished when the run ended"), "{error}");
+}
+
+#[test]
+fn json_is_all_there_is_on_standard_output() {
+    let scratch = Scratch::new("json").with("small.toml", SMALL);
+    let (out, _) = scratch.expect(0, &["run", "small.toml", "--json", "--out", "here"]);
+    let summary = parsed(&out);
+    assert_eq!(out, fs::read_to_string(scratch.join("here/summary.json")).expect("a summary"));
+    for series in summary["series"].as_array().expect("series") {
+        for metric in [
+            "slowdown_mean",
+            "fct_mean_us",
+            "fct_p99_us",
+            "drop_rate",
+            "pause_time_us",
+            "retransmissions",
+            "spurious_retransmissions",
+        ] {
+            let estimate = &series["metrics"][metric];
+            assert_eq!(estimate["per_seed"].as_array().map(Vec::len), Some(2), "{metric}: {estimate}");
+            assert!(estimate["mean"].is_number() && estimate["ci95"].as_array().is_some_and(|ci| ci.len() == 2));
+        }
+    }
+    for key in ["fingerprint", "packet_hops", "events", "cpu_s", "wall_s", "threads", "version"] {
+        assert!(!summary["run"][key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn the_resolved_scenario_runs_to_the_same_results() {
+    let scratch = Scratch::new("resolved").with("small.toml", SMALL);
+    let fingerprint = |file: &str, threads: &str| {
+        let (out, _) = scratch.expect(0, &["run", file, "--json", "-q", "--threads", threads]);
+        parsed(&out)["run"]["fingerprint"].clone()
+    };
+    let first = fingerprint("small.toml", "1");
+    assert_eq!(fingerprint("results/small-1/scenario.toml", "2"), first);
+    assert_eq!(fingerprint("results/small-2", "4"), first, "a folder with a scenario.toml will do");
+}
+
+/// A study that takes a while, begun and interrupted as by Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_study_continues_where_it_was() {
+    let long = SMALL.replace("flows = 50", "flows = 2_000").replace("seeds = 2", "seeds = 200");
+    let scratch = Scratch::new("interrupt").with("long.toml", &long);
+    let child = scratch
+        .command(&["run", "long.toml", "--out", "out", "--threads", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    scratch.interrupt(&child, "out.partial");
+    let output = child.wait_with_output().expect("it ends");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
+    assert!(scratch.join("out.partial/unfinished.json").exists() && !scratch.join("out").exists());
+
+    let (_, error) = scratch.expect(2, &["run", "long.toml", "--out", "out"]);
+    assert!(error.contains("--resume out.partial"), "{error}");
+    let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
+    assert_eq!(parsed(&out)["seeds"].as_array().map(Vec::len), Some(200));
+    assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
+    let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
+    assert!(error.contains("these results are complete"), "{error}");
+}

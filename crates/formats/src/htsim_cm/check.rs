@@ -1,0 +1,71 @@
+//! What is worth a warning: counts, ids and triggers that do not match.
+
+use std::collections::BTreeMap;
+
+use super::read::{COUNTS, Reader};
+use super::{Start, Trigger, TriggerKind};
+use crate::Warning;
+use crate::text::plural;
+
+impl<R> Reader<R> {
+    pub(super) fn check_counts(&mut self) {
+        let found = [self.flows.len(), self.triggers.len(), self.failures.len()];
+        for ((key, thing), (declared, found)) in COUNTS.into_iter().zip(self.declared.into_iter().zip(found)) {
+            let found = found as u64;
+            match declared {
+                Some((line, count)) if count != found => {
+                    let message =
+                        format!("\"{key} {count}\", but the file has {}: all are taken", plural(found, thing));
+                    self.warnings.push(Warning::new(line, message));
+                }
+                None if found > 0 => {
+                    let message = format!("the header has no \"{key} {found}\", which htsim needs");
+                    self.warnings.push(Warning::new(1, message));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn check_ids(&mut self) {
+        if let Some((flow, count)) = self.repeated {
+            let (id, flows) = (flow.id.unwrap_or_default(), plural(count, "flow"));
+            let message = format!("flow id {id} is used above already ({flows} in all repeat an id): results mix them");
+            self.warnings.push(Warning::new(flow.line, message));
+        }
+    }
+
+    /// Warns about triggers that will never release the flows that wait for them.
+    pub(super) fn check_triggers(&mut self) {
+        let mut activations: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut waiting: BTreeMap<u32, u64> = BTreeMap::new();
+        for flow in &self.flows {
+            for id in [flow.on_sent, flow.on_received].into_iter().flatten() {
+                *activations.entry(id).or_default() += 1;
+            }
+            if let Start::Trigger(id) = flow.start {
+                *waiting.entry(id).or_default() += 1;
+            }
+        }
+        for (id, waiting) in waiting {
+            let Trigger { line, kind } = self.triggers[&id];
+            let (activations, flows) = (activations.get(&id).copied().unwrap_or(0), plural(waiting, "flow"));
+            let (needed, released) = match kind {
+                TriggerKind::OneShot => (1, "none"),
+                TriggerKind::MultiShot => (waiting, "not all"),
+                TriggerKind::Barrier(count) => (u64::from(count), "none"),
+            };
+            let message = match activations {
+                0 => format!("trigger {id} is activated by nobody: none of its {flows} will start"),
+                _ if activations < needed => {
+                    let times = plural(activations, "time");
+                    format!(
+                        "trigger {id} is activated {times} and needs {needed}: {released} of its {flows} will start"
+                    )
+                }
+                _ => continue,
+            };
+            self.warnings.push(Warning::new(line, message));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The file as a whole: its header, its lines, and what is known only at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+
+use selvedge_units::Instant;
+use selvedge_units::words::nearest;
+
+use super::line::{FlowLine, parse_failure, parse_trigger};
+use super::{ConnectionMatrix, Failure, Flow, Start, StartUnit, Trigger};
+use crate::text::{Decimal, Lines};
+use crate::{Dialect, FormatError, Parsed, Warning};
+
+/// What was read so far. References to triggers keep their places until all triggers are known.
+pub(super) struct Reader<R> {
+    pub(super) lines: Lines<R>,
+    nodes: Option<u32>,
+    pub(super) declared: [Option<(u64, u64)>; 3],
+    pub(super) flows: Vec<Flow>,
+    starts: Vec<WrittenStart>,
+    pub(super) triggers: BTreeMap<u32, Trigger>,
+    /// Triggers that flows name, with the error if no line defines them.
+    references: BTreeMap<u32, FormatError>,
+    pub(super) failures: Vec<Failure>,
+    ids: BTreeSet<u32>,
+    /// The first flow whose id another one has, and how many there are.
+    pub(super) repeated: Option<(Flow, u64)>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// The start of a flow in a unit yet unknown, and the error where it may turn out too large.
+struct WrittenStart {
+    flow: usize,
+    number: Decimal,
+    too_late: Option<FormatError>,
+}
+
+/// Header keys whose counts are compared, in the order of `Reader::declared`.
+pub(super) const COUNTS: [(&str, &str); 3] =
+    [("Connections", "flow"), ("Triggers", "trigger"), ("Failures", "failure")];
+
+impl<R: BufRead> Reader<R> {
+    pub(super) fn new(lines: Lines<R>) -> Self {
+        Self {
+            lines,
+            nodes: None,
+            declared: [None; 3],
+            flows: Vec::new(),
+            starts: Vec::new(),
+            triggers: BTreeMap::new(),
+            references: BTreeMap::new(),
+            failures: Vec::new(),
+            ids: BTreeSet::new(),
+            repeated: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Reads the line read last.
+    pub(super) fn statement(&mut self) -> Result<(), FormatError> {
+        let line = self.lines.line();
+        let mut words = line.words();
+        let first = words.require("a flow as in \"0->1 start 0 size 1000\"")?;
+        if let Some(arrow) = first.text().find("->") {
+            let flow = FlowLine::parse(first, arrow, words, self.nodes)?;
+            return self.add_flow(flow);
+        }
+        if first.text() == "Nodes" {
+            self.nodes = Some(words.require("the number of nodes")?.integer32("the number of nodes", 1..=u32::MAX)?);
+            return words.finish();
+        }
+        if let Some(which) = COUNTS.iter().position(|&(key, _)| key == first.text()) {
+            let count = words.require("a count")?.integer("a count", 0..=u64::MAX)?;
+            self.declared[which] = Some((line.number(), count));
+            return words.finish();
+        }
+        match first.text() {
+            "trigger" => {
+                let (word, id, kind) = parse_trigger(first, words)?;
+                if let Some(earlier) = self.triggers.get(&id) {
+                    let message = format!(
+                        "found trigger {id}, which line {} defines already, expected each trigger once",
+                        earlier.line
+                    );
+                    return Err(word.error(message));
+                }
+                self.triggers.insert(id, Trigger { line: line.number(), kind });
+                Ok(())
+            }
+            "failure" => {
+                self.failures.push(parse_failure(line.number(), words)?);
+                Ok(())
+            }
+            other => {
+                let keys = ["Nodes", "Connections", "Triggers", "Failures", "trigger", "failure"];
+                Err(match nearest(other, keys) {
+                    Some(key) => first.unexpected(&format!("{key:?}")),
+                    None => first.unexpected("a flow as in \"0->1\", \"trigger\", \"failure\" or a header key"),
+                })
+            }
+        }
+    }
+
+    fn add_flow(&mut self, parsed: FlowLine) -> Result<(), FormatError> {
+        let FlowLine { flow, written, references } = parsed;
+        if let Some(id) = flow.id
+            && !self.ids.insert(id)
+            && flow.message.is_none()
+        {
+            self.repeated.get_or_insert((flow, 0)).1 += 1;
+        }
+        if let Some((number, too_late)) = written {
+            self.starts.push(WrittenStart { flow: self.flows.len(), number, too_late });
+        }
+        for (id, undefined) in references {
+            self.references.entry(id).or_insert(undefined);
+        }
+        self.flows.push(flow);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, start_unit: StartUnit) -> Result<Parsed<ConnectionMatrix>, FormatError> {
+        let undefined = self.references.iter().filter(|(id, _)| !self.triggers.contains_key(id));
+        if let Some((_, error)) = undefined.min_by_key(|(_, error)| (error.line, error.column)) {
+            return Err(error.clone());
+        }
+        let Some(nodes) = self.nodes else {
+            return Err(self.lines.error_at_end("\"Nodes\" and their number"));
+        };
+        if self.flows.is_empty() {
+            return Err(self.lines.error_at_end("a flow as in \"0->1 start 0 size 1000\""));
+        }
+        let start_unit = self.resolve_starts(start_unit)?;
+        self.check_counts();
+        self.check_ids();
+        self.check_triggers();
+        let Self { flows, triggers, failures, warnings, .. } = self;
+        let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit };
+        Ok(Parsed { value, warnings, dialect: Dialect::HtsimMatrix })
+    }
+
+    fn resolve_starts(&mut self, asked: StartUnit) -> Result<StartUnit, FormatError> {
+        let unit = match asked {
+            StartUnit::Auto => self.guess_unit(),
+            unit => unit,
+        };
+        for start in &self.starts {
+            match (start.number.times(unit.picoseconds()), &start.too_late) {
+                (Some(ps), _) if ps < u64::MAX => self.flows[start.flow].start = Start::At(Instant::from_ps(ps)),
+                (_, Some(too_late)) => return Err(too_late.clone()),
+                (_, None) => unreachable!("a start that fits in microseconds fits in smaller units"),
+            }
+        }
+        Ok(unit)
+    }
+
+    fn guess_unit(&mut self) -> StartUnit {
+        let positive = || self.starts.iter().filter(|start| !start.number.is_zero());
+        let Some(first) = positive().next() else { return StartUnit::Picoseconds };
+        let line = self.flows[first.flow].line;
+        let large = |start: &WrittenStart| start.number.times(1).is_none_or(|number| number >= 1_000_000);
+        let (unit, name, why) = if positive().any(large) {
+            (StartUnit::Picoseconds, "picoseconds", "some are 1000000 or more")
+        } else {
+            (StartUnit::Microseconds, "microseconds", "all are below 1000000")
+        };
+        self.warnings
+            .push(Warning::new(line, format!("starts are taken as {name}, because {why}; give the unit if not")));
+        unit
+    }
+}

@@ -1,0 +1,61 @@
+//! Which traffic classes are in use.
+
+use crate::config::{MOST_CLASSES, SimConfig};
+use crate::error::ConfigError;
+use crate::workload::Summary;
+
+/// Priorities in use, as packets carry them inside the fabric: 0 for the lowest.
+pub(super) struct Classes {
+    /// Of flows with each priority; behind them, of flows with none.
+    pub(super) of_flow: [u8; 9],
+    /// Bit per class: flows may have it.
+    pub(super) all_data: u8,
+    pub(super) ack: u8,
+    pub(super) cnp: u8,
+    /// Of TCP, its data and acknowledgements.
+    pub(super) tcp: u8,
+    pub(super) tcp_ack: u8,
+    pub(super) count: u32,
+    priorities: Vec<u8>,
+}
+
+impl Classes {
+    pub(super) fn of(config: &SimConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
+        let nic = &config.nic;
+        let priorities = config.switch.priorities(nic, config.beside.as_ref(), workloads);
+        if priorities.len() > MOST_CLASSES {
+            let message = format!("{} priorities are in use; at most {MOST_CLASSES} can be", priorities.len());
+            return Err(ConfigError::new("workload", message));
+        }
+        let index = |priority| priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8;
+        let of_flow = std::array::from_fn(|priority| match priority as u8 {
+            priority @ 0..=7 => index(priority),
+            _ => index(nic.data_class),
+        });
+        let asked = workloads.iter().flat_map(|workload| &workload.priorities);
+        let guest = config.beside.as_ref().and_then(|beside| beside.class);
+        Ok(Self {
+            of_flow,
+            all_data: asked
+                .chain(guest.as_ref())
+                .fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
+            ack: index(nic.ack_class),
+            cnp: index(nic.cnp_class),
+            tcp: guest.map_or(index(nic.data_class), index),
+            tcp_ack: guest.map_or(index(nic.ack_class), index),
+            count: priorities.len() as u32,
+            priorities,
+        })
+    }
+
+    /// The class of a priority that is in use.
+    pub(super) fn index(&self, priority: u8) -> u8 {
+        self.priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8
+    }
+
+    /// Bit per class whose priority is listed.
+    pub(super) fn bits(&self, listed: &[u8]) -> u8 {
+        let listed = (0u8..).zip(&self.priorities).filter(|(_, priority)| listed.contains(priority));
+        listed.fold(0, |bits, (class, _)| bits | 1 << class)
+    }
+}

@@ -1,0 +1,220 @@
+//! From a configuration to partitions that can run.
+
+mod classes;
+mod cut;
+mod numbering;
+mod populate;
+mod shared;
+
+use std::sync::Arc;
+
+use selvedge_units::{Duration, Instant, PortId, Rate, SwitchId};
+use selvedge_wire::Header;
+
+use self::classes::Classes;
+use self::cut::Cut;
+use self::numbering::Numbering;
+pub use self::numbering::port_infos;
+use self::populate::{connect, populate};
+use self::shared::fabric;
+use super::calendar::Calendar;
+use super::fabric::Fabric;
+use super::log::Log;
+use super::order::Order;
+use super::parcel::Outbox;
+use super::partition::Partition;
+use super::table::Table;
+use super::tally::Tally;
+use crate::config::{BalancingConfig, SimConfig};
+use crate::error::{ConfigError, Library};
+use crate::fault::{LossPlan, link_events};
+use crate::net::beside::Records;
+use crate::net::forward::Forwarding;
+use crate::net::pool::Pool;
+use crate::topology::{Framing, Graph, Paths, Ports, Routes};
+use crate::workload::BuildEnv;
+
+/// A fabric ready to run.
+pub(crate) struct Built<const RECORDED: bool> {
+    pub(crate) partitions: Vec<Partition<RECORDED>>,
+    /// Partition and local number of each port.
+    pub(crate) places: Vec<(u16, u32)>,
+    /// Failures and repairs, latest first.
+    pub(crate) changes: Vec<Change>,
+    /// How far partitions may run before they meet: no more than the smallest delay of any link.
+    pub(crate) stride: Duration,
+}
+
+/// Links that go down or come back at one time, and the routes after that.
+pub(crate) struct Change {
+    pub(crate) at: Instant,
+    /// Ports (both ends of each link) and whether they are down from now on.
+    pub(crate) ports: Vec<(PortId, bool)>,
+    pub(crate) forwarding: Option<Arc<Forwarding>>,
+}
+
+/// Builds the fabric, cut into at most `wanted` partitions.
+pub(crate) fn build<const RECORDED: bool>(
+    config: &SimConfig,
+    library: &dyn Library,
+    wanted: usize,
+) -> Result<Built<RECORDED>, ConfigError> {
+    let graph = Arc::new(config.graph.clone());
+    graph.check()?;
+    let routes = Arc::new(Routes::new(&graph, &[]));
+    let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
+    let numbering = Numbering::new(&graph);
+    let link_ports = numbering.of_links(&graph);
+    let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
+
+    let framing = config.nic.framing(&config.transport);
+    let workload = config.workload.build(&BuildEnv {
+        graph: &graph,
+        routes: &routes,
+        seed: config.seed,
+        library,
+        framing,
+        measure: config.measure,
+        stop_flows: config.stop.flows,
+    })?;
+    // What other partitions send must not arrive in a window that has begun. But triggers act at once, wherever the
+    // flow that they release begins: no node may run ahead.
+    let (wanted, window, stride) = if workload.triggers.is_empty() {
+        let window = window(&graph, &numbering.ports, lookahead);
+        (wanted, window, Duration::from_ps(window))
+    } else {
+        (1, 1, lookahead)
+    };
+    let reach = reach(&graph, config);
+    let cut = Cut::new(&graph, &numbering.ports, wanted);
+
+    let tcp_workloads = match &config.beside {
+        Some(beside) if config.transport.tcp.is_none() => {
+            beside.which(&workload.summaries).map_err(|error| error.within("beside"))?
+        }
+        _ => vec![config.transport.tcp.is_some(); workload.summaries.len()],
+    };
+    let classes = Classes::of(config, &workload.summaries)?;
+    let verbs = match workload.postings.is_empty() {
+        true => None,
+        false => Some(config.transport.verbs(&config.nic, classes.of_flow[8])?),
+    };
+    let fabric = Fabric { tcp_workloads, ..fabric(config, (classes, verbs), &graph, &routes, paths, &cut, lookahead)? };
+    let fabric = Arc::new(fabric);
+    let forwarding = Arc::new(forwarding(config, &routes)?);
+    let mut partitions = Vec::with_capacity(cut.count);
+    for index in 0..cut.count {
+        partitions.push(Partition {
+            index: index as u16,
+            fabric: Arc::clone(&fabric),
+            forwarding: Arc::clone(&forwarding),
+            gap: config.nic.gap.get(),
+            classes: fabric.classes,
+            accounting: fabric.accounting,
+            calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
+            postponed: Vec::new(),
+            order: Order::default(),
+            now: Instant::ZERO,
+            stop: 0,
+            pool: Pool::new(),
+            records: Records::default(),
+            egress: Table::new(),
+            ingress: Table::new(),
+            extras: Table::new(),
+            accounts: Table::new(),
+            trimmers: Table::new(),
+            fair: Table::new(),
+            lines: Table::new(),
+            queues: Table::new(),
+            switches: Table::new(),
+            balancers: Table::new(),
+            tors: Table::new(),
+            hosts: Table::new(),
+            applications: Vec::new(),
+            outboxes: (0..cut.count).map(|_| Outbox::default()).collect(),
+            workload: workload.clone(),
+            next_arrival: None,
+            later: 0,
+            closing: false,
+            rows: Vec::new(),
+            ranks: Vec::new(),
+            tally: Tally::default(),
+            events: 0,
+            flows_started: 0,
+            flows_finished: 0,
+            flows_closed: 0,
+            log: Log::default(),
+        });
+    }
+    let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
+    connect(&mut partitions, &link_ports, &places);
+    for (lane, loss) in
+        LossPlan::new(&graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()
+    {
+        // The process belongs to the receiving end.
+        let [a, b] = link_ports[lane.link as usize];
+        let (partition, at) = places[if lane.from_a { b } else { a }.index()];
+        let partition = &mut partitions[partition as usize];
+        partition.extras[at].loss = Some(loss.clone());
+        partition.ingress[at].rare_arrivals = true;
+    }
+    crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
+    for partition in &mut partitions {
+        partition.open_workload();
+    }
+    let changes = changes(config, &graph, &link_ports)?;
+    Ok(Built { partitions, places, changes, stride })
+}
+
+fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {
+    Forwarding::new(routes, config.switch.balancing == BalancingConfig::Ecmp).ok_or_else(|| {
+        ConfigError::new(
+            "topology",
+            "a switch has more than 4,095 equal paths to some host: give it fewer parallel links",
+        )
+    })
+}
+
+/// How long windows may be, in picoseconds: no link may deliver what was sent in the same window, and the
+/// mail of a switch must not be more than 16 bits can count.
+fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
+    let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
+    let rate_into =
+        |switch| -> u64 { ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum() };
+    let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
+    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 2));
+    lookahead.min(fits).as_ps().max(1)
+}
+
+/// How TCP's payload becomes what a link carries.
+fn tcp_framing(config: &SimConfig) -> Framing {
+    let own = config.nic.framing(&config.transport);
+    let beside = config.beside.as_ref().filter(|_| config.transport.tcp.is_none());
+    beside.map_or(own, |beside| beside.framing(&config.nic))
+}
+
+/// How long a full frame takes to the other end of the slowest link, in picoseconds.
+fn reach(graph: &Graph, config: &SimConfig) -> u64 {
+    let own = config.nic.mtu + config.nic.framing(&config.transport).overhead.max(tcp_framing(config).overhead);
+    let frame = own.max(config.largest_frame() + config.nic.gap);
+    graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
+}
+
+/// Links that fail or come back, and the routes that all switches use from then on: rerouting takes no
+/// time, packets under way are lost.
+fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> {
+    let events = link_events(graph, &config.failures).map_err(|error| error.within("failures"))?;
+    let mut down = vec![false; graph.links.len()];
+    let mut changes = Vec::new();
+    for together in events.chunk_by(|a, b| a.at == b.at) {
+        let mut ports = Vec::new();
+        for event in together {
+            down[event.link as usize] = !event.up;
+            ports.extend(link_ports[event.link as usize].map(|port| (port, !event.up)));
+        }
+        let forwarding = Some(Arc::new(forwarding(config, &Routes::new(graph, &down))?));
+        changes.push(Change { at: together[0].at, ports, forwarding });
+    }
+    changes.reverse();
+    Ok(changes)
+}

@@ -1,0 +1,65 @@
+//! Ports by number.
+
+use selvedge_telemetry::{PortInfo, PortKind};
+use selvedge_units::{PortId, SwitchId};
+
+use crate::topology::{Graph, Node, Ports};
+
+/// Numbers of ports over the whole fabric: hosts first, then switch by switch.
+pub(super) struct Numbering {
+    pub(super) ports: Ports,
+    /// First port of each switch.
+    pub(super) first: Vec<u32>,
+    pub(super) total: u32,
+}
+
+impl Numbering {
+    pub(super) fn new(graph: &Graph) -> Self {
+        let ports = Ports::new(graph);
+        let mut total = graph.hosts.len() as u32;
+        let mut first = Vec::with_capacity(graph.switches.len());
+        for switch in (0..graph.switches.len() as u32).map(SwitchId) {
+            first.push(total);
+            total += ports.of(switch).len() as u32;
+        }
+        Self { ports, first, total }
+    }
+
+    /// The ports at both ends of each link, `a` first.
+    pub(super) fn of_links(&self, graph: &Graph) -> Vec<[PortId; 2]> {
+        let mut next = self.first.clone();
+        let mut port_of = |node: Node| match node {
+            Node::Host(host) => PortId(host.0),
+            Node::Switch(switch) => {
+                let port = next[switch.index()];
+                next[switch.index()] += 1;
+                PortId(port)
+            }
+        };
+        graph.links.iter().map(|link| [port_of(link.a), port_of(link.b)]).collect()
+    }
+}
+
+/// What each port of the fabric is, by its number.
+pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
+    let numbering = Numbering::new(graph);
+    let kind = |node: Node| match node {
+        Node::Host(_) => PortKind::Host,
+        Node::Switch(switch) => PortKind::Switch { tier: graph.switches[switch.index()].tier },
+    };
+    let mut infos: Vec<Option<PortInfo>> = vec![None; numbering.total as usize];
+    for (link, [a, b]) in graph.links.iter().zip(numbering.of_links(graph)) {
+        for (id, node, peer_id, peer) in [(a, link.a, b, link.b), (b, link.b, a, link.a)] {
+            infos[id.index()] = Some(PortInfo {
+                id,
+                node: graph.name(node).to_owned(),
+                peer: graph.name(peer).to_owned(),
+                peer_id,
+                kind: kind(node),
+                peer_kind: kind(peer),
+                rate: link.rate,
+            });
+        }
+    }
+    infos.into_iter().flatten().collect()
+}

@@ -1,0 +1,109 @@
+//! What all partitions share, from the configuration.
+
+use std::sync::Arc;
+
+use selvedge_nic::{NicParams, VerbsParams};
+use selvedge_units::{Bytes, Duration, HostId, Setting};
+use selvedge_wire::Hole;
+
+use super::classes::Classes;
+use super::cut::Cut;
+use super::tcp_framing;
+use crate::config::{BufferConfig, SimConfig};
+use crate::error::ConfigError;
+use crate::kernel::fabric::{Attachment, Fabric};
+use crate::net::buffer::{Accounting, Queueing};
+use crate::net::{fair, trimming};
+use crate::topology::{Graph, InnerNics, Paths, Routes};
+
+/// What all partitions share.
+pub(super) fn fabric(
+    config: &SimConfig,
+    (classes, verbs): (Classes, Option<VerbsParams>),
+    graph: &Arc<Graph>,
+    routes: &Routes,
+    paths: Paths,
+    cut: &Cut,
+    lookahead: Duration,
+) -> Result<Fabric, ConfigError> {
+    let pfc = &config.switch.pfc;
+    let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
+    let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
+    let frame_limit = config.largest_frame();
+    if frame_limit.get() > u64::from(u16::MAX) {
+        return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
+    }
+    let netrt_class = classes.index(config.switch.netrt.priority);
+    let mut next_local = vec![0; cut.count];
+    let home = cut.hosts.iter().map(|&partition| {
+        let local = next_local[partition as usize];
+        next_local[partition as usize] += 1;
+        (partition, local)
+    });
+    let hosts = (0..graph.hosts.len() as u32).map(HostId);
+    let (eqds, eqif) = config.transport.tunnels(&config.nic);
+    let (has_cargo, has_verbs) = (eqif.is_some(), verbs.is_some());
+    Ok(Fabric {
+        nic: NicParams {
+            mtu: config.nic.mtu.get() as u16,
+            header: config.nic.data_header(&config.transport).get() as u16,
+            ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
+            hole_nack_frame: (config.nic.ack_frame(&config.transport).get() + Hole::THREE as u64) as u16,
+            cnp_frame: config.nic.cnp_frame.get() as u16,
+            gap: config.nic.gap.get() as u16,
+            qp_burst: config.nic.qp_burst,
+            data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
+            ack_class: classes.ack,
+            cnp_class: classes.cnp,
+            ecn_capable: config.switch.ecn.enabled.resolve(|| false),
+            sender: config.transport.sender(&config.nic),
+            receiver: config.transport.receiver(),
+            tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
+            tcp_ack_class: classes.tcp_ack,
+            eqds,
+            eqif,
+            ndp: config.transport.ndp,
+            feedback: config.transport.feedback(),
+            verbs,
+        },
+        buffer: config.switch.buffer,
+        accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
+        queueing: match &config.switch.buffer {
+            BufferConfig::Trimming(trimming) => {
+                let class = classes.index(trimming.header_class);
+                Queueing::Trimming(trimming::Rules::new(trimming, frame_limit, class))
+            }
+            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, frame_limit)),
+            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
+        },
+        shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
+        xon_gap: value(pfc.xon_gap),
+        quanta: pfc.quanta,
+        classes: classes.count,
+        class_of: classes.of_flow,
+        attachment: hosts
+            .map(|host| Attachment {
+                leaf: routes.leaf_of(host).map_or(u32::MAX, |leaf| leaf as u32),
+                port: routes.down_port(host),
+            })
+            .collect(),
+        home: home.collect(),
+        lookahead,
+        unacknowledged: !config.transport.acknowledges(),
+        has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
+        netrt_class,
+        hears_trims: config.transport.hears_trims(),
+        writes_telemetry: config.transport.needs_telemetry(),
+        has_cargo,
+        has_verbs,
+        reads_records: has_cargo || has_verbs || config.transport.needs_telemetry(),
+        seed: config.seed,
+        graph: Arc::clone(graph),
+        paths,
+        inner: InnerNics::new(graph, routes.ports()),
+        framing: config.nic.framing(&config.transport),
+        tcp_workloads: Vec::new(),
+        tcp_framing: tcp_framing(config),
+        tcp_class: classes.tcp,
+    })
+}

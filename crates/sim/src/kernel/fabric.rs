@@ -1,0 +1,86 @@
+//! What all partitions share.
+
+use std::sync::Arc;
+
+use selvedge_nic::NicParams;
+use selvedge_units::Duration;
+
+use crate::config::BufferConfig;
+use crate::net::buffer::{Accounting, Queueing};
+use crate::topology::{Framing, Graph, InnerNics, Paths};
+
+/// What all partitions share and nobody changes during a window.
+pub(crate) struct Fabric {
+    pub(crate) nic: NicParams,
+    pub(crate) buffer: BufferConfig,
+    pub(crate) accounting: Accounting,
+    /// What outputs of switches do beyond serving their lines.
+    pub(crate) queueing: Queueing,
+    /// Headroom of each port and lossless class of a shared buffer.
+    pub(crate) shared_headroom: u64,
+    pub(crate) xon_gap: u64,
+    pub(crate) quanta: u16,
+    /// Number of traffic classes in use; packets carry an index below it.
+    pub(crate) classes: u32,
+    /// Class of a flow's data by its priority; behind them, that of flows with none.
+    pub(crate) class_of: [u8; 9],
+    /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
+    pub(crate) attachment: Vec<Attachment>,
+    /// Partition and local number of each host.
+    pub(crate) home: Vec<(u16, u32)>,
+    /// The smallest delay of any link: how far a partition may run ahead, and how long notices take.
+    pub(crate) lookahead: Duration,
+    /// Senders get no acknowledgements: receivers notify them outside the fabric.
+    pub(crate) unacknowledged: bool,
+    /// Class of what NetRT's switches send.
+    pub(crate) netrt_class: u8,
+    /// NICs have more to tell after a packet than what it finished: round-trip times that travel outside the fabric,
+    /// several messages that one packet completed.
+    pub(crate) has_more_to_tell: bool,
+    /// Receivers want the headers of trimmed packets.
+    pub(crate) hears_trims: bool,
+    /// Switches write telemetry on packets.
+    pub(crate) writes_telemetry: bool,
+    /// Packets carry others.
+    pub(crate) has_cargo: bool,
+    /// Applications have queue pairs.
+    pub(crate) has_verbs: bool,
+    /// Hosts read what lies beside packets: one of these.
+    pub(crate) reads_records: bool,
+    pub(crate) seed: u64,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) paths: Paths,
+    pub(crate) inner: InnerNics,
+    pub(crate) framing: Framing,
+    /// Which workloads speak TCP.
+    pub(crate) tcp_workloads: Vec<bool>,
+    pub(crate) tcp_framing: Framing,
+    /// Class of TCP's data, where a flow has none of its own.
+    pub(crate) tcp_class: u8,
+}
+
+impl Fabric {
+    /// Whether hosts lay something beside packets that they send.
+    pub(crate) fn hosts_load(&self) -> bool {
+        self.has_cargo || self.has_verbs
+    }
+    /// Whether flows of this workload speak TCP.
+    #[inline]
+    pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {
+        self.tcp_workloads[usize::from(workload)]
+    }
+}
+
+/// Where a host hangs.
+#[derive(Clone, Copy)]
+pub(crate) struct Attachment {
+    /// Index of its leaf switch among the leaves; `u32::MAX` where two hosts stand back to back.
+    pub(crate) leaf: u32,
+    /// The leaf's port towards it.
+    pub(crate) port: u16,
+}
+
+impl Attachment {
+    /// Of frames that stay on one link.
+    pub(crate) const NONE: Self = Self { leaf: u32::MAX, port: 0 };
+}

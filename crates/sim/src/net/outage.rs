@@ -1,0 +1,67 @@
+//! Links that go down and come back.
+
+use selvedge_telemetry::DropReason;
+
+use super::port::Egress;
+use crate::kernel::partition::Partition;
+use crate::kernel::pending::NEVER;
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
+    pub(crate) fn set_down(&mut self, at: u32, down: bool) {
+        let extra = &mut self.extras[at];
+        if extra.down == down {
+            return;
+        }
+        extra.down = down;
+        if RECORDED {
+            self.note_link(at, !down);
+        }
+        let is_at_tor = self.is_at_tor(at);
+        let extra = &mut self.extras[at];
+        let has_loss = extra.loss.is_some();
+        self.ingress[at].rare_arrivals = down || has_loss || is_at_tor;
+        let port = &mut self.egress[at];
+        if down {
+            extra.end_pause(self.now);
+            port.paused = Egress::DOWN;
+            self.flush(at);
+        } else {
+            port.paused = 0;
+            // A pause that the other end was told of ended with the link.
+            self.ingress[at].announced = 0;
+            self.note_pause_due(at);
+            self.kick(at);
+        }
+        self.book_port(at);
+    }
+
+    /// Books the node of port `at` for what is due there, after something happened to it between windows.
+    fn book_port(&mut self, at: u32) {
+        let port = &self.egress[at];
+        let (node, due) = if port.is_host {
+            (port.owner, self.host_due(port.owner))
+        } else {
+            (self.hosts.len() as u32 + port.owner, self.switches[port.owner].due())
+        };
+        if due != NEVER {
+            self.calendar.book(node, due);
+        }
+    }
+
+    /// Drops everything that waits for port `at`.
+    fn flush(&mut self, at: u32) {
+        while self.egress[at].waiting != 0 {
+            let class = self.egress[at].waiting.ilog2();
+            let line = &mut self.lines[at * self.classes + class];
+            let switch = self.egress[at].owner;
+            let packet = line.pop(&mut self.queues, &mut self.switches[switch].store);
+            if line.is_empty() {
+                self.egress[at].waiting &= !(1 << class);
+            }
+            let ingress = self.switches[switch].first_port + u32::from(packet.port);
+            self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
+            self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Numbered places.
+
+/// Numbered places that are used again.
+pub(super) struct Places<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Places<T> {
+    pub(super) const NEW: Self = Self { places: Vec::new(), free: Vec::new() };
+
+    pub(super) fn put(&mut self, value: T) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = Some(value);
+            return place;
+        }
+        self.places.push(Some(value));
+        (self.places.len() - 1) as u32
+    }
+    pub(super) fn get_mut(&mut self, place: u32) -> &mut T {
+        self.places[place as usize].as_mut().expect("the NIC names only places that are taken")
+    }
+    pub(super) fn take(&mut self, place: u32) -> T {
+        self.free.push(place);
+        self.places[place as usize].take().expect("the NIC names only places that are taken")
+    }
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten()
+    }
+}

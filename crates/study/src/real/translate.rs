@@ -1,0 +1,162 @@
+//! From a run of the simulator to a trial.
+
+use std::sync::Arc;
+
+use selvedge_dataplane::impair::{Class, Impairment, Loss};
+use selvedge_sim::fault::{Affected, LossConfig, LossModel};
+use selvedge_sim::topology::{Path, Paths, Routes};
+use selvedge_sim::workload::{BuildEnv, FlowSpec, Posting, Verb, WorkloadConfig};
+use selvedge_sim::{ConfigError, Library, SimConfig};
+use selvedge_units::{Duration, HostId, Rate};
+
+use super::exchange::Setup;
+
+/// A run between two processes.
+pub(super) struct Trial {
+    pub(super) seed: u64,
+    /// What the asking end is told.
+    pub(super) setup: Setup,
+    /// From the asking end to the other, and back.
+    pub(super) impairments: [Impairment; 2],
+    /// What is asked for, in order, and how long each would take in an empty network.
+    pub(super) messages: Vec<(FlowSpec, Duration)>,
+}
+
+/// Faster than this nothing can be carried packet by packet; such links are as fast as they are.
+const FASTEST: Rate = Rate::from_gbps(1);
+/// A trial is over in minutes.
+const MOST_MESSAGES: u64 = 1_000_000;
+
+pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Trial, ConfigError> {
+    refuse_others(config)?;
+    let verbs = config.transport.verbs(&config.nic, 0)?;
+    let routes = Arc::new(Routes::new(&config.graph, &[]));
+    let paths = Paths::new(Arc::new(config.graph.clone()), Arc::clone(&routes));
+    let env = BuildEnv {
+        graph: &config.graph,
+        routes: &routes,
+        seed: config.seed,
+        library,
+        framing: config.nic.framing(&config.transport),
+        measure: config.measure,
+        stop_flows: config.stop.flows,
+    };
+    let mut workload = config.workload.build(&env).map_err(|error| error.within("workload"))?;
+    let [posting] = workload.postings.as_mut_slice() else { return Err(only_verbs()) };
+    let [connection] = **posting.connections() else {
+        let message = "the real world has one connection: list one pair, as [[\"h0\", \"h1\"]], with one queue pair";
+        return Err(ConfigError::new("workload.verbs.pairs", message));
+    };
+    let there = way(&paths, connection.src, connection.dst)?;
+    let messages = messages(posting, connection.src)?;
+    let params = config.transport.connection_params(posting, paths.slowest_host());
+    let longest = messages.iter().map(|(message, _)| message.size.get()).max().unwrap_or(8);
+    let ideal = |message: &FlowSpec, verb: Verb| {
+        verb.ideal(&paths, message.src, message.dst, message.size, env.framing).unwrap_or_default()
+    };
+    Ok(Trial {
+        seed: config.seed,
+        setup: Setup {
+            recovery: verbs.recovery,
+            window: verbs.window,
+            mtu: config.nic.mtu.get() as u16,
+            depth: params.send_requests,
+            receives: params.receive_requests,
+            reads: params.reads,
+            timeout: params.timeout,
+            retries: params.retries,
+            longest: longest.max(8) as u32,
+            messages: messages.iter().map(|(message, verb)| (*verb, message.size.get())).collect(),
+        },
+        impairments: [
+            impairment(config, &paths, &there)?,
+            impairment(config, &paths, &way(&paths, connection.dst, connection.src)?)?,
+        ],
+        messages: messages.iter().map(|(message, verb)| (*message, ideal(message, *verb))).collect(),
+    })
+}
+
+/// What the device between two processes cannot do.
+fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
+    if (WorkloadConfig { verbs: config.workload.verbs.clone(), ..WorkloadConfig::default() }) != config.workload {
+        return Err(only_verbs());
+    }
+    for (key, is_wanted) in [
+        ("switch.pfc.enabled", config.switch.pfc.enabled),
+        ("failures", !config.failures.is_empty()),
+        ("stop.time", config.stop.time.is_some()),
+        ("beside", config.beside.is_some()),
+    ] {
+        if is_wanted {
+            return Err(ConfigError::new(key, "the real world has none of this: leave it out, or --real"));
+        }
+    }
+    Ok(())
+}
+
+fn only_verbs() -> ConfigError {
+    ConfigError::new("workload", "in the real world there is one [workload.verbs], and nothing else")
+}
+
+fn way(paths: &Paths, from: HostId, to: HostId) -> Result<Path, ConfigError> {
+    paths.between(from, to).ok_or_else(|| ConfigError::new("topology", "the two hosts cannot reach each other"))
+}
+
+/// The messages of a connection, each after the one before.
+fn messages(posting: &mut Posting, asking: HostId) -> Result<Vec<(FlowSpec, Verb)>, ConfigError> {
+    if posting.extent().known().is_none_or(|count| count == 0 || count > MOST_MESSAGES) {
+        let message = format!("in the real world their number is given, 1 to {MOST_MESSAGES}, and no load");
+        return Err(ConfigError::new("workload.verbs.messages", message));
+    }
+    let mut all = posting.begin(asking);
+    let mut last = all.last().copied();
+    while let Some(next) = last.and_then(|last| posting.after(&last, last.start)) {
+        all.push(next);
+        last = Some(next);
+    }
+    Ok(all.into_iter().filter_map(|message| Some((message, posting.verb_of(message.workload)?))).collect())
+}
+
+/// What happens to packets on their way.
+fn impairment(config: &SimConfig, paths: &Paths, way: &Path) -> Result<Impairment, ConfigError> {
+    let mut impairment = Impairment {
+        delay: way.propagation,
+        rate: (way.bottleneck <= FASTEST).then_some(way.bottleneck),
+        ..Impairment::default()
+    };
+    let mut lossy = None;
+    for (n, rule) in config.loss.iter().enumerate() {
+        let lanes =
+            rule.link.lanes(&config.graph, rule.direction).map_err(|error| error.within(&format!("loss[{n}]")))?;
+        let links = paths.links(way.src, way.dst).into_iter().flatten();
+        let mut at = selvedge_sim::topology::Node::Host(way.src);
+        for link in links {
+            let ends = &config.graph.links[link as usize];
+            let from_a = ends.a == at;
+            at = if from_a { ends.b } else { ends.a };
+            if lanes.iter().any(|lane| lane.link == link && lane.from_a == from_a) && lossy.replace(n).is_some() {
+                let message = "in the real world packets are lost in one place on their way: name one link";
+                return Err(ConfigError::new("loss", message));
+            }
+        }
+    }
+    if let Some(n) = lossy {
+        lose(&mut impairment, &config.loss[n]).map_err(|error| error.within(&format!("loss[{n}]")))?;
+    }
+    Ok(impairment)
+}
+
+fn lose(impairment: &mut Impairment, rule: &LossConfig) -> Result<(), ConfigError> {
+    let LossModel::Random(random) = &rule.model else {
+        return Err(ConfigError::new("model", "in the real world packets are lost at random: give { random = .. }"));
+    };
+    impairment.loss = Loss::Random(random.rate);
+    let concerned = |class: Class| match rule.packets {
+        Affected::All => class != Class::Other,
+        Affected::Data => class == Class::Data,
+        Affected::Ack => class == Class::Ack,
+        Affected::Pause => false,
+    };
+    impairment.concerns = Class::ALL.map(concerned);
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! What to send next, and that it was sent.
+
+use core::ops::Range;
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Instant, Octet};
+
+use super::{Mode, Piece, Reason, Sending, place};
+use crate::role::Cx;
+
+impl Sending {
+    /// The segment to send next, if any may be sent.
+    pub(in crate::tcp) fn next(&self) -> Option<Piece> {
+        if self.next == Octet::SYN {
+            return Some(Piece { start: Octet::SYN, data: 0, fin: false, reason: Reason::New });
+        }
+        if self.must_resend && self.flight() > 0 {
+            return self.again(self.acked..self.next, Reason::Again);
+        }
+        let pipe = self.pipe();
+        match self.mode {
+            Mode::Fast if self.settings.has_sack => self.next_by_scoreboard(pipe),
+            Mode::Slow => {
+                let hole = self.board.hole(self.resent, self.recover);
+                match hole.and_then(|hole| self.again(hole, Reason::Again)) {
+                    Some(piece) => Some(piece).filter(|piece| self.has_room(pipe, piece.data)),
+                    None => self.new_piece(pipe),
+                }
+            }
+            Mode::Open | Mode::Fast => self.new_piece(pipe),
+        }
+    }
+
+    /// `NextSeg` (RFC 6675, section 4), if cwnd has room for a segment.
+    fn next_by_scoreboard(&self, pipe: u64) -> Option<Piece> {
+        if self.window.cwnd.saturating_sub(pipe) < self.window.mss {
+            return None;
+        }
+        let highest = self.board.highest().unwrap_or(self.acked).min(self.next);
+        let hole = self.board.hole(self.resent, highest);
+        let lost = hole.clone().filter(|hole| self.board.is_lost(hole.start));
+        let again = |hole| self.again(hole, Reason::Again);
+        lost.and_then(again).or_else(|| self.new_piece(pipe)).or_else(|| hole.and_then(again)).or_else(|| {
+            let hole = self.board.last_hole(self.acked, self.next).filter(|_| self.acked > self.rescue)?;
+            // One segment that includes the last octet, cut where segments are cut.
+            let before = (hole.end - hole.start).div_ceil(self.window.mss).saturating_sub(1);
+            self.again(hole.start + before * self.window.mss..hole.end, Reason::Rescue)
+        })
+    }
+
+    /// A segment from the beginning of `hole`.
+    fn again(&self, hole: Range<Octet>, reason: Reason) -> Option<Piece> {
+        if hole.is_empty() {
+            return None;
+        }
+        let start = hole.start;
+        if start == Octet::SYN {
+            return Some(Piece { start, data: 0, fin: false, reason });
+        }
+        let data_end = hole.end.min(self.supplied).max(start);
+        let data = self.window.mss.min(data_end - start);
+        let fin = start + data == self.supplied && hole.end > self.supplied;
+        Some(Piece { start, data, fin, reason })
+    }
+
+    /// Octets that were never sent: congestion window, receiver's window, and no silly ones (RFC 9293,
+    /// section 3.8.6.2.1).
+    fn new_piece(&self, pipe: u64) -> Option<Piece> {
+        let start = self.next;
+        if self.acked == Octet::SYN || self.is_fin_sent() {
+            return None;
+        }
+        let waiting = self.supplied - start;
+        if waiting == 0 {
+            return self.is_closed.then_some(Piece { start, data: 0, fin: true, reason: Reason::New });
+        }
+        let data = waiting.min(self.window.mss).min(self.window_end.since(start));
+        let piece = Piece { start, data, fin: self.is_closed && data == waiting, reason: Reason::New };
+        if self.is_worth_it(data, waiting) && self.has_room(pipe, data) {
+            return Some(piece);
+        }
+        let probe = Piece { data: data.max(1), fin: false, reason: Reason::Probe, ..piece };
+        self.must_probe.then_some(probe)
+    }
+
+    fn is_worth_it(&self, data: u64, waiting: u64) -> bool {
+        let may_be_short = !self.settings.has_nagle || self.flight() == 0 || self.is_closed;
+        data > 0 && (data == self.window.mss || (data == waiting && may_be_short) || data * 2 >= self.largest_window)
+    }
+
+    /// Whether cwnd lets `data` octets more into the network. Without SACK, the first two duplicate
+    /// acknowledgements let one segment each (RFC 3042).
+    pub(super) fn has_room(&self, pipe: u64, data: u64) -> bool {
+        let extra = match self.mode {
+            Mode::Open if self.settings.has_limited_transmit && !self.settings.has_sack => {
+                u64::from(self.duplicates.min(2)) * self.window.mss
+            }
+            _ => 0,
+        };
+        pipe == 0 || pipe + data <= self.window.cwnd.saturating_add(extra)
+    }
+
+    /// Octets believed to be in the network.
+    pub(super) fn pipe(&self) -> u64 {
+        match self.mode {
+            // RFC 6582 inflates the window instead.
+            Mode::Fast if !self.settings.has_sack => self.flight(),
+            Mode::Open if !self.settings.has_limited_transmit => self.flight(),
+            _ => self.board.pipe(self.acked, self.resent.max(self.acked), self.next),
+        }
+    }
+
+    /// The piece that [`Sending::next`] named leaves now. Returns whether CWR goes with it.
+    pub(in crate::tcp) fn on_sent(&mut self, cx: &mut Cx<'_>, piece: &Piece) -> bool {
+        let end = piece.end();
+        let mut cwr = false;
+        self.stats.sent += 1;
+        match piece.reason {
+            Reason::New => {
+                if self.mode == Mode::Open && self.duplicates > 0 {
+                    self.limited += piece.data;
+                }
+                self.next = end;
+                self.timed.get_or_insert((end, cx.now));
+                cwr = piece.data > 0 && core::mem::take(&mut self.reduced);
+            }
+            Reason::Again | Reason::Rescue => {
+                self.on_sent_again(cx, piece);
+                if piece.reason == Reason::Rescue {
+                    self.rescue = self.recover;
+                } else {
+                    self.resent = self.resent.max(end);
+                    if core::mem::take(&mut self.must_resend) && self.settings.has_sack {
+                        self.rescue = self.resent;
+                    }
+                }
+            }
+            Reason::Probe => {
+                self.probed = self.probed.max(end);
+                self.must_probe = false;
+            }
+        }
+        self.last_sent = cx.now;
+        if self.timer == Instant::NEVER {
+            self.start_timer(cx.now);
+        }
+        cwr
+    }
+
+    fn on_sent_again(&mut self, cx: &mut Cx<'_>, piece: &Piece) {
+        self.stats.retransmissions += 1;
+        cx.trace(|| Trace::Retransmitted { seq: place(piece.start) });
+        // Karn: whose acknowledgement is it?
+        if self.timed.is_some_and(|(end, _)| piece.start < end) {
+            self.timed = None;
+        }
+        // The careful variant of RFC 6675, section 6.
+        self.start_timer(cx.now);
+    }
+
+    /// The first octet outstanding goes again.
+    pub(in crate::tcp) fn repeat(&mut self) {
+        self.must_resend = self.flight() > 0;
+    }
+
+    /// RFC 5681, section 4.1: who has been silent for an RTO begins again.
+    pub(in crate::tcp) fn restart_after_idle(&mut self, now: Instant) {
+        let is_idle = self.flight() == 0 && self.next > Octet::FIRST && now.since(self.last_sent) > self.rto.timeout();
+        if is_idle && self.window.cwnd > self.settings.initial_window {
+            self.window.set(self.settings.initial_window);
+        }
+    }
+}

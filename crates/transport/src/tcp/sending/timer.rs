@@ -1,0 +1,63 @@
+//! The timer, and what it does when it goes off.
+
+use selvedge_telemetry::Trace;
+use selvedge_units::{Instant, Octet};
+
+use super::{Mode, Sending, place};
+use crate::role::Cx;
+use crate::tcp::congestion::Control;
+
+impl Sending {
+    pub(super) fn start_timer(&mut self, now: Instant) {
+        self.timer = now.saturating_add(self.rto.timeout());
+    }
+
+    /// While something waits, nothing is outstanding and nothing may be sent, the timer probes the
+    /// other end's window (RFC 9293, section 3.8.6.1).
+    pub(in crate::tcp) fn watch_window(&mut self, now: Instant) {
+        if self.flight() > 0 || self.acked == Octet::SYN {
+            return;
+        }
+        let is_stuck = self.supplied > self.next && (self.must_probe || self.next().is_none());
+        if !is_stuck {
+            self.timer = Instant::NEVER;
+        } else if self.timer == Instant::NEVER {
+            self.start_timer(now);
+        }
+    }
+
+    /// The deadline has passed.
+    pub(in crate::tcp) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.rto.back_off();
+        if self.flight() == 0 {
+            self.timer = Instant::NEVER;
+            if self.supplied > self.next {
+                self.must_probe = true;
+                self.start_timer(cx.now);
+            }
+            return;
+        }
+        self.stats.timeouts += 1;
+        cx.trace(|| Trace::TimedOut { acked: place(self.acked) });
+        // ssthresh is held while the same octets time out again (RFC 5681, section 3.1).
+        let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
+        if is_first {
+            self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
+        }
+        // A receiver that reneges, or seems to (RFC 2018, section 8).
+        if !is_first || self.board.is_sacked(self.acked) {
+            self.board.forget_all();
+        }
+        self.window.set(self.window.mss);
+        self.mode = Mode::Slow;
+        self.timed_out_at = self.acked;
+        self.recover = self.next;
+        self.resent = self.acked;
+        self.board.lose_all(self.next);
+        self.must_resend = false;
+        (self.duplicates, self.limited, self.timed) = (0, 0, None);
+        self.marked_until = self.next;
+        self.start_timer(cx.now);
+        cx.trace(|| Trace::RecoveryEntered { acked: place(self.acked), by_timeout: true });
+    }
+}

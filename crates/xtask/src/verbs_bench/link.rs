@@ -1,0 +1,111 @@
+//! Two network namespaces and a veth pair between them, which can lose packets.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::command::{output, quiet};
+
+/// The first end's address.
+pub(super) const SERVER: &str = "10.81.0.1";
+
+/// How often to look for what is about to happen: each look runs a program or two, which takes milliseconds.
+const LOOKS: usize = 2_000;
+
+/// The two namespaces; gone when this is.
+pub(super) struct Link {
+    names: [String; 2],
+}
+
+impl Link {
+    pub(super) fn new() -> Result<Self> {
+        let this = Self { names: ["a", "b"].map(|end| format!("sv-bench-{}-{end}", std::process::id())) };
+        let [a, b] = &this.names;
+        for name in [a, b] {
+            quiet(Command::new("ip").args(["netns", "add", name]))?;
+        }
+        let pair = ["-n", a, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", b];
+        quiet(Command::new("ip").args(pair))?;
+        for (name, address) in [(a, "10.81.0.1/24"), (b, "10.81.0.2/24")] {
+            quiet(Command::new("ip").args(["-n", name, "address", "add", address, "dev", "eth0"]))?;
+            quiet(Command::new("ip").args(["-n", name, "link", "set", "eth0", "up"]))?;
+            quiet(Command::new("ip").args(["-n", name, "link", "set", "lo", "up"]))?;
+        }
+        for end in 0..2 {
+            this.wait(|| output(this.within(end, "cat").arg("/sys/class/net/eth0/operstate")), "up\n")?;
+        }
+        Ok(this)
+    }
+
+    /// A command that runs `program` at one end.
+    pub(super) fn within(&self, end: usize, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end]]).arg(program.as_ref());
+        command
+    }
+
+    /// Starts a server at the first end, and waits until its TCP port listens.
+    pub(super) fn serve(&self, command: &mut Command, port: u16) -> Result<Server> {
+        let server = Server(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let sockets = || output(self.within(0, "cat").args(["/proc/net/tcp", "/proc/net/tcp6"]));
+        let listens = || {
+            let is_it = |line: &str| line.contains(&format!(":{port:04X} ")) && line.contains(" 0A ");
+            Ok(sockets()?.lines().any(is_it).to_string())
+        };
+        self.wait(listens, "true")?;
+        Ok(server)
+    }
+
+    /// Loses so many packets of RoCE in a hundred, at both ends.
+    pub(super) fn lose(&self, percent: u64) -> Result<()> {
+        for end in 0..2 {
+            quiet(self.within(end, "nft").args(["flush", "ruleset"]))?;
+            if percent > 0 {
+                let rules = format!(
+                    "add table inet sv; add chain inet sv in {{ type filter hook prerouting priority -300; }}; \
+                     add rule inet sv in udp dport 4791-4854 numgen random mod 100 < {percent} drop"
+                );
+                quiet(self.within(end, "nft").arg(rules))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the kernel cut and join packets behind the sockets, or has it do so in them.
+    pub(super) fn segments(&self, on: bool) -> Result<()> {
+        let state = if on { "on" } else { "off" };
+        for end in 0..2 {
+            let features = ["tso", "gso", "gro", "tx-udp-segmentation"].iter().flat_map(|feature| [feature, state]);
+            quiet(self.within(end, "ethtool").args(["-K", "eth0"]).args(features))?;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, look: impl Fn() -> Result<String>, wanted: &str) -> Result<()> {
+        for _ in 0..LOOKS {
+            if look()? == wanted {
+                return Ok(());
+            }
+        }
+        bail!("nothing happens")
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+/// A program that ends when this does, if it has not before.
+pub(super) struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

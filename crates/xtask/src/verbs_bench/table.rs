@@ -1,0 +1,45 @@
+//! What came of it, for people.
+
+use anyhow::{Context, Result};
+
+use super::trial::Measured;
+
+/// A table in Markdown, row by row.
+pub(super) struct Table(String);
+
+impl Table {
+    pub(super) fn new(names: &[&str]) -> Self {
+        Self(format!("| {} |\n|{}\n", names.join(" | "), "---|".repeat(names.len())))
+    }
+    pub(super) fn row(&mut self, name: &str, cells: impl IntoIterator<Item = Option<String>>) {
+        self.row_of(&[name.to_owned()], cells);
+    }
+    /// A row with several names. What was not measured is a dash.
+    pub(super) fn row_of(&mut self, names: &[String], cells: impl IntoIterator<Item = Option<String>>) {
+        let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+        let all: Vec<String> = names.iter().cloned().chain(cells).collect();
+        self.0 += &format!("| {} |\n", all.join(" | "));
+    }
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Gb/s, and messages where they are small.
+pub(super) fn rate(measured: &Measured, bytes: u64) -> String {
+    let messages = measured.value * 1e9 / 8.0 / bytes as f64 / 1e6;
+    if bytes < 4_096 { format!("{:.2} ({messages:.2})", measured.value) } else { format!("{:.1}", measured.value) }
+}
+
+/// Where it ran.
+pub(super) fn about(repeat: usize) -> Result<String> {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
+    let processors = std::thread::available_parallelism()?;
+    let load = std::fs::read_to_string("/proc/loadavg").context("how busy is this?")?;
+    let load = load.split(' ').next().unwrap_or_default();
+    Ok(format!(
+        "Linux {}, {processors} processors (load {load} when it began), two network namespaces and a veth pair, MTU 1500 (1024 bytes of\n\
+         payload in a packet of RoCE); medians of {repeat}.\n",
+        kernel.trim()
+    ))
+}
