@@ -46,7 +46,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// This host alone.
-pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "60" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "180" };
 
 impl Place<'_> {
     pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
@@ -203,7 +203,7 @@ impl Namespaces {
         Some(this)
     }
     pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "60" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "180" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
