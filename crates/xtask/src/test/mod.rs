@@ -4,8 +4,8 @@
 //! that replay the fuzz corpora. What a test could not do it says on a line that begins with
 //! "skipped:", and returns; those lines are collected here.
 //!
-//! In the dev profile, which optimises a little: everything together runs for about twenty seconds,
-//! less than the release profile takes to link a single test.
+//! In the dev profile, which optimises a little: everything together runs for minutes, most of them
+//! other people's programs over the software RNIC.
 
 mod transcript;
 
