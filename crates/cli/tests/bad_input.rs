@@ -349,11 +349,11 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
 /// What becomes of a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// About half of it. Cut between two lines it could be right.
+/// About half of it. Cut between two lines it could be right; the first quotation mark of a line opens a text.
 fn cut_in_a_text(bytes: &[u8]) -> Vec<u8> {
-    let half = bytes.len() / 2;
-    let quote = bytes[half..].iter().position(|&byte| byte == b'"').expect("there are texts in it");
-    bytes[..=half + quote].to_vec()
+    let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("there are more lines");
+    let line = next(bytes.len() / 2, b'\n');
+    bytes[..=next(line, b'"')].to_vec()
 }
 
 #[test]

@@ -40,5 +40,6 @@ fn what_the_real_world_cannot_do_is_refused_by_its_key() {
     refused(&["workload.verbs.pairs=all-to-all"], "workload.verbs.pairs");
     refused(&["workload.verbs.load=0.001"], "workload.verbs.messages");
     refused(&["loss=[{ link = 'all', model = { random = { rate = 0.01 } } }]"], "loss");
-    refused(&["switch.pfc.enabled=true", "switch.buffer.input-queued.per-port=1MB"], "switch.pfc.enabled");
+    let pauses = ["switch.pfc.enabled=true", "switch.buffer.input-queued.per-port=1MB"];
+    refused(&[&pauses[..], &["transport.recovery.go-back-n.acks=per-packet"]].concat(), "switch.pfc.enabled");
 }

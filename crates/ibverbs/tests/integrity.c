@@ -150,9 +150,10 @@ static int serve(void) {
     uint32_t answer[] = {damaged, arrived, wrong};
     struct ibv_mr *says = rdma_reg_msgs(id, answer, sizeof answer);
     MUST(rdma_post_send(id, NULL, answer, sizeof answer, says, 0));
-    done(id, 1);
-    // Whoever has heard it says so, or the last acknowledgement might be lost with us.
+    // Whoever has heard it says so, and may be gone before it has acknowledged it so that we know.
     rdma_get_recv_comp(id, &wc);
+    // Our acknowledgement of that may be lost, too: stay for as long as it may be asked for again.
+    sleep(1);
     return damaged || wrong;
 }
 
