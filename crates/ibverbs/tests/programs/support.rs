@@ -179,6 +179,9 @@ impl Namespaces {
         let commands = [
             format!("ip netns add {a}"),
             format!("ip netns add {b}"),
+            // Link-local addresses are there at once, not when nobody has been heard to have the same.
+            format!("ip netns exec {a} sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'"),
+            format!("ip netns exec {b} sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'"),
             format!("ip -n {a} link add eth0 type veth peer name eth0 netns {b}"),
             format!("ip -n {a} addr add {FIRST}/24 dev eth0"),
             format!("ip -n {b} addr add 10.78.0.2/24 dev eth0"),
