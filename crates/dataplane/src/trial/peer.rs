@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use selvedge_nic::verbs::{
-    Access, Capacities, Completion, CompletionKind, CqId, Data, Operation, QpChange, QpInit, QpState, ReceiveRequest,
-    Region, Remote, Route, SendRequest, Service, Sge, Stats, Status,
+    Access, Capacities, Completion, CompletionKind, CqId, Data, Handshake, Operation, QpInit, ReceiveRequest, Region,
+    Remote, Route, SendRequest, Service, Sge, Stats, Status,
 };
 use selvedge_units::{Instant, Psn, QpNumber};
 
@@ -103,35 +103,19 @@ impl Peer {
         self.other = Some(*other);
         let (qp, terms) = (self.qp, self.terms);
         let route = Route { local: self.gid, remote: other.gid, traffic_class: 0, hop_limit: 64, flow_label: 0 };
-        let steps = [
-            QpChange {
-                state: Some(QpState::Initialised),
-                access: Some(EVERYTHING),
-                pkey_index: Some(0),
-                port: Some(1),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToReceive),
-                route: Some(route),
-                destination: Some(QpNumber(other.qp)),
-                mtu: Some(terms.mtu),
-                receive_psn: Some(FIRST),
-                reads_answered: Some(terms.reads),
-                not_ready_timer: Some(NOT_READY),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToSend),
-                send_psn: Some(FIRST),
-                timeout: Some(terms.timeout),
-                retries: Some(terms.retries),
-                not_ready_retries: Some(7),
-                reads_asked: Some(terms.reads),
-                ..QpChange::default()
-            },
-        ];
-        for step in steps {
+        let handshake = Handshake {
+            access: EVERYTHING,
+            route,
+            destination: QpNumber(other.qp),
+            mtu: terms.mtu,
+            send_psn: FIRST,
+            receive_psn: FIRST,
+            reads: terms.reads,
+            timeout: terms.timeout,
+            retries: terms.retries,
+            not_ready_timer: NOT_READY,
+        };
+        for step in handshake.steps() {
             self.adapter
                 .command(|rnic, cx| rnic.modify_qp(cx, qp, &step))
                 .and_then(|done| Ok(done?))

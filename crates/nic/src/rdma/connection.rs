@@ -8,7 +8,7 @@ use selvedge_units::{HostId, Instant, Psn, QpNumber};
 use super::{Ledger, Rdma, frame};
 use crate::nic::{Nic, NicParams};
 use crate::verbs::{
-    Access, Capacities, Payload, QpChange, QpInit, QpState, ReceiveRequest, Region, Rnic, Service, Sge, VerbsError,
+    Access, Capacities, Handshake, Payload, QpInit, ReceiveRequest, Region, Rnic, Service, Sge, VerbsError,
 };
 
 /// What queue pairs of applications have in common.
@@ -94,35 +94,19 @@ impl Nic {
             return Err(VerbsError::NoSuch("queue pair"));
         };
         let route = frame::route(self.id, to, verbs.class, entropy);
-        let steps = [
-            QpChange {
-                state: Some(QpState::Initialised),
-                access: Some(EVERYTHING),
-                pkey_index: Some(0),
-                port: Some(1),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToReceive),
-                route: Some(route),
-                destination: Some(peer),
-                mtu: Some(params.mtu),
-                receive_psn: Some(FIRST),
-                reads_answered: Some(connection.reads),
-                not_ready_timer: Some(NOT_READY),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToSend),
-                send_psn: Some(FIRST),
-                timeout: Some(connection.timeout),
-                retries: Some(connection.retries),
-                not_ready_retries: Some(7),
-                reads_asked: Some(connection.reads),
-                ..QpChange::default()
-            },
-        ];
-        for step in steps {
+        let handshake = Handshake {
+            access: EVERYTHING,
+            route,
+            destination: peer,
+            mtu: params.mtu,
+            send_psn: FIRST,
+            receive_psn: FIRST,
+            reads: connection.reads,
+            timeout: connection.timeout,
+            retries: connection.retries,
+            not_ready_timer: NOT_READY,
+        };
+        for step in handshake.steps() {
             rdma.rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step)?;
         }
         rdma.rnic.agree(qp)?;

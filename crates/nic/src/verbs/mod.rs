@@ -21,6 +21,7 @@ mod arrival;
 mod attributes;
 mod datagram;
 mod error;
+mod handshake;
 mod memory;
 mod message;
 mod qp;
@@ -41,6 +42,7 @@ mod tests;
 
 pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
 pub use error::VerbsError;
+pub use handshake::Handshake;
 pub use memory::{Fault, Memory};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};

@@ -182,37 +182,21 @@ impl World {
         let route = self.route(at);
         // Just before the end of the numbers.
         let psn = [Psn::new(0xff_fff0), Psn::new(0x12)];
-        let steps = [
-            QpChange {
-                state: Some(QpState::Initialised),
-                access: Some(ALL),
-                pkey_index: Some(0),
-                port: Some(1),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToReceive),
-                route: Some(route),
-                destination: Some(destination),
-                mtu: Some(MTU),
-                receive_psn: Some(psn[1 - at]),
-                reads_answered: Some(4),
-                not_ready_timer: Some(1),
-                ..QpChange::default()
-            },
-            QpChange {
-                state: Some(QpState::ReadyToSend),
-                send_psn: Some(psn[at]),
-                timeout: Some(7),
-                retries: Some(7),
-                not_ready_retries: Some(7),
-                reads_asked: Some(4),
-                ..QpChange::default()
-            },
-        ];
+        let handshake = Handshake {
+            access: ALL,
+            route,
+            destination,
+            mtu: MTU,
+            send_psn: psn[at],
+            receive_psn: psn[1 - at],
+            reads: 4,
+            timeout: 7,
+            retries: 7,
+            not_ready_timer: 1,
+        };
         let now = self.now;
         let host = &mut self.hosts[at];
-        for mut step in steps {
+        for mut step in handshake.steps() {
             adapt(&mut step);
             host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the step is right");
         }
