@@ -162,24 +162,24 @@ impl Requester {
         if admits {
             self.begin_requests(cx, terms, shared)?;
         }
-        loop {
-            let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
-            if let Mode::Standard(standard) = &self.mode
-                && !standard.may_send(terms, self.find(segment.seq).map(|at| &self.queue[at]), segment)
-            {
+        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
+        if let Mode::Standard(standard) = &self.mode {
+            let wqe = self.find(segment.seq).map(|at| &self.queue[at]);
+            if !standard.may_send(terms, wqe, segment.seq, self.sender.acked()) {
                 return Ok(None);
             }
-            let size = Bytes::new(u64::from(terms.mtu));
-            let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, |_| size) else { return Ok(None) };
-            payload.clear();
-            match self.packet(cx, terms, shared, segment, payload) {
-                Ok(Some(transmit)) => return Ok(Some(transmit)),
-                // A Read's answer stands there.
-                Ok(None) => {}
-                Err(Failed(status)) => {
-                    self.fail(terms, shared, segment.seq, status);
-                    return Err(Failure::Requester);
-                }
+        }
+        let size = Bytes::new(u64::from(terms.mtu));
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, |_| size) else { return Ok(None) };
+        payload.clear();
+        match self.packet(cx, terms, shared, segment, payload) {
+            Ok(transmit) => {
+                self.pass_over_answers(cx, shared);
+                Ok(Some(transmit))
+            }
+            Err(Failed(status)) => {
+                self.fail(terms, shared, segment.seq, status);
+                Err(Failure::Requester)
             }
         }
     }
@@ -260,7 +260,7 @@ impl Requester {
         shared: &mut Shared,
         segment: Segment,
         payload: &mut Payload,
-    ) -> Result<Option<Transmit>, Failed> {
+    ) -> Result<Transmit, Failed> {
         let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
         let wqe = &self.queue[at];
         let psn = segment.seq.to_psn(self.first_psn);
@@ -270,10 +270,8 @@ impl Requester {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
                 };
-                match standard.headers(terms, wqe, segment, psn) {
-                    Some((headers, offset, length)) => (Headers { ours, ..headers }, offset, length),
-                    None => return Ok(None),
-                }
+                let (headers, offset, length) = standard.headers(terms, wqe, segment, psn);
+                (Headers { ours, ..headers }, offset, length)
             }
             Mode::Selective(_) => {
                 let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
@@ -286,7 +284,7 @@ impl Requester {
             found.ok_or(Failed(Status::LocalProtection))?;
         }
         shared.count_sent(segment.retransmission);
-        Ok(Some(Transmit { route: terms.route, headers, payload: length }))
+        Ok(Transmit { route: terms.route, headers, payload: length })
     }
 
     /// An acknowledgement, or an answer to a Read or an Atomic.

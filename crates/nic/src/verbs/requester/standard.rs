@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Segment};
-use selvedge_units::{Psn, Seq};
+use selvedge_transport::{Cx, Next, Segment};
+use selvedge_units::{Bytes, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
@@ -34,22 +34,24 @@ pub(super) struct Standard {
 }
 
 impl Standard {
-    /// Whether a Read may be asked for now: no more may be under way than the other side can remember.
-    pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, segment: Segment) -> bool {
-        let is_new = segment.seq == self.cursor && segment.seq >= self.covered;
-        let asks = wqe.is_some_and(Wqe::is_read) && is_new;
-        !asks || self.asked.len() < usize::from(terms.reads_asked.max(1))
+    /// Whether an answer may be asked for now: no more may be under way than the other side can remember, and all of it
+    /// has to fit into the window, where everything before `acked` has left it.
+    pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, seq: Seq, acked: Seq) -> bool {
+        let Some(wqe) = wqe.filter(|wqe| wqe.is_read() && seq >= self.covered) else { return true };
+        let is_new = seq == self.cursor;
+        let (.., packets) = answer_from(terms, wqe, seq - wqe.first);
+        let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
+        fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
+    }
+    /// Whether an answer that was asked for stands there.
+    pub(super) fn passes(&mut self, seq: Seq) -> bool {
+        let is_next = seq == self.cursor && seq < self.covered;
+        self.cursor += u64::from(is_next);
+        is_next
     }
 
-    /// The headers of a packet, and where its payload stands in the message: offset and bytes. `None` if an answer
-    /// that was asked for stands there.
-    pub(super) fn headers(
-        &mut self,
-        terms: &Terms,
-        wqe: &Wqe,
-        segment: Segment,
-        psn: Psn,
-    ) -> Option<(Headers, u64, u32)> {
+    /// The headers of a packet, and where its payload stands in the message: offset and bytes.
+    pub(super) fn headers(&mut self, terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
             // Starting over: what was asked for behind it is asked for again.
@@ -66,9 +68,6 @@ impl Standard {
         };
         let is_read = wqe.is_read();
         if is_read {
-            if seq < self.covered {
-                return None;
-            }
             let (reth, atomic, packets) = answer_from(terms, wqe, index);
             (headers.reth, headers.atomic) = (reth, atomic);
             self.covered = seq + packets;
@@ -89,7 +88,7 @@ impl Standard {
             self.since_ack_request = 0;
         }
         let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
-        Some((headers, offset, bytes))
+        (headers, offset, bytes)
     }
 }
 
@@ -139,6 +138,16 @@ impl Requester {
         match &mut self.mode {
             Mode::Standard(standard) => standard,
             Mode::Selective(_) => unreachable!("replies were told apart"),
+        }
+    }
+
+    /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
+    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        while let Mode::Standard(standard) = &mut self.mode
+            && let Next::Send(segment) = self.sender.next(cx.now)
+            && standard.passes(segment.seq)
+        {
+            self.sender.poll_transmit(cx, &mut shared.chip, |_| Bytes::ZERO);
         }
     }
 
