@@ -62,6 +62,7 @@ impl Bed {
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
     let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;
+    eprintln!("{recovery}: {impairment:?}");
     let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[&program], &[&program, FIRST], 7_777);
     let expected = "writes and reads: same\nadditions: each once\nsends: 0 wrong\ndatagrams: 0 wrong\narrived: ";
     let arrived = said.strip_prefix(expected).unwrap_or_else(|| panic!("{said}"));
