@@ -93,8 +93,7 @@ fn every_byte_arrives_whatever_happens_to_packets() {
 
 #[test]
 fn every_byte_arrives_when_packets_are_lost_in_bursts() {
-    // Longer bursts outlast seven retries, one packet each.
-    let states = TwoStates::bursts(2.0, percent(2.0)).expect("they can be");
+    let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
     let Some((arrived, report)) = check("burst", &impairment, "irn") else { return };
     assert!((800..1_000).contains(&arrived), "{arrived}");

@@ -67,6 +67,8 @@ pub(super) struct Requester {
     not_ready_until: Option<Instant>,
     not_ready_tries: u8,
     timeouts: u8,
+    /// When all was sent again last, to somebody of whom nothing is known.
+    asked: Instant,
     /// The last sign of life that meant progress.
     progress: Instant,
 }
@@ -93,6 +95,7 @@ impl Requester {
             not_ready_until: None,
             not_ready_tries: 0,
             timeouts: 0,
+            asked: Instant::ZERO,
             progress: Instant::ZERO,
         }
     }
@@ -373,13 +376,16 @@ impl Requester {
         let before = self.sender.stats().timeouts;
         self.sender.handle_timeout(cx, &mut shared.chip);
         shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
-        let given_up = match self.mode {
-            Mode::Standard(_) => {
-                let again = self.sender.stats().timeouts > before && self.not_ready_until.is_none();
-                self.timeouts = self.timeouts.saturating_add(u8::from(again));
-                self.timeouts > terms.retries
-            }
-            Mode::Selective(_) => self.begun > 0 && self.patience(terms).is_some_and(|until| until <= cx.now),
+        let timed_out = self.sender.stats().timeouts > before;
+        if !timed_out && self.asks_again(terms).is_some_and(|at| at <= cx.now) {
+            shared.stats.timeouts += 1;
+            self.asked = cx.now;
+            self.start_over(cx, shared);
+        }
+        self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
+        let given_up = match self.patience(terms) {
+            Some(until) => until <= cx.now,
+            None => matches!(self.mode, Mode::Standard(_)) && self.timeouts > terms.retries,
         };
         if given_up && self.begun > 0 {
             self.complete_done(terms, shared);
@@ -388,19 +394,18 @@ impl Requester {
         }
         Ok(())
     }
-    /// How long a selective requester waits for anything.
+    /// Until when anything must be heard, unless the other side is a standard one, of which timeouts are counted.
     fn patience(&self, terms: &Terms) -> Option<Instant> {
-        terms.timeout.map(|timeout| self.progress + timeout * (u64::from(terms.retries) + 1))
+        let counts_time = self.begun > 0 && (self.peer != Peer::Standard || matches!(self.mode, Mode::Selective(_)));
+        let whole = terms.timeout.filter(|_| counts_time)? * (u64::from(terms.retries) + 1);
+        Some(self.progress + whole)
     }
     pub(super) fn deadline(&self, terms: &Terms) -> Instant {
         if let Some(until) = self.not_ready_until {
             return until;
         }
-        let given_up = match self.mode {
-            Mode::Selective(_) if self.begun > 0 => self.patience(terms).unwrap_or(Instant::NEVER),
-            _ => Instant::NEVER,
-        };
-        self.sender.poll_timeout().unwrap_or(Instant::NEVER).min(given_up)
+        let own = [self.sender.poll_timeout(), self.patience(terms), self.asks_again(terms)];
+        own.into_iter().flatten().min().unwrap_or(Instant::NEVER)
     }
 
     /// Completes what is finished, in order.

@@ -3,18 +3,23 @@
 use alloc::collections::VecDeque;
 
 use selvedge_transport::{Cx, Next, Segment};
-use selvedge_units::{Bytes, Psn, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
 use super::wqe::Wqe;
-use super::{Failed, Mode, Requester};
+use super::{Failed, Mode, Peer, Requester};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position, nak};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Operation};
+
+/// How often in a timeout something is said again to whoever may be one of our own.
+const OFTEN: u64 = 8;
+/// But no sooner than this: a thread that waits for the processor does so for milliseconds.
+const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// How often at least an acknowledgement is asked for: each so many packets of a window.
 const ACKS_PER_WINDOW: u32 = 4;
@@ -139,6 +144,20 @@ impl Requester {
             Mode::Standard(standard) => standard,
             Mode::Selective(_) => unreachable!("replies were told apart"),
         }
+    }
+
+    /// When all that is under way is to be sent again, to somebody of whom nothing is known, or who is one of our own: a
+    /// burst of losses that packets end, not time, is seldom over after seven retries of a single packet.
+    pub(super) fn asks_again(&self, terms: &Terms) -> Option<Instant> {
+        let may_be_ours = self.peer != Peer::Standard && matches!(self.mode, Mode::Standard(_));
+        let timeout = terms.timeout.filter(|_| may_be_ours && self.begun > 0)?;
+        Some(self.progress.max(self.asked) + (timeout / OFTEN).max(NO_SOONER).min(timeout))
+    }
+    /// Begins again with the oldest packet that is not acknowledged.
+    pub(super) fn start_over(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        let expected = self.sender.acked().to_psn(self.first_psn);
+        let nack = Ack { kind: AckKind::Nack, ecn_echo: false, expected, sack: expected, msn: 0 };
+        self.tell(cx, shared, &nack, cx.now);
     }
 
     /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
-use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Bth, Extension, Syndrome};
@@ -28,8 +28,13 @@ use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
-/// An answer that nobody acknowledges is given up after so many timeouts: the requester has gone, or says so itself.
+/// After so many timeouts in a row, what an answer waits for becomes longer.
 const TIMEOUTS: u32 = 32;
+/// At first by this, then by twice as much each time.
+const PAUSE: Duration = Duration::from_ms(20);
+/// An answer that nobody acknowledges is given up after so many of these pauses, hours: the requester, which alone knows its
+/// patience, has gone.
+const PAUSES: u32 = 18;
 
 /// What a selective responder remembers.
 pub(super) struct Selective {
@@ -424,15 +429,17 @@ impl Selective {
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
-        if before - self.timeouts < TIMEOUTS {
+        if self.deadline() <= cx.now {
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         }
     }
     pub(super) fn deadline(&self) -> Instant {
-        if self.sender.stats().timeouts - self.timeouts >= TIMEOUTS {
-            return Instant::NEVER;
+        let until = self.sender.poll_timeout().unwrap_or(Instant::NEVER);
+        match (self.sender.stats().timeouts - self.timeouts).checked_sub(TIMEOUTS) {
+            None => until,
+            Some(pauses) if pauses < PAUSES => until.saturating_add(PAUSE * (1 << pauses)),
+            Some(_) => Instant::NEVER,
         }
-        self.sender.poll_timeout().unwrap_or(Instant::NEVER)
     }
 }

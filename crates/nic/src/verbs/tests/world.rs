@@ -9,7 +9,7 @@ use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Cx, RecoveryConfig};
-use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
+use selvedge_units::{Chance, Channel, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting, TwoStates};
 use selvedge_wire::verbs::Headers;
 
 use crate::verbs::*;
@@ -75,6 +75,8 @@ pub(crate) struct World {
     rng: Rng,
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     sent: u64,
+    /// What loses packets in bursts, in each direction.
+    channels: [Option<Channel>; 2],
     /// Packets of our own kind that the wire has lost, of those that each host sent.
     pub(crate) lost: [u64; 2],
     /// Reads and Atomics that may be under way.
@@ -178,10 +180,17 @@ impl World {
             rng: Rng::stream(seed, Domain::Impairment, 0),
             in_flight: BTreeMap::new(),
             sent: 0,
+            channels: [None, None],
             lost: [0; 2],
             reads: 4,
             log: Vec::new(),
         }
+    }
+    /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
+    pub(crate) fn lose_bursts(&mut self, mean: f64, rate: u64, seed: u64) {
+        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a share");
+        let states = TwoStates::bursts(mean, rate).expect("they can be");
+        self.channels = [0, 1].map(|at| Some(Channel::new(states, Rng::stream(seed, Domain::LinkLoss, at))));
     }
     pub(crate) fn route(&self, from: usize) -> Route {
         let (local, remote) = (self.hosts[from].address, self.hosts[1 - from].address);
@@ -237,7 +246,8 @@ impl World {
             packet.truncate(length);
             packet.extend_from_slice(&bytes);
             packet.resize(length + bytes.len().next_multiple_of(4), 0);
-            if self.rng.below(1_000) < self.wire.loss {
+            let in_burst = self.channels[at].as_mut().is_some_and(Channel::loses);
+            if in_burst || self.rng.below(1_000) < self.wire.loss {
                 self.lost[at] += u64::from(transmit.headers.extension.is_some());
                 continue;
             }
