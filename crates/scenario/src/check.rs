@@ -340,7 +340,7 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
     if let Some(ndp) = &transport.ndp {
-        return check_ndp(scenario, ndp);
+        return check_ndp(scenario, ndp, warnings);
     }
     if !transport.is_rdma() {
         return Ok(());
@@ -384,12 +384,13 @@ fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
     checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
 }
 
-fn check_ndp(scenario: &Scenario, ndp: &NdpConfig) -> Result<(), Finding> {
+fn check_ndp(scenario: &Scenario, ndp: &NdpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
-    if !matches!(scenario.switch.buffer, BufferConfig::Trimming(_)) {
+    let BufferConfig::Trimming(trimming) = scenario.switch.buffer else {
         let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
         return Err(Finding::new("switch.buffer", message));
-    }
+    };
+    warnings.extend(eqds::control_behind_data(scenario, &trimming));
     Ok(())
 }
 
