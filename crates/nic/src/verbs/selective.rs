@@ -69,6 +69,8 @@ impl Said {
     /// This one for both, if nothing is lost by that.
     fn instead_of(self, before: &Self) -> Option<Self> {
         match (before.ack.kind, self.ack.kind) {
+            // Congestion control counts marks.
+            _ if self.ack.ecn_echo != before.ack.ecn_echo => None,
             (AckKind::Ack, AckKind::Ack) => Some(self),
             (AckKind::Nack, AckKind::Ack) => (self.ack.expected.ahead_of(before.ack.sack) > 0).then_some(self),
             (AckKind::Ack, AckKind::Nack) => self.holes.is_some().then_some(self),
