@@ -124,6 +124,14 @@ static int serve(void) {
         .rnr_retry_count = 7,
     };
     MUST(rdma_accept(id, &param));
+    // The client decides how often both sides try, and `retry_count` here means nothing.
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    MUST(ibv_query_qp(id->qp, &attr, IBV_QP_RETRY_CNT, &init));
+    if (attr.retry_cnt != 7) {
+        fprintf(stderr, "accepted: %u retries\n", attr.retry_cnt);
+        exit(1);
+    }
     uint32_t damaged = 0;
     struct ibv_wc wc;
     for (uint32_t message = 0; message < SENDS; message++) {
@@ -151,7 +159,9 @@ static int serve(void) {
     struct ibv_mr *says = rdma_reg_msgs(id, answer, sizeof answer);
     MUST(rdma_post_send(id, NULL, answer, sizeof answer, says, 0));
     // Whoever has heard it says so, and may be gone before it has acknowledged it so that we know.
-    rdma_get_recv_comp(id, &wc);
+    struct ibv_wc sent;
+    if (rdma_get_recv_comp(id, &wc) < 1 || wc.status)
+        fprintf(stderr, "answer: %s\n", rdma_get_send_comp(id, &sent) < 1 ? "?" : ibv_wc_status_str(sent.status));
     // Our acknowledgement of that may be lost, too: stay for as long as it may be asked for again.
     sleep(1);
     return damaged || wrong;

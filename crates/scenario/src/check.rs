@@ -9,7 +9,7 @@ use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Scheme, SettingError, Tuning};
+use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
@@ -379,6 +379,14 @@ fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
     if let Some(named) = beside.find(|name| name.split(['.', '[']).next() == Some("verbs")) {
         let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
         return Err(Finding::new("beside.workloads", message));
+    }
+    let congestion = scenario.transport.congestion;
+    if scenario.workload.verbs.0.iter().any(|verbs| verbs.operations.has_reads())
+        && matches!(scenario.transport.recovery, RecoveryConfig::GoBackN(_))
+        && !matches!(congestion, CongestionConfig::None(_))
+    {
+        let message = "standard queue pairs answer Reads without congestion control: leave Reads out of [workload.verbs], or give a series without, or one with \"irn\" or \"melo\"";
+        return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
     }
     let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
     checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })

@@ -91,7 +91,7 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     fs::write(&map, exports)?;
     fs::write(&stubs, private_stubs(&private))?;
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    link.args(["-shared", "-fPIC", "-O2", "-o"]).arg(to.join("libibverbs.so.1")).arg(&stubs);
+    link.args(["-shared", "-fPIC", "-O2"]).arg(&stubs);
     link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
     link.arg(format!("-Wl,--version-script={}", map.display()));
     // Its thread must not be unloaded under itself: `dlclose` leaves it.
@@ -103,7 +103,14 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
         "-Wl,-z,now",
     ]);
     link.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
-    run(&mut link)
+    link_as(&mut link, &to.join("libibverbs.so.1"))
+}
+
+/// Links to this file, all at once: programs that are starting find the old one or the new one, and whole.
+fn link_as(link: &mut Command, file: &Path) -> Result<()> {
+    let unfinished = file.with_extension(format!("{}.unfinished", std::process::id()));
+    run(link.arg("-o").arg(&unfinished))?;
+    fs::rename(&unfinished, file).with_context(|| file.display().to_string())
 }
 
 /// Links `librdmacm.so.1`, which only calls what stands in `libibverbs.so.1`: both are one NIC.
@@ -141,10 +148,10 @@ fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
 /// Links a library that only calls what stands in `libibverbs.so.1`.
 fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Result<()> {
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    link.args(["-shared", "-fPIC", "-o"]).arg(to.join(name)).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);
+    link.args(["-shared", "-fPIC"]).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);
     link.arg(format!("-Wl,-soname,{name}"));
     link.args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,--strip-debug"]);
-    run(&mut link)
+    link_as(&mut link, &to.join(name))
 }
 
 /// A function that is another one, with whatever arguments.

@@ -47,6 +47,10 @@ pub fn recovery() -> Result<RecoveryConfig, String> {
 /// and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
 const PATIENCE: Duration = Duration::from_us(20_000);
 
+/// Packets that a timeout sends at the most: of a burst of losses that only packets end, this outlasts a hundred within the
+/// patience of an application that waits for 0.5 s.
+const PROBES: u16 = 16;
+
 /// What fits into our sockets; two of our own are alike in that.
 fn window() -> u32 {
     (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
@@ -66,6 +70,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
             }),
             time_stamps: true,
             holes: true,
+            probes: PROBES,
             bdp_cap: Setting::Value(window()),
             ..IrnConfig::default()
         }),

@@ -145,7 +145,6 @@ unsafe fn offer(inner: &mut Id, parameters: Option<&rdma_conn_param>) -> Offer {
     }
     inner.reads_answered = offer.responder_resources;
     inner.reads_asked = offer.initiator_depth;
-    inner.retries = offer.retries;
     offer
 }
 
@@ -164,6 +163,8 @@ pub unsafe extern "C" fn connect(id: *mut rdma_cm_id, parameters: *mut rdma_conn
         return fail(libc::EINVAL);
     };
     let offer = unsafe { offer(inner, parameters.as_ref()) };
+    // For both sides: who accepts has nothing to say about it.
+    inner.retries = offer.retries;
     let service = service(inner.abi.ps, destination.port());
     let (port, mtu, is_datagram) = (source.port(), inner.mtu as u8, inner.abi.qp_type == DATAGRAM);
     let begun = inner.adapter.connect_for(inner.hears(), |manager, cx| {

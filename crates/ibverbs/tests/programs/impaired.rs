@@ -62,6 +62,7 @@ impl Bed {
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
     let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;
+    eprintln!("{recovery}: {impairment:?}");
     let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[&program], &[&program, FIRST], 7_777);
     let expected = "writes and reads: same\nadditions: each once\nsends: 0 wrong\ndatagrams: 0 wrong\narrived: ";
     let arrived = said.strip_prefix(expected).unwrap_or_else(|| panic!("{said}"));
@@ -92,8 +93,7 @@ fn every_byte_arrives_whatever_happens_to_packets() {
 
 #[test]
 fn every_byte_arrives_when_packets_are_lost_in_bursts() {
-    // Longer bursts outlast seven retries, one packet each.
-    let states = TwoStates::bursts(2.0, percent(2.0)).expect("they can be");
+    let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
     let Some((arrived, report)) = check("burst", &impairment, "irn") else { return };
     assert!((800..1_000).contains(&arrived), "{arrived}");

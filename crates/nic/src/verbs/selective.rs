@@ -36,6 +36,9 @@ pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
     segment.seq + 1 == sender.supplied() || segment.retransmission || (segment.seq.index() + 1).is_multiple_of(every)
 }
 
+/// Who sends a packet several times at once, in a burst of losses, is answered as often, up to this.
+const ECHOES: usize = 16;
+
 /// Acknowledgements that are to be sent. Where packets are taken in batches, one speaks for several.
 #[derive(Debug, Default)]
 pub(super) struct Pending(VecDeque<Said>);
@@ -59,9 +62,15 @@ impl Said {
         let holes = if is_negative { receiver.holes() } else { None };
         Self { ack, holes, sent_at, first: ack.sack }
     }
+    /// Whether the same packet caused both, and nothing else came between.
+    fn repeats(&self, before: &Self) -> bool {
+        (self.ack.sack, self.ack.expected) == (before.ack.sack, before.ack.expected)
+    }
     /// This one for both, if nothing is lost by that.
     fn instead_of(self, before: &Self) -> Option<Self> {
         match (before.ack.kind, self.ack.kind) {
+            // Congestion control counts marks.
+            _ if self.ack.ecn_echo != before.ack.ecn_echo => None,
             (AckKind::Ack, AckKind::Ack) => Some(self),
             (AckKind::Nack, AckKind::Ack) => (self.ack.expected.ahead_of(before.ack.sack) > 0).then_some(self),
             (AckKind::Ack, AckKind::Nack) => self.holes.is_some().then_some(self),
@@ -85,7 +94,9 @@ impl Said {
 
 impl Pending {
     pub(super) fn push(&mut self, said: Said) {
+        let waiting = self.0.len();
         if let Some(last) = self.0.back_mut()
+            && (waiting >= ECHOES || !said.repeats(last))
             && let Some(both) = said.instead_of(last)
         {
             *last = both;

@@ -20,7 +20,7 @@ mod wqe;
 use alloc::collections::VecDeque;
 
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::{CongestionConfig, Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
+use selvedge_transport::{Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
 use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours};
@@ -67,6 +67,8 @@ pub(super) struct Requester {
     not_ready_until: Option<Instant>,
     not_ready_tries: u8,
     timeouts: u8,
+    /// When all was sent again last, to somebody of whom nothing is known.
+    asked: Instant,
     /// The last sign of life that meant progress.
     progress: Instant,
 }
@@ -93,6 +95,7 @@ impl Requester {
             not_ready_until: None,
             not_ready_tries: 0,
             timeouts: 0,
+            asked: Instant::ZERO,
             progress: Instant::ZERO,
         }
     }
@@ -162,24 +165,26 @@ impl Requester {
         if admits {
             self.begin_requests(cx, terms, shared)?;
         }
-        loop {
-            let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
-            if let Mode::Standard(standard) = &self.mode
-                && !standard.may_send(terms, self.find(segment.seq).map(|at| &self.queue[at]), segment)
-            {
+        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
+        if let Mode::Standard(standard) = &self.mode {
+            let wqe = self.find(segment.seq).map(|at| &self.queue[at]);
+            if !standard.may_send(terms, wqe, segment.seq, self.sender.acked()) {
                 return Ok(None);
             }
-            let size = Bytes::new(u64::from(terms.mtu));
-            let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, |_| size) else { return Ok(None) };
-            payload.clear();
-            match self.packet(cx, terms, shared, segment, payload) {
-                Ok(Some(transmit)) => return Ok(Some(transmit)),
-                // A Read's answer stands there.
-                Ok(None) => {}
-                Err(Failed(status)) => {
-                    self.fail(terms, shared, segment.seq, status);
-                    return Err(Failure::Requester);
-                }
+        }
+        let queue = &self.queue;
+        let size = |seq| find(queue, seq).map_or(0, |at| queue[at].payload(seq, terms));
+        let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(None) };
+        payload.clear();
+        match self.packet(cx, terms, shared, segment, payload) {
+            Ok(transmit) => {
+                self.pass_over_answers(cx, shared);
+                Ok(Some(transmit))
+            }
+            Err(Failed(status)) => {
+                self.fail(terms, shared, segment.seq, status);
+                Err(Failure::Requester)
             }
         }
     }
@@ -250,7 +255,7 @@ impl Requester {
 
     /// The request that `seq` belongs to, by its place in the queue.
     fn find(&self, seq: Seq) -> Option<usize> {
-        self.queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
+        find(&self.queue, seq)
     }
 
     fn packet(
@@ -260,7 +265,7 @@ impl Requester {
         shared: &mut Shared,
         segment: Segment,
         payload: &mut Payload,
-    ) -> Result<Option<Transmit>, Failed> {
+    ) -> Result<Transmit, Failed> {
         let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
         let wqe = &self.queue[at];
         let psn = segment.seq.to_psn(self.first_psn);
@@ -270,10 +275,8 @@ impl Requester {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
                 };
-                match standard.headers(terms, wqe, segment, psn) {
-                    Some((headers, offset, length)) => (Headers { ours, ..headers }, offset, length),
-                    None => return Ok(None),
-                }
+                let (headers, offset, length) = standard.headers(terms, wqe, segment, psn);
+                (Headers { ours, ..headers }, offset, length)
             }
             Mode::Selective(_) => {
                 let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
@@ -286,7 +289,7 @@ impl Requester {
             found.ok_or(Failed(Status::LocalProtection))?;
         }
         shared.count_sent(segment.retransmission);
-        Ok(Some(Transmit { route: terms.route, headers, payload: length }))
+        Ok(Transmit { route: terms.route, headers, payload: length })
     }
 
     /// An acknowledgement, or an answer to a Read or an Atomic.
@@ -363,6 +366,11 @@ impl Requester {
         Err(Failed(status))
     }
 
+    /// Packets of ours arrive with marks.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
+        self.sender.on_cnp(cx);
+    }
+
     pub(super) fn handle_timeout(
         &mut self,
         cx: &mut Cx<'_>,
@@ -375,13 +383,16 @@ impl Requester {
         let before = self.sender.stats().timeouts;
         self.sender.handle_timeout(cx, &mut shared.chip);
         shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
-        let given_up = match self.mode {
-            Mode::Standard(_) => {
-                let again = self.sender.stats().timeouts > before && self.not_ready_until.is_none();
-                self.timeouts = self.timeouts.saturating_add(u8::from(again));
-                self.timeouts > terms.retries
-            }
-            Mode::Selective(_) => self.begun > 0 && self.patience(terms).is_some_and(|until| until <= cx.now),
+        let timed_out = self.sender.stats().timeouts > before;
+        if !timed_out && self.asks_again(terms).is_some_and(|at| at <= cx.now) {
+            shared.stats.timeouts += 1;
+            self.asked = cx.now;
+            self.start_over(cx, shared);
+        }
+        self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
+        let given_up = match self.patience(terms) {
+            Some(until) => until <= cx.now,
+            None => matches!(self.mode, Mode::Standard(_)) && self.timeouts > terms.retries,
         };
         if given_up && self.begun > 0 {
             self.complete_done(terms, shared);
@@ -390,19 +401,18 @@ impl Requester {
         }
         Ok(())
     }
-    /// How long a selective requester waits for anything.
+    /// Until when anything must be heard, unless the other side is a standard one, of which timeouts are counted.
     fn patience(&self, terms: &Terms) -> Option<Instant> {
-        terms.timeout.map(|timeout| self.progress + timeout * (u64::from(terms.retries) + 1))
+        let counts_time = self.begun > 0 && (self.peer != Peer::Standard || matches!(self.mode, Mode::Selective(_)));
+        let whole = terms.timeout.filter(|_| counts_time)? * (u64::from(terms.retries) + 1);
+        Some(self.progress + whole)
     }
     pub(super) fn deadline(&self, terms: &Terms) -> Instant {
         if let Some(until) = self.not_ready_until {
             return until;
         }
-        let given_up = match self.mode {
-            Mode::Selective(_) if self.begun > 0 => self.patience(terms).unwrap_or(Instant::NEVER),
-            _ => Instant::NEVER,
-        };
-        self.sender.poll_timeout().unwrap_or(Instant::NEVER).min(given_up)
+        let own = [self.sender.poll_timeout(), self.patience(terms), self.asks_again(terms)];
+        own.into_iter().flatten().min().unwrap_or(Instant::NEVER)
     }
 
     /// Completes what is finished, in order.
@@ -447,6 +457,10 @@ impl Requester {
     }
 }
 
+fn find(queue: &VecDeque<Wqe>, seq: Seq) -> Option<usize> {
+    queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
+}
+
 /// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
 pub(super) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
     match recovery {
@@ -468,8 +482,8 @@ pub(super) fn go_back_n(terms: &Terms) -> RecoveryConfig {
     })
 }
 
-/// A sender of so large packets, without congestion control.
+/// A sender of so large packets.
 pub(super) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
-    let congestion = CongestionConfig::None(Default::default());
-    Sender::new(&SenderConfig { recovery, congestion, frame: Bytes::new(u64::from(terms.mtu)) }, first_psn)
+    let frame = Bytes::new(u64::from(terms.mtu)) + terms.init.overhead;
+    Sender::new(&SenderConfig { recovery, congestion: terms.init.congestion, frame }, first_psn)
 }

@@ -2,19 +2,24 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Segment};
-use selvedge_units::{Psn, Seq};
+use selvedge_transport::{Cx, Next, Segment};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
 use super::wqe::Wqe;
-use super::{Failed, Mode, Requester};
+use super::{Failed, Mode, Peer, Requester};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position, nak};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Operation};
+
+/// How often in a timeout something is said again to whoever may be one of our own.
+const OFTEN: u64 = 8;
+/// But no sooner than this: a thread that waits for the processor does so for milliseconds.
+const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// How often at least an acknowledgement is asked for: each so many packets of a window.
 const ACKS_PER_WINDOW: u32 = 4;
@@ -34,22 +39,24 @@ pub(super) struct Standard {
 }
 
 impl Standard {
-    /// Whether a Read may be asked for now: no more may be under way than the other side can remember.
-    pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, segment: Segment) -> bool {
-        let is_new = segment.seq == self.cursor && segment.seq >= self.covered;
-        let asks = wqe.is_some_and(Wqe::is_read) && is_new;
-        !asks || self.asked.len() < usize::from(terms.reads_asked.max(1))
+    /// Whether an answer may be asked for now: no more may be under way than the other side can remember, and all of it
+    /// has to fit into the window, where everything before `acked` has left it.
+    pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, seq: Seq, acked: Seq) -> bool {
+        let Some(wqe) = wqe.filter(|wqe| wqe.is_read() && seq >= self.covered) else { return true };
+        let is_new = seq == self.cursor;
+        let (.., packets) = answer_from(terms, wqe, seq - wqe.first);
+        let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
+        fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
+    }
+    /// Whether an answer that was asked for stands there.
+    pub(super) fn passes(&mut self, seq: Seq) -> bool {
+        let is_next = seq == self.cursor && seq < self.covered;
+        self.cursor += u64::from(is_next);
+        is_next
     }
 
-    /// The headers of a packet, and where its payload stands in the message: offset and bytes. `None` if an answer
-    /// that was asked for stands there.
-    pub(super) fn headers(
-        &mut self,
-        terms: &Terms,
-        wqe: &Wqe,
-        segment: Segment,
-        psn: Psn,
-    ) -> Option<(Headers, u64, u32)> {
+    /// The headers of a packet, and where its payload stands in the message: offset and bytes.
+    pub(super) fn headers(&mut self, terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
             // Starting over: what was asked for behind it is asked for again.
@@ -66,9 +73,6 @@ impl Standard {
         };
         let is_read = wqe.is_read();
         if is_read {
-            if seq < self.covered {
-                return None;
-            }
             let (reth, atomic, packets) = answer_from(terms, wqe, index);
             (headers.reth, headers.atomic) = (reth, atomic);
             self.covered = seq + packets;
@@ -89,7 +93,7 @@ impl Standard {
             self.since_ack_request = 0;
         }
         let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
-        Some((headers, offset, bytes))
+        (headers, offset, bytes)
     }
 }
 
@@ -139,6 +143,30 @@ impl Requester {
         match &mut self.mode {
             Mode::Standard(standard) => standard,
             Mode::Selective(_) => unreachable!("replies were told apart"),
+        }
+    }
+
+    /// When all that is under way is to be sent again, to somebody of whom nothing is known, or who is one of our own: a
+    /// burst of losses that packets end, not time, is seldom over after seven retries of a single packet.
+    pub(super) fn asks_again(&self, terms: &Terms) -> Option<Instant> {
+        let may_be_ours = self.peer != Peer::Standard && matches!(self.mode, Mode::Standard(_));
+        let timeout = terms.timeout.filter(|_| may_be_ours && self.begun > 0)?;
+        Some(self.progress.max(self.asked) + (timeout / OFTEN).max(NO_SOONER).min(timeout))
+    }
+    /// Begins again with the oldest packet that is not acknowledged.
+    pub(super) fn start_over(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        let expected = self.sender.acked().to_psn(self.first_psn);
+        let nack = Ack { kind: AckKind::Nack, ecn_echo: false, expected, sack: expected, msn: 0 };
+        self.tell(cx, shared, &nack, cx.now);
+    }
+
+    /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
+    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        while let Mode::Standard(standard) = &mut self.mode
+            && let Next::Send(segment) = self.sender.next(cx.now)
+            && standard.passes(segment.seq)
+        {
+            self.sender.poll_transmit(cx, &mut shared.chip, |_| Bytes::ZERO);
         }
     }
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
-use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Bth, Extension, Syndrome};
@@ -28,8 +28,13 @@ use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
-/// An answer that nobody acknowledges is given up after so many timeouts: the requester has gone, or says so itself.
+/// After so many timeouts in a row, what an answer waits for becomes longer.
 const TIMEOUTS: u32 = 32;
+/// At first by this, then by twice as much each time.
+const PAUSE: Duration = Duration::from_ms(20);
+/// An answer that nobody acknowledges is given up after so many of these pauses, hours: the requester, which alone knows its
+/// patience, has gone.
+const PAUSES: u32 = 18;
 
 /// What a selective responder remembers.
 pub(super) struct Selective {
@@ -85,6 +90,16 @@ struct Answer {
 enum Found {
     Read { key: u32, address: u64, length: u64 },
     Atomic(u64),
+}
+
+impl Answer {
+    /// Bytes of payload in the packet of it that has this sequence number.
+    fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
+        match self.what {
+            Found::Read { length, .. } => message::bytes_in(seq - self.first, length, terms.mtu),
+            Found::Atomic(_) => 0,
+        }
+    }
 }
 
 impl Selective {
@@ -349,6 +364,10 @@ impl Selective {
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
     }
+    /// Answers arrive with marks.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
+        self.sender.on_cnp(cx);
+    }
     fn forget_answers(&mut self) {
         let acked = self.sender.acked();
         while self.answers.front().is_some_and(|answer| answer.first + answer.packets <= acked) {
@@ -386,10 +405,12 @@ impl Selective {
             return Some(said);
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
-        let size = Bytes::new(u64::from(terms.mtu));
-        let segment = self.sender.poll_transmit(cx, &mut shared.chip, |_| size)?;
-        let at = self.answers.partition_point(|answer| answer.first <= segment.seq).checked_sub(1)?;
-        let answer = &self.answers[at];
+        let answers = &self.answers;
+        let find = |seq| answers.get(answers.partition_point(|answer| answer.first <= seq).checked_sub(1)?);
+        let size = |seq| find(seq).map_or(0, |answer| answer.payload(seq, terms));
+        let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
+        let segment = self.sender.poll_transmit(cx, &mut shared.chip, frame)?;
+        let answer = find(segment.seq)?;
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
         let position = Position::of(index, answer.packets);
@@ -424,15 +445,17 @@ impl Selective {
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
-        if before - self.timeouts < TIMEOUTS {
+        if self.deadline() <= cx.now {
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         }
     }
     pub(super) fn deadline(&self) -> Instant {
-        if self.sender.stats().timeouts - self.timeouts >= TIMEOUTS {
-            return Instant::NEVER;
+        let until = self.sender.poll_timeout().unwrap_or(Instant::NEVER);
+        match (self.sender.stats().timeouts - self.timeouts).checked_sub(TIMEOUTS) {
+            None => until,
+            Some(pauses) if pauses < PAUSES => until.saturating_add(PAUSE * (1 << pauses)),
+            Some(_) => Instant::NEVER,
         }
-        self.sender.poll_timeout().unwrap_or(Instant::NEVER)
     }
 }

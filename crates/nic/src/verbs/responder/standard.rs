@@ -49,6 +49,31 @@ enum Reply {
     Atomic { seq: Seq, original: u64, msn: u32, again: bool },
 }
 
+impl Reply {
+    fn seq(&self) -> Seq {
+        match *self {
+            Self::Ack { seq, .. } | Self::Atomic { seq, .. } => seq,
+            Self::Read { first, .. } => first,
+        }
+    }
+    /// Whether it is an answer to something that was asked for again.
+    fn is_again(&self) -> bool {
+        matches!(self, Self::Read { again: true, .. } | Self::Atomic { again: true, .. })
+    }
+    fn is_read(&self) -> bool {
+        matches!(self, Self::Read { .. })
+    }
+    /// Whether it answers any of what `answer` answers.
+    fn overlaps(&self, answer: &Self, mtu: u32) -> bool {
+        let end = |of: &Self| match *of {
+            Self::Ack { seq, .. } => seq,
+            Self::Atomic { seq, .. } => seq + 1,
+            Self::Read { first, length, .. } => first + message::packets(length, mtu),
+        };
+        self.seq() < end(answer) && answer.seq() < end(self)
+    }
+}
+
 impl Standard {
     pub(super) fn new(terms: &Terms) -> Self {
         let RecoveryConfig::GoBackN(config) = go_back_n_of(terms) else { unreachable!("it is go-back-N") };
@@ -148,18 +173,20 @@ impl Standard {
     fn say_again(&mut self, terms: &Terms, shared: &mut Shared, headers: &Headers, seq: Seq) {
         match (Asked::of(headers.bth.opcode), headers.reth) {
             (Some(Asked::Read), Some(reth)) => {
-                let under_way = self.replies.iter().filter(|reply| matches!(reply, Reply::Read { .. })).count();
                 let length = u64::from(reth.length);
                 let is_within = seq + message::packets(length, terms.mtu) <= self.receiver.expected();
                 let allowed = inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length);
-                if is_within && allowed.is_ok() && under_way <= usize::from(terms.reads_answered) {
+                if is_within && allowed.is_ok() {
                     let (key, address, msn) = (reth.key, reth.address, self.msn);
-                    self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: true });
+                    self.answer_again(
+                        terms,
+                        Reply::Read { first: seq, key, address, length, sent: 0, msn, again: true },
+                    );
                 }
             }
             (Some(Asked::Atomic), _) => {
                 if let Some(&(_, original)) = self.atomics.iter().find(|(done, _)| *done == seq) {
-                    self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn, again: true });
+                    self.answer_again(terms, Reply::Atomic { seq, original, msn: self.msn, again: true });
                 }
             }
             _ => {
@@ -167,6 +194,19 @@ impl Standard {
                 self.say(last, Syndrome::NO_CREDITS);
             }
         }
+    }
+
+    /// Whoever asks again has started over: what waits to be said of the same is not listened to any more, and what
+    /// comes behind it would only be taken for a gap.
+    fn answer_again(&mut self, terms: &Terms, answer: Reply) {
+        self.replies.retain(|reply| !reply.overlaps(&answer, terms.mtu));
+        if self.reads_under_way() <= usize::from(terms.reads_answered) {
+            let at = self.replies.partition_point(|reply| reply.seq() <= answer.seq());
+            self.replies.insert(at, answer);
+        }
+    }
+    fn reads_under_way(&self) -> usize {
+        self.replies.iter().filter(|reply| reply.is_read()).count()
     }
 
     /// Executes the packet that is expected; returns how many sequence numbers it takes.
@@ -202,9 +242,10 @@ impl Standard {
         let reth = headers.reth.ok_or(MALFORMED)?;
         let length = u64::from(reth.length);
         inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length)?;
-        let under_way = self.replies.iter().filter(|reply| matches!(reply, Reply::Read { .. })).count();
-        if under_way >= usize::from(terms.reads_answered.max(1)) {
-            return Err(MALFORMED);
+        if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
+            // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first time.
+            let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
+            self.replies.remove(stale.ok_or(MALFORMED)?);
         }
         self.msn = self.msn.wrapping_add(1);
         let (key, address, msn) = (reth.key, reth.address, self.msn);

@@ -1,3 +1,4 @@
+mod bursts;
 mod failures;
 mod resources;
 mod transfers;

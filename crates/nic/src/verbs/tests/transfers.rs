@@ -20,8 +20,8 @@ fn wires() -> Vec<Wire> {
         Wire::default(),
         Wire { loss: 20, ..Wire::default() },
         Wire { loss: 20, batch_us: 50, ..Wire::default() },
-        Wire { loss: 50, duplicates: 50, jitter_us: 30, batch_us: 0 },
-        Wire { loss: 0, duplicates: 100, jitter_us: 200, batch_us: 0 },
+        Wire { loss: 50, duplicates: 50, jitter_us: 30, ..Wire::default() },
+        Wire { loss: 0, duplicates: 100, jitter_us: 200, ..Wire::default() },
     ]
 }
 
@@ -228,4 +228,58 @@ fn who_knows_the_other_side_begins_at_once_in_its_own_way() {
     world.run(1_000);
     assert!(world.log.iter().all(|(_, headers)| matches!(headers.ours, Ours::Uses(_))));
     assert_eq!(world.hosts[0].poll().len(), 1);
+}
+
+/// As [`stamped`], no slower than the world's timeout.
+fn quick() -> RecoveryConfig {
+    let RecoveryConfig::Irn(irn) = stamped() else { unreachable!("it is") };
+    let high = Setting::Value(Duration::from_us(300));
+    let rto = Rto::Dynamic(DynamicRto { initial: high, min: Duration::from_us(200), max: Duration::from_us(300) });
+    RecoveryConfig::Irn(IrnConfig { rto, rto_high: high, ..irn })
+}
+
+/// Writes, then Reads of the same, then additions, all posted at once: windows fill with answers.
+fn round(world: &mut World, number: u64) {
+    let (here, key) = (&world.hosts[0], world.hosts[1].key);
+    let remote = |offset| Remote { address: BASE + offset, key };
+    let mut requests = Vec::new();
+    for slot in 0..8 {
+        let size = (number * 8 + slot) * 977 % 10_000 + 1;
+        let from = slot * 16_384;
+        let write = Operation::Write { remote: remote(524_288 + from), immediate: None };
+        requests.push(request(slot, write, vec![here.sge(from, size as u32)]));
+    }
+    for slot in 0..8 {
+        let from = slot * 16_384;
+        let read = Operation::Read(remote(524_288 + from));
+        requests.push(request(8 + slot, read, vec![here.sge(262_144 + from, 16_384)]));
+    }
+    for id in 16..21 {
+        let add = Operation::FetchAdd { remote: remote(1_000_000), add: 1 };
+        requests.push(request(id, add, vec![here.sge(1_000_000, 8)]));
+    }
+    for request in requests {
+        world.post(0, request);
+    }
+    world.run(4_000_000);
+}
+
+#[test]
+fn answers_arrive_whatever_window_they_have_to_fit_into() {
+    let pairs = [both(go_back_n()), both(irn()), both(quick()), both(melo()), [irn(), go_back_n()]];
+    for seed in 0..180 {
+        let of = |choices: [u64; 3], each: u64| choices[(seed / each % 3) as usize];
+        let wire =
+            Wire { loss: of([10, 30, 60], 1), duplicates: 30, late: 30, batch_us: of([0, 20, 100], 3), jitter_us: 0 };
+        let (window, reads) = (of([4, 32, 256], 9), of([1, 4, 16], 27));
+        let mut world = World::limited(pairs[seed as usize % 5], wire, seed, window as u32, reads as u8);
+        for number in 0..3 {
+            round(&mut world, number);
+            let all = world.hosts[0].poll();
+            let failed: Vec<_> = all.iter().filter(|completion| completion.status != Status::Success).collect();
+            assert!(failed.is_empty() && all.len() == 21, "seed {seed}, {window} packets, {reads} Reads: {failed:?}");
+            let (here, there) = (&world.hosts[0].memory[262_144..][..131_072], &world.hosts[1].memory[524_288..]);
+            assert_eq!(here, &there[..131_072], "what was read is what was written");
+        }
+    }
 }

@@ -8,8 +8,8 @@ use core::net::Ipv6Addr;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{Cx, RecoveryConfig};
-use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
+use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_units::{Bytes, Chance, Channel, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting, TwoStates};
 use selvedge_wire::verbs::Headers;
 
 use crate::verbs::*;
@@ -60,6 +60,8 @@ pub(crate) struct Wire {
     /// In a thousand.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
+    /// Packets that take 50 us longer, in a thousand.
+    pub(crate) late: u64,
     /// Packets take up to so much longer than others.
     pub(crate) jitter_us: u64,
     /// Packets arrive together with others, every so often.
@@ -73,8 +75,12 @@ pub(crate) struct World {
     rng: Rng,
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     sent: u64,
+    /// What loses packets in bursts, in each direction.
+    channels: [Option<Channel>; 2],
     /// Packets of our own kind that the wire has lost, of those that each host sent.
     pub(crate) lost: [u64; 2],
+    /// Reads and Atomics that may be under way.
+    reads: u8,
     /// The headers of all packets that were sent, by which host.
     pub(crate) log: Vec<(usize, Headers)>,
 }
@@ -119,7 +125,7 @@ impl Memory for View<'_> {
 }
 
 impl Host {
-    fn new(n: u16, recovery: RecoveryConfig, service: Service) -> Self {
+    fn new(n: u16, recovery: RecoveryConfig, service: Service, window: u32) -> Self {
         let mut rnic = Rnic::new(0, u32::from(n) * 100);
         let pd = rnic.alloc_pd();
         let region = Region { pd, address: BASE, start: BASE, length: SIZE as u64, access: ALL };
@@ -136,7 +142,9 @@ impl Host {
             capacities,
             all_signaled: false,
             recovery,
-            window: 32,
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
+            window,
             ack_every: 8,
         };
         let qp = rnic.create_qp(init).expect("it is right");
@@ -155,22 +163,36 @@ impl Host {
 impl World {
     /// Two hosts with a queue pair each, connected and ready.
     pub(crate) fn connected(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> Self {
+        Self::limited(recovery, wire, seed, 32, 4)
+    }
+    /// The same, with so many packets and so many Reads under way at the most.
+    pub(crate) fn limited(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64, window: u32, reads: u8) -> Self {
         let mut world = Self::new(recovery, wire, seed, Service::Reliable);
+        world.hosts = [1, 2].map(|n| Host::new(n, recovery[usize::from(n) - 1], Service::Reliable, window));
+        world.reads = reads;
         world.connect(0, |_| {});
         world.connect(1, |_| {});
         world
     }
     pub(crate) fn new(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64, service: Service) -> Self {
         Self {
-            hosts: [Host::new(1, recovery[0], service), Host::new(2, recovery[1], service)],
+            hosts: [1, 2].map(|n| Host::new(n, recovery[usize::from(n) - 1], service, 32)),
             now: Instant::ZERO,
             wire,
             rng: Rng::stream(seed, Domain::Impairment, 0),
             in_flight: BTreeMap::new(),
             sent: 0,
+            channels: [None, None],
             lost: [0; 2],
+            reads: 4,
             log: Vec::new(),
         }
+    }
+    /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
+    pub(crate) fn lose_bursts(&mut self, mean: f64, rate: u64, seed: u64) {
+        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a share");
+        let states = TwoStates::bursts(mean, rate).expect("they can be");
+        self.channels = [0, 1].map(|at| Some(Channel::new(states, Rng::stream(seed, Domain::LinkLoss, at))));
     }
     pub(crate) fn route(&self, from: usize) -> Route {
         let (local, remote) = (self.hosts[from].address, self.hosts[1 - from].address);
@@ -189,7 +211,7 @@ impl World {
             mtu: MTU,
             send_psn: psn[at],
             receive_psn: psn[1 - at],
-            reads: 4,
+            reads: self.reads,
             timeout: 7,
             retries: 7,
             not_ready_timer: 1,
@@ -226,14 +248,16 @@ impl World {
             packet.truncate(length);
             packet.extend_from_slice(&bytes);
             packet.resize(length + bytes.len().next_multiple_of(4), 0);
-            if self.rng.below(1_000) < self.wire.loss {
+            let in_burst = self.channels[at].as_mut().is_some_and(Channel::loses);
+            if in_burst || self.rng.below(1_000) < self.wire.loss {
                 self.lost[at] += u64::from(transmit.headers.extension.is_some());
                 continue;
             }
             let copies = 1 + u64::from(self.rng.below(1_000) < self.wire.duplicates);
             for _ in 0..copies {
                 self.sent += 1;
-                let jitter = Duration::from_us(self.rng.below(self.wire.jitter_us + 1));
+                let late = if self.wire.late > 0 && self.rng.below(1_000) < self.wire.late { 50 } else { 0 };
+                let jitter = Duration::from_us(late + self.rng.below(self.wire.jitter_us + 1));
                 let arrival = together(self.now + Duration::from_us(10) + jitter, self.wire.batch_us);
                 self.in_flight.insert((arrival, self.sent), (1 - at, transmit.route, packet.clone()));
             }

@@ -56,6 +56,12 @@ pub struct IrnConfig {
     /// if one is lost, what it spoke of is not taken for lost. The paper's name one packet
     /// (section 3.1). Only in paper mode, with SACKs. Default: false.
     pub holes: bool,
+    /// Packets that a timeout sends again at the most: the first sends one, each that follows it with
+    /// nothing heard between twice as many as the one before, up to this. What ends a burst of losses
+    /// may be packets, not time: then one packet for each timeout outlasts it slowly. The paper's
+    /// always send one (section 3.1); QUIC's up to two (RFC 9002, section 6.2.4). Only in paper mode.
+    /// Default: 1.
+    pub probes: u16,
 }
 
 /// Which reading of the sender.
@@ -132,6 +138,7 @@ impl Default for IrnConfig {
             nack_threshold: 1,
             time_stamps: false,
             holes: false,
+            probes: 1,
         }
     }
 }
@@ -190,6 +197,12 @@ impl Scheme for IrnConfig {
             if is_on && (self.mode == Mode::Hls || !self.sack) {
                 return Err(SettingError::new(key, "they need mode = \"paper\" and sack = true"));
             }
+        }
+        if self.probes == 0 {
+            return Err(SettingError::new("probes", "a timeout that sends nothing never ends; give 1 or more"));
+        }
+        if self.probes > 1 && self.mode == Mode::Hls {
+            return Err(SettingError::new("probes", "the hardware code sends one; give 1, or mode = \"paper\""));
         }
         if self.holes && self.window() > WIDEST_WITH_HOLES {
             let message = format!("starts of holes have 16 bits; give a bdp-cap of up to {WIDEST_WITH_HOLES}");

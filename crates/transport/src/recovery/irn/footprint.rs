@@ -62,6 +62,14 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
             "up to where packets were overtaken, at both",
         );
     }
+    if config.probes > 1 {
+        let counters = BOTH * 2 * bits_of(u64::from(config.probes));
+        footprint = footprint.with(
+            Scope::QueuePair,
+            counters,
+            "packets of this timeout and the next (not the paper's), at both",
+        );
+    }
     footprint = footprint.with(Scope::WorkRequest, PSN_BITS, "sequence number of the WQE");
     with_shared(footprint, config)
 }

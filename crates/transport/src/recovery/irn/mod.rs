@@ -12,6 +12,7 @@ mod config;
 mod footprint;
 pub mod hls;
 mod paper;
+mod probes;
 mod recv;
 mod send;
 mod stamps;

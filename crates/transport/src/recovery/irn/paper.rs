@@ -17,6 +17,8 @@
 //! 7. With time stamps ([`Stamps`]), notes 2 and 3 need no guess: an acknowledgement below the recovery sequence means a
 //!    loss if its packet was sent after the latest retransmission, and what was sent again and overtaken is sent
 //!    again at once. A timeout in recovery then repeats one packet alone.
+//! 8. Where a timeout may send several packets ([`Probes`]), the packet at the cumulative acknowledgement goes out so
+//!    many times: as soon as one of them has an answer, notes 1 to 7 do the rest.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -24,6 +26,8 @@ use core::ops::Range;
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 
+use super::IrnConfig;
+use super::probes::Probes;
 use super::stamps::Stamps;
 use crate::bitmap::Bitmap;
 use crate::role::Cx;
@@ -54,6 +58,7 @@ pub(super) struct Paper {
     sack: bool,
     /// Where time stamps count. Boxed: few flows have them.
     stamps: Option<Box<Stamps>>,
+    probes: Probes,
 }
 
 /// Where recovery stands.
@@ -78,7 +83,7 @@ pub(super) struct Effect {
 }
 
 impl Paper {
-    pub(super) fn new(nack_threshold: u32, sack: bool, stamps: bool) -> Self {
+    pub(super) fn new(config: &IrnConfig) -> Self {
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
@@ -90,9 +95,10 @@ impl Paper {
             sacks_end: Seq::ZERO,
             sacks_count: 0,
             nacks: 0,
-            nack_threshold,
-            sack,
-            stamps: stamps.then(|| Box::new(Stamps::new())),
+            nack_threshold: config.nack_threshold,
+            sack: config.sack,
+            stamps: config.time_stamps.then(|| Box::new(Stamps::new())),
+            probes: Probes::new(config.probes),
         }
     }
     #[inline]
@@ -132,6 +138,15 @@ impl Paper {
         // A packet that was overtaken is sent again out of turn.
         self.scan = self.scan.max(seq + 1);
         self.look_ahead();
+        if self.lost.is_none() && self.probes.take() {
+            self.lost = Some(self.acked);
+        }
+    }
+    /// Somebody answers: what is lost will be known.
+    fn on_sign_of_life(&mut self) {
+        if self.probes.stop() && self.lost.is_some_and(|lost| lost < self.scan) {
+            self.look_ahead();
+        }
     }
 
     /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked. The packet that
@@ -175,6 +190,7 @@ impl Paper {
 
     /// The cumulative acknowledgement moved during recovery. Returns whether another began.
     fn on_progress(&mut self, cx: &mut Cx<'_>, rtt: Duration) -> bool {
+        self.on_sign_of_life();
         let is_over = match self.phase {
             Phase::Open => false,
             Phase::Suspecting => true,
@@ -219,6 +235,7 @@ impl Paper {
     /// Returns whether recovery began.
     fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq, rtt: Duration) -> bool {
         self.nacks = self.nacks.saturating_add(1);
+        self.on_sign_of_life();
         match self.phase {
             Phase::Open if self.nacks >= self.nack_threshold => {
                 self.enter(cx, false);
@@ -239,6 +256,7 @@ impl Paper {
         } else {
             self.enter(cx, true);
         }
+        self.probes.on_timeout();
     }
 
     /// Begins recovery with the packet at the cumulative acknowledgement.

@@ -20,6 +20,7 @@ const IRN: IrnConfig = IrnConfig {
     nack_threshold: 1,
     time_stamps: false,
     holes: false,
+    probes: 1,
 };
 const HLS: IrnConfig = IrnConfig { mode: Mode::Hls, ..IRN };
 
