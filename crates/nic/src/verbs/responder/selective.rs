@@ -140,6 +140,10 @@ impl Selective {
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let before = self.receiver.expected();
         let Some(seq) = headers.bth.psn.near(before, self.first_psn) else { return Ok(()) };
+        // From another life of the queue pair.
+        if seq >= before + u64::from(selective::reach(&terms.init.recovery)) {
+            return Ok(());
+        }
         if seq >= before {
             let outcome = self.place(terms, site, arrival, seq);
             if let Err(refusal) = outcome {
