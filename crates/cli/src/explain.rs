@@ -23,6 +23,9 @@ struct Explained<'a> {
 
 const WORST: u32 = 10;
 
+/// Why messages of [workload.verbs] are not explained.
+const SHARING: &str = "shares queue pairs with other messages: explanations are of flows with a queue pair of their own; look at a port instead, as in `selvedge run SCENARIO --trace port=NODE:PEER`";
+
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let results = Finished::open(&args.results)?;
     let point = results.point(args.series.as_deref(), args.seed)?;
@@ -59,8 +62,12 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<FlowRow>, Failure> {
     let here = args.results.display();
     let run = || format!("{}, seed {}", results.plan().series[point.series].name, point.seed);
+    let sharing = results.plan().series[point.series].sharing_workloads(point.seed);
     let Some(key) = args.flow else {
-        let flows = results.slowest(point, args.worst.unwrap_or(WORST) as usize)?;
+        let flows = results.slowest(point, args.worst.unwrap_or(WORST) as usize, &sharing)?;
+        if flows.is_empty() && !sharing.is_empty() {
+            return Err(Failure::input(format!("{here}: {}: all that was measured {SHARING}", run())));
+        }
         if flows.is_empty() {
             return Err(Failure::input(format!("{here}: no measured flow of {} finished; nothing to explain", run())));
         }
@@ -71,6 +78,9 @@ fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<Fl
         return Ok(flows);
     };
     let flow = results.flow(point, key)?;
+    if sharing.contains(&flow.workload) {
+        return Err(Failure::input(format!("{here}: flow {} of {} {SHARING}", flow.id, run())));
+    }
     if flow.finish.is_none() {
         let message = "had not finished when the run ended: it has no completion time to explain";
         return Err(Failure::input(format!("{here}: flow {} of {} {message}", flow.id, run())));

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 
 use selvedge_dataplane::rnic::{Adapter, settings};
 use selvedge_nic::verbs::{Capacities, QpChange, QpInit, QpState, Service};
-use selvedge_units::{Psn, QpNumber};
+use selvedge_transport::CongestionConfig;
+use selvedge_units::{Bytes, Psn, QpNumber};
 
 use crate::abi::{
     ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr, ibv_qp_init_attr_ex,
@@ -75,6 +76,8 @@ impl Qp {
             srq: shared,
             capacities: capacities(&wanted.cap),
             all_signaled: wanted.sq_sig_all != 0,
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
             recovery: settings::recovery().map_err(|problem| {
                 error::say(&problem);
                 libc::EINVAL

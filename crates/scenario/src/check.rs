@@ -9,7 +9,7 @@ use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Scheme, SettingError, Tuning};
+use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
@@ -340,7 +340,7 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
     if let Some(ndp) = &transport.ndp {
-        return check_ndp(scenario, ndp);
+        return check_ndp(scenario, ndp, warnings);
     }
     if !transport.is_rdma() {
         return Ok(());
@@ -380,16 +380,25 @@ fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
         let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
         return Err(Finding::new("beside.workloads", message));
     }
+    let congestion = scenario.transport.congestion;
+    if scenario.workload.verbs.0.iter().any(|verbs| verbs.operations.has_reads())
+        && matches!(scenario.transport.recovery, RecoveryConfig::GoBackN(_))
+        && !matches!(congestion, CongestionConfig::None(_))
+    {
+        let message = "standard queue pairs answer Reads without congestion control: leave Reads out of [workload.verbs], or give a series without, or one with \"irn\" or \"melo\"";
+        return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
+    }
     let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
     checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
 }
 
-fn check_ndp(scenario: &Scenario, ndp: &NdpConfig) -> Result<(), Finding> {
+fn check_ndp(scenario: &Scenario, ndp: &NdpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
-    if !matches!(scenario.switch.buffer, BufferConfig::Trimming(_)) {
+    let BufferConfig::Trimming(trimming) = scenario.switch.buffer else {
         let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
         return Err(Finding::new("switch.buffer", message));
-    }
+    };
+    warnings.extend(eqds::control_behind_data(scenario, &trimming));
     Ok(())
 }
 

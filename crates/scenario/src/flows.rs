@@ -7,6 +7,13 @@ use selvedge_units::Instant;
 use crate::plan::PlannedSeries;
 
 impl PlannedSeries {
+    /// The workloads whose messages share queue pairs with others, by number: of a message, traces and explanations cannot tell
+    /// what the packets of its queue pair did for it.
+    pub fn sharing_workloads(&self, seed: u64) -> Vec<u16> {
+        let mut workload = self.workload(seed);
+        let numbers = 0..workload.summaries.len() as u16;
+        numbers.filter(|&number| workload.posting_of(number).is_some()).collect()
+    }
     /// The workload of a run with this seed.
     pub(crate) fn workload(&self, seed: u64) -> Workload {
         let scenario = &self.scenario;

@@ -218,11 +218,15 @@ impl Preset {
         match self.variants.iter().any(|variant| variant.name == RTS) {
             true if trims => vec![("switch.buffer", of_kind("input-queued"))],
             true => Vec::new(),
-            false if trims => Vec::new(),
-            false => vec![
-                ("switch.buffer", of_kind("trimming")),
-                ("nic.ack-class", Value::Integer(Trimming::default().header_class.into())),
-            ],
+            false => {
+                let trimming = buffer.and_then(|buffer| buffer.get("trimming"));
+                let class = trimming.and_then(|trimming| trimming.get("header-class")).cloned();
+                let class = class.unwrap_or_else(|| Value::Integer(Trimming::default().header_class.into()));
+                let is_chosen = base.get("nic").is_some_and(|nic| nic.get("ack-class").is_some());
+                let buffer = (!trims).then(|| ("switch.buffer", of_kind("trimming")));
+                let acks = (!trims || !is_chosen).then_some(("nic.ack-class", class));
+                buffer.into_iter().chain(acks).collect()
+            }
         }
     }
 

@@ -204,7 +204,13 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\nqueue-pairs = 20_000\n"),
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[nic]\nmtu = '1000B'\n"),
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[transport.tcp]\n"),
-        with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[transport.recovery.irn]\n[transport.congestion.dcqcn]\n"),
+        with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[transport.recovery.irn]\n[transport.congestion.hpcc]\n"),
+        with(
+            "[workload.verbs]\nsizes = { fixed = '4KB' }\n[transport.recovery.go-back-n]\n[transport.congestion.swift]\n",
+        ),
+        with(
+            "[workload.verbs]\nsizes = { fixed = '4KB' }\noperations = ['read']\n[transport.recovery.go-back-n]\n[transport.congestion.dcqcn]\n",
+        ),
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[beside]\nworkloads = ['verbs']\n"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),

@@ -27,13 +27,13 @@ impl Observer for Nobody {
 }
 
 /// Items per second are packet-hops per second.
-#[divan::bench(consts = [4, 8, 16], args = [Series::RocePfc, Series::Irn], sample_count = 5, sample_size = 1)]
+#[divan::bench(consts = [4, 8, 16], args = [Series::RocePfc, Series::Irn, Series::Eqds], sample_count = 5, sample_size = 1)]
 fn packet_hops<const K: u32>(bencher: Bencher<'_, '_>, series: Series) {
     measure(bencher, K, series, |record| record.packet_hops);
 }
 
 /// Items per second are events per second.
-#[divan::bench(consts = [4, 8, 16], args = [Series::RocePfc, Series::Irn], sample_count = 5, sample_size = 1)]
+#[divan::bench(consts = [4, 8, 16], args = [Series::RocePfc, Series::Irn, Series::Eqds], sample_count = 5, sample_size = 1)]
 fn events<const K: u32>(bencher: Bencher<'_, '_>, series: Series) {
     measure(bencher, K, series, |record| record.events);
 }

@@ -104,15 +104,15 @@ impl Finished {
         })
     }
 
-    /// The `count` measured flows of a run that took longest in relation to their ideal time.
+    /// The `count` measured flows of a run that took longest in relation to their ideal time; of other workloads than these.
     ///
     /// # Errors
     /// The table of flows is damaged.
-    pub fn slowest(&self, point: Point, count: usize) -> Result<Vec<FlowRow>, StudyError> {
+    pub fn slowest(&self, point: Point, count: usize, without: &[u16]) -> Result<Vec<FlowRow>, StudyError> {
         let mut slowest: Vec<(f64, FlowRow)> = Vec::new();
         for row in self.flows(point)? {
             let row = row?;
-            if let Some(slowdown) = row.slowdown().filter(|_| row.measured) {
+            if let Some(slowdown) = row.slowdown().filter(|_| row.measured && !without.contains(&row.workload)) {
                 slowest.push((slowdown, row));
             }
             if slowest.len() > 2 * count + 1_000 {

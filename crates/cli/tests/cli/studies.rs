@@ -60,6 +60,15 @@ fn slow_flows_are_explained() {
     let (out, _) = scratch.expect(0, &[&run[..], &["--flow", &slowest]].concat());
     assert!(out.contains("where the time went") && out.contains("the packet that finished it"), "{out}");
 
+    // Messages that share a queue pair.
+    let posted = SMALL.replace("poisson", "verbs");
+    let scratch = scratch.with("posted.toml", &posted);
+    scratch.expect(0, &["run", "posted.toml", "--out", "posted", "-q"]);
+    for arguments in [&["explain", "posted"][..], &["explain", "posted", "--flow", "3"]] {
+        let (_, error) = scratch.expect(2, arguments);
+        assert!(error.contains("a queue pair of their own; look at a port instead"), "{error}");
+    }
+
     for (arguments, message) in [
         (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered up to 49"),
         (["--flow", "1:0"], "out: no flow 0 of workload 1 in irn, seed 1; there is no workload 1"),

@@ -9,7 +9,8 @@ use selvedge_nic::verbs::{
     Access, Capacities, Completion, CompletionKind, CqId, Data, Handshake, Operation, QpInit, ReceiveRequest, Region,
     Remote, Route, SendRequest, Service, Sge, Stats, Status,
 };
-use selvedge_units::{Instant, Psn, QpNumber};
+use selvedge_transport::CongestionConfig;
+use selvedge_units::{Bytes, Instant, Psn, QpNumber};
 
 use super::{Address, Done, Kind, Message, Terms};
 use crate::clock::Clock;
@@ -81,6 +82,8 @@ impl Peer {
             },
             all_signaled: true,
             recovery: terms.recovery,
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
             window: terms.window,
             ack_every: 1,
         };

@@ -28,7 +28,7 @@ use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::qp::Completion;
 use crate::tcp::TCP;
 
-pub(crate) use receiving::{Arrival, End, control_packet, name};
+pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 

@@ -7,17 +7,37 @@ use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EQDS, PACER, TUNNEL, Tunnels};
-use crate::nic::{Handled, Nic, NicParams, answer, put};
+use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::Completion;
 
 /// The receiving end of a tunnel.
 #[derive(Debug)]
 pub(crate) struct End<H> {
     pub(crate) receiver: Receiver<H>,
-    /// The last packet that came through it: answers go back where it came from.
-    last: Packet,
+    /// Of the last packet that came through it: credit goes back where it came from.
+    last: Origin,
     /// Whether it stands in the pacer's list.
     listed: bool,
+}
+
+/// Where a packet of a tunnel came from: what answers must know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// What answers carry back; see [`Packet::sent_at`].
+    sent_at: Instant,
+    src: HostId,
+    qp: QpNumber,
+    slot: u32,
+    entropy: u32,
+    class: u8,
+}
+
+impl Origin {
+    #[inline]
+    pub(crate) fn of(packet: &Packet) -> Self {
+        let Packet { sent_at, src, qp, slot, entropy, class, .. } = *packet;
+        Self { sent_at, src, qp, slot, entropy, class }
+    }
 }
 
 /// A packet that has come through a tunnel, and what it carries.
@@ -38,7 +58,7 @@ pub(super) struct Inbound {
 impl<H: Copy> End<H> {
     /// Of a tunnel whose first packet has come.
     pub(crate) fn new(first: &Packet) -> Self {
-        Self { receiver: Receiver::new(), last: *first, listed: false }
+        Self { receiver: Receiver::new(), last: Origin::of(first), listed: false }
     }
 
     /// Takes in a packet; returns its fate and what to answer. `name` is the tunnel's in the pacer's list.
@@ -55,15 +75,15 @@ impl<H: Copy> End<H> {
         let before = self.receiver.owed(eqds);
         let (fate, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
         let owed = self.receiver.owed(eqds);
-        self.last = *packet;
+        self.last = Origin::of(packet);
         pacer.note_owed(before, owed);
         if owed > 0 && !self.listed {
             self.listed = true;
             pacer.push(name, packet.class);
         }
+        let Some(control) = control else { return (fate, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
-        let busy = pacer.busy();
-        (fate, control.map(|control| Control { busy, flags: control.flags.with(echo), ..control }))
+        (fate, Some(Control { busy: pacer.busy(), flags: control.flags.with(echo), ..control }))
     }
 
     /// Its turn to be given credit has come; returns what to say, and to whom. Nothing if its sender has begun anew
@@ -75,7 +95,7 @@ impl<H: Copy> End<H> {
         eqds: &EqdsParams,
         pacer: &mut Pacer,
         name: u32,
-    ) -> Option<(Packet, Control)> {
+    ) -> Option<(Origin, Control)> {
         self.listed = false;
         let before = self.receiver.owed(eqds);
         if before == 0 {
@@ -88,7 +108,7 @@ impl<H: Copy> End<H> {
             self.listed = true;
             pacer.push(name, self.last.class);
         }
-        Some((Packet { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
+        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
     }
 }
 
@@ -148,7 +168,7 @@ impl Nic {
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
         self.arm_pacer();
         if let Some(control) = control {
-            self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
+            self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
         match fate {
             Fate::Taken => self.take_piece(packet, data, tunnel),
@@ -236,10 +256,21 @@ pub(crate) fn control_packet(
     from: HostId,
     params: &NicParams,
     eqds: &EqdsParams,
-    to: &Packet,
+    to: &Origin,
     control: Control,
 ) -> Packet {
-    Packet { frame: eqds.control_frame, class: params.ack_class, repr: Repr::EqdsControl(control), ..answer(from, to) }
+    Packet {
+        sent_at: to.sent_at,
+        src: from,
+        dst: to.src,
+        qp: to.qp,
+        slot: to.slot,
+        entropy: !to.entropy,
+        frame: eqds.control_frame,
+        class: params.ack_class,
+        ecn: Ecn::NotCapable,
+        repr: Repr::EqdsControl(control),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{CARRIED, Eqifs, NATIVE, UNARMED, key};
-use crate::eqds::{Arrival, End, control_packet, name};
+use crate::eqds::{Arrival, End, Origin, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
 
 /// The receiving end of a tunnel that carries packets of a stack.
@@ -39,7 +39,7 @@ impl Eqifs {
         params: &NicParams,
         pacer: &mut Pacer,
         place: u32,
-    ) -> Option<(Packet, Control)> {
+    ) -> Option<(Origin, Control)> {
         let eqif = params.eqif.as_ref()?;
         self.inbound[place as usize].end.grant(now, &eqif.tunnel, pacer, name(place, true))
     }
@@ -89,7 +89,7 @@ impl Nic {
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
         self.arm_pacer();
         if let Some(control) = control {
-            self.answers.push_back(control_packet(self.id, params, eqds, packet, control));
+            self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
         if fate == Fate::Duplicate {
             self.stats.data_received += 1;

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use selvedge_transport::{Cx, RecoveryConfig};
-use selvedge_units::{HostId, Instant, Psn, QpNumber};
+use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
 use super::{Ledger, Rdma, frame};
 use crate::nic::{Nic, NicParams};
@@ -16,6 +16,10 @@ use crate::verbs::{
 pub struct VerbsParams {
     /// Loss recovery, resolved. Go-back-N is the standard's.
     pub recovery: RecoveryConfig,
+    /// Congestion control, resolved. HPCC's telemetry does not get here.
+    pub congestion: CongestionConfig,
+    /// What surrounds the payload of a packet on the wire, gap included.
+    pub overhead: Bytes,
     /// Packets in flight with go-back-N, 1 to 2^22.
     pub window: u32,
     /// Traffic class of requests and answers.
@@ -72,6 +76,8 @@ impl Nic {
             },
             all_signaled: true,
             recovery: params.recovery,
+            congestion: params.congestion,
+            overhead: params.overhead,
             window: params.window,
             ack_every: 1,
         })

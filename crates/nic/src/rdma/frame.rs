@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use selvedge_units::{HostId, Instant};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::{Ack, AckKind, Bth, Data, Ecn, Header, Packet, Repr, Syndrome};
+use selvedge_wire::{Ack, AckKind, Bth, Data, Ecn, Header, Opcode, Packet, Repr, Syndrome};
 
 use super::{REQUESTS, since};
 use crate::nic::NicParams;
@@ -44,10 +44,11 @@ const HOPS: u8 = 64;
 pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &Transmit) -> Packet {
     let Transmit { route, headers, payload } = transmit;
     let repr = repr(headers, *payload);
-    let is_ack = matches!(repr, Repr::Ack(_));
-    // What surrounds the headers, and pads the payload.
-    let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
-    let length = around + headers.length() + (*payload as usize).next_multiple_of(4);
+    let (frame, class) = match repr {
+        Repr::Cnp => (params.cnp_frame, params.cnp_class),
+        Repr::Ack(_) => (frame_of(params, headers, 0), params.ack_class),
+        _ => (frame_of(params, headers, *payload), route.traffic_class),
+    };
     Packet {
         sent_at: now,
         src: from,
@@ -55,16 +56,26 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
         qp: headers.bth.destination,
         slot: REQUESTS,
         entropy: route.flow_label,
-        frame: length.max(Header::MINIMUM_FRAME.get() as usize) as u16,
-        class: if is_ack { params.ack_class } else { route.traffic_class },
-        ecn: if params.ecn_capable && !is_ack { Ecn::Capable } else { Ecn::NotCapable },
+        frame,
+        class,
+        ecn: if params.ecn_capable && matches!(repr, Repr::Data(_)) { Ecn::Capable } else { Ecn::NotCapable },
         repr,
     }
+}
+
+fn frame_of(params: &NicParams, headers: &Headers, payload: u32) -> u16 {
+    // What surrounds the headers, and pads the payload.
+    let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
+    let length = around + headers.length() + (payload as usize).next_multiple_of(4);
+    length.max(Header::MINIMUM_FRAME.get() as usize) as u16
 }
 
 /// Which kind of packet it is to switches, loss processes and counters.
 fn repr(headers: &Headers, payload: u32) -> Repr {
     let psn = headers.bth.psn;
+    if headers.bth.opcode == Opcode::CONGESTION_NOTIFICATION {
+        return Repr::Cnp;
+    }
     if !matches!(headers.bth.opcode, op::ACKNOWLEDGE | op::READ_ACKNOWLEDGE) {
         let retransmission = headers.extension.is_some_and(|extension| extension.retransmission);
         return Repr::Data(Data { psn, payload: payload as u16, last: false, retransmission, trimmed: false });
@@ -101,6 +112,7 @@ pub(super) fn count_arrival(stats: &mut NicStats, packet: &Packet, before: &Stat
     let new = since(before, after);
     match packet.repr {
         Repr::Data(_) => stats.data_received += 1,
+        Repr::Cnp => {}
         _ => stats.acks_received += 1,
     }
     stats.duplicates += new.duplicates;

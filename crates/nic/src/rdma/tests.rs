@@ -4,10 +4,9 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_transport::Cx;
-use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-use selvedge_units::{Duration, HostId, Instant, QpNumber, Setting};
+use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
@@ -26,7 +25,9 @@ fn speaking() -> NicParams {
         bdp_cap: Setting::Value(16),
         ..IrnConfig::default()
     };
-    let verbs = VerbsParams { recovery: RecoveryConfig::from(irn), window: 16, class: 0 };
+    let congestion = CongestionConfig::None(Default::default());
+    let verbs =
+        VerbsParams { recovery: RecoveryConfig::from(irn), congestion, overhead: Bytes::new(90), window: 16, class: 0 };
     NicParams { verbs: Some(verbs), ..params(1) }
 }
 

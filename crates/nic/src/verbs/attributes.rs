@@ -2,8 +2,8 @@
 
 use core::net::Ipv6Addr;
 
-use selvedge_transport::RecoveryConfig;
-use selvedge_units::{Duration, Psn, QpNumber};
+use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_units::{Bytes, Duration, Psn, QpNumber};
 use selvedge_wire::Bth;
 
 use super::queue::CqId;
@@ -54,6 +54,11 @@ pub struct QpInit {
     pub all_signaled: bool,
     /// The loss recovery between two of our own, resolved; towards others it is go-back-N.
     pub recovery: RecoveryConfig,
+    /// Congestion control of its requests and, between two of our own, of its answers, resolved. A standard queue pair
+    /// hears of congestion by notification packets and by losses, and does not control its answers.
+    pub congestion: CongestionConfig,
+    /// What surrounds the payload of a packet on the wire, gap included: congestion control counts it.
+    pub overhead: Bytes,
     /// Packets that it may have in flight towards others: what their socket buffers or queues are sure to hold. 1 to
     /// 2^22.
     pub window: u32,

@@ -24,6 +24,7 @@ mod error;
 mod handshake;
 mod memory;
 mod message;
+mod notification;
 mod qp;
 mod queue;
 mod receives;

@@ -9,6 +9,7 @@ use super::attributes::{QpChange, QpInit, QpState, Service, Terms};
 use super::datagram::Datagrams;
 use super::error::VerbsError;
 use super::memory::Memory;
+use super::notification::{self, Notification};
 use super::receives::Receives;
 use super::requester::Requester;
 use super::responder::Responder;
@@ -29,6 +30,7 @@ pub(super) struct QueuePair {
     responder: Responder,
     datagrams: Datagrams,
     receives: Receives,
+    notification: Notification,
     /// Packets of requests that an acknowledgement waits for.
     overtook: u8,
     /// It stands in the ready ring.
@@ -67,6 +69,7 @@ impl QueuePair {
             responder: Responder::new(&terms),
             datagrams: Datagrams::default(),
             receives: Receives::default(),
+            notification: Notification::new(&terms),
             overtook: 0,
             is_ready: false,
             deadline: Instant::NEVER,
@@ -175,7 +178,13 @@ impl QueuePair {
             }
             // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
             Service::Reliable if !is_datagram && arrival.route.remote == self.terms.route.remote => {
+                self.notification.on_arrival(cx.now, &self.terms, arrival);
                 match headers.bth.opcode {
+                    notification::OPCODE => {
+                        self.requester.on_congestion(cx);
+                        self.responder.on_congestion(cx);
+                        Ok(())
+                    }
                     op::ACKNOWLEDGE
                     | op::ATOMIC_ACKNOWLEDGE
                     | op::READ_RESPONSE_FIRST
@@ -219,7 +228,8 @@ impl QueuePair {
         if self.init.service == Service::Datagram {
             return None;
         }
-        self.responder.poll_ack(&self.terms).or_else(|| self.requester.poll_ack(&self.terms))
+        let notification = self.notification.poll(&self.terms);
+        notification.or_else(|| self.responder.poll_ack(&self.terms)).or_else(|| self.requester.poll_ack(&self.terms))
     }
 
     pub(super) fn poll_transmit(
@@ -240,6 +250,9 @@ impl QueuePair {
                     None
                 }
             };
+        }
+        if let Some(notification) = self.notification.poll(&self.terms) {
+            return Some(notification);
         }
         // The answer to a short message is often another: the acknowledgement of the first leaves behind it, in one go.
         if self.init.ack_every > 1 && self.overtook < OVERTAKES && self.responder.has_ack() {

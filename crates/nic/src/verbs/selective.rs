@@ -11,11 +11,25 @@ use super::attributes::Terms;
 use super::requester::scheme;
 use super::rnic::Transmit;
 
-/// The same recovery for a receiver, which takes whatever the other side's own cap lets it send.
+/// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is farther ahead
+/// is of another life of the queue pair.
+const FARTHEST: u32 = 4_096;
+
+/// How far ahead of what is expected packets may be.
+pub(super) fn reach(recovery: &RecoveryConfig) -> u32 {
+    let cap = match recovery {
+        RecoveryConfig::Irn(irn) => irn.bdp_cap,
+        RecoveryConfig::Melo(melo) => melo.bdp_cap,
+        RecoveryConfig::GoBackN(go_back_n) => go_back_n.bdp_cap,
+    };
+    if let Setting::Value(cap) = cap { cap.max(FARTHEST) } else { WIDEST_WINDOW as u32 }
+}
+
+/// The same recovery for a receiver, which takes what the other side's own cap lets it send.
 pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
     match recovery {
         RecoveryConfig::Irn(irn) => RecoveryConfig::Irn(selvedge_transport::recovery::irn::IrnConfig {
-            bdp_cap: Setting::Value(WIDEST_WINDOW as u32),
+            bdp_cap: Setting::Value(reach(&recovery)),
             ..irn
         }),
         other => other,
@@ -69,6 +83,8 @@ impl Said {
     /// This one for both, if nothing is lost by that.
     fn instead_of(self, before: &Self) -> Option<Self> {
         match (before.ack.kind, self.ack.kind) {
+            // Congestion control counts marks.
+            _ if self.ack.ecn_echo != before.ack.ecn_echo => None,
             (AckKind::Ack, AckKind::Ack) => Some(self),
             (AckKind::Nack, AckKind::Ack) => (self.ack.expected.ahead_of(before.ack.sack) > 0).then_some(self),
             (AckKind::Ack, AckKind::Nack) => self.holes.is_some().then_some(self),

@@ -6,8 +6,8 @@ use selvedge_nic::cm::{CmEvent, ConnectionManager, Offer};
 use selvedge_nic::verbs::*;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-use selvedge_transport::{Cx, RecoveryConfig};
-use selvedge_units::{Duration, Instant, Psn, QpNumber, Setting};
+use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 
 /// What others may write, read and change.
@@ -116,6 +116,8 @@ impl Victim {
                 capacities,
                 all_signaled: true,
                 recovery,
+                congestion: CongestionConfig::None(Default::default()),
+                overhead: Bytes::ZERO,
                 window: 8,
                 ack_every: 2,
             };

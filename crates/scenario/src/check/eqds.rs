@@ -1,6 +1,6 @@
 //! EQDS's tunnels, and stacks that send through them.
 
-use selvedge_sim::config::BufferConfig;
+use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifConfig};
 use selvedge_transport::{CongestionConfig, Scheme, Tuning};
@@ -12,14 +12,7 @@ pub(super) fn check(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<F
     let frame = scenario.transport.tunnel_frame(&scenario.nic).unwrap_or(scenario.nic.mtu);
     eqds.check(frame).map_err(|error| Finding::new(&format!("transport.eqds.{}", error.key), error.message))?;
     match scenario.switch.buffer {
-        BufferConfig::Trimming(trimming) if scenario.nic.ack_class < trimming.header_class => {
-            let message = format!(
-                "control packets (priority {}) wait behind data, and do not travel with the headers of trimmed packets \
-                 (priority {}); give that one",
-                scenario.nic.ack_class, trimming.header_class
-            );
-            warnings.push(Finding::new("nic.ack-class", message));
-        }
+        BufferConfig::Trimming(trimming) => warnings.extend(control_behind_data(scenario, &trimming)),
         BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) if eqds.bursts() => {
             let message = "a first window is sent unasked, but switches do not trim: what they drop is missed only after a \
                            timeout; give false, or let them trim (switch.buffer.trimming)";
@@ -28,6 +21,16 @@ pub(super) fn check(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<F
         _ => {}
     }
     check_eqif(scenario, &eqds.eqif)
+}
+
+/// What receivers say should not wait in the queues that it is to keep short.
+pub(super) fn control_behind_data(scenario: &Scenario, trimming: &Trimming) -> Option<Finding> {
+    let message = format!(
+        "control packets (priority {}) wait behind data, and do not travel with the headers of trimmed packets \
+         (priority {}); give that one",
+        scenario.nic.ack_class, trimming.header_class
+    );
+    (scenario.nic.ack_class < trimming.header_class).then(|| Finding::new("nic.ack-class", message))
 }
 
 /// Stacks that send through tunnels.

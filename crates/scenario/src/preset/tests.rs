@@ -65,6 +65,8 @@ fn ndp_brings_switches_that_trim() {
     assert_eq!(sets("[switch.buffer.shared-buffer]"), all);
     let base = "nic.ack-class = 5\n[switch.buffer.trimming]\npackets = 35\n[transport.ndp]\npaths = 4";
     assert_eq!(sets(base), [""; 0], "the base's settings survive");
+    let base = "[switch.buffer.trimming]\nheader-class = 5\n[transport.ndp]";
+    assert_eq!(sets(base), ["nic.ack-class = 5"], "pulls do not wait behind data");
     let wrong = Preset::parse("ndp+dcqcn").expect_err("its receivers set the pace");
     assert!(wrong.contains("unknown modifier"), "{wrong}");
 }

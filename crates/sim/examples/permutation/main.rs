@@ -39,7 +39,7 @@ impl Observer for Times {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [k, size, series, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: permutation K SIZE roce+pfc|irn [THREADS] [PARTITIONS]".into());
+        return Err("usage: permutation K SIZE roce+pfc|irn|eqds [THREADS] [PARTITIONS]".into());
     };
     let count = |n: usize| rest.get(n).map_or(Ok(1), |text| text.parse());
     let parallel = Parallel { threads: count(0)?, partitions: count(1)? };

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig, Trimming};
 use selvedge_sim::topology::{FatTree, LinkConfig};
 use selvedge_sim::workload::{Many, Measure, Permutation, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
+use selvedge_transport::Fabric;
+use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 /// Which transport, over which fabric.
@@ -19,6 +20,8 @@ pub(crate) enum Series {
     RocePfc,
     /// IRN without PFC.
     Irn,
+    /// EQDS over switches that trim packets.
+    Eqds,
 }
 
 impl FromStr for Series {
@@ -27,7 +30,8 @@ impl FromStr for Series {
         match text {
             "roce+pfc" => Ok(Self::RocePfc),
             "irn" => Ok(Self::Irn),
-            _ => Err(format!("found \"{text}\", expected \"roce+pfc\" or \"irn\"")),
+            "eqds" => Ok(Self::Eqds),
+            _ => Err(format!("found \"{text}\", expected \"roce+pfc\", \"irn\" or \"eqds\"")),
         }
     }
 }
@@ -37,6 +41,7 @@ impl fmt::Display for Series {
         f.write_str(match self {
             Self::RocePfc => "roce+pfc",
             Self::Irn => "irn",
+            Self::Eqds => "eqds",
         })
     }
 }
@@ -45,20 +50,32 @@ impl fmt::Display for Series {
 /// bytes per packet.
 pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConfig, ConfigError> {
     let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
-    let nic = NicConfig { mtu: Bytes::new(4096), ..NicConfig::default() };
+    let mut nic = NicConfig { mtu: Bytes::new(4096), ..NicConfig::default() };
     let frame = nic.mtu + nic.header;
     // Six links there and back; buffers of twice that (IRN section 4.1).
     let round_trip = delay * 12;
     let bdp = rate.amount_in(round_trip);
-    let buffer = bdp * 2;
+    let room = bdp * 2;
 
     let pfc = matches!(series, Series::RocePfc);
-    let mut recovery: RecoveryConfig = match series {
-        Series::RocePfc => GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() }.into(),
-        Series::Irn => IrnConfig::default().into(),
+    let trims = matches!(series, Series::Eqds);
+    let buffer = if trims {
+        let trimming = Trimming::default();
+        nic.ack_class = trimming.header_class;
+        BufferConfig::Trimming(trimming)
+    } else {
+        BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(room), ..InputQueued::default() })
     };
-    let congested_rtt = round_trip + rate.time_for(buffer);
-    recovery.resolve(&Fabric {
+    let mut transport = match series {
+        Series::RocePfc => {
+            let recovery = GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() }.into();
+            TransportConfig { recovery, ..TransportConfig::default() }
+        }
+        Series::Irn => TransportConfig { recovery: IrnConfig::default().into(), ..TransportConfig::default() },
+        Series::Eqds => TransportConfig { eqds: Some(EqdsConfig::default()), ..TransportConfig::default() },
+    };
+    let congested_rtt = round_trip + rate.time_for(room);
+    let fabric = Fabric {
         pfc,
         line_rate: rate,
         bdp,
@@ -68,11 +85,9 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         links: 6,
         congested_rtt,
         acks: false,
-    });
-    let mut switch = SwitchConfig {
-        buffer: BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(buffer), ..InputQueued::default() }),
-        ..SwitchConfig::default()
     };
+    transport.resolve(&fabric, &nic, trims);
+    let mut switch = SwitchConfig { buffer, ..SwitchConfig::default() };
     switch.pfc.enabled = pfc;
     switch.pfc.xon_gap = Setting::Value(frame * 2);
     let flows = Permutation { size, repeat: 1, hosts: None, start: Duration::ZERO, jitter: Duration::ZERO };
@@ -80,7 +95,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         graph: FatTree { k, link: LinkConfig { rate, delay } }.build()?,
         switch,
         nic,
-        transport: TransportConfig { recovery, ..TransportConfig::default() },
+        transport,
         beside: None,
         workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
         measure: Measure::All,

@@ -16,7 +16,7 @@ impl TransportConfig {
     /// How queue pairs of applications are made, of packets of class `class`; every "auto" is resolved.
     ///
     /// # Errors
-    /// A transport without queue pairs, with congestion control, or an MTU that InfiniBand does not know. The key is that
+    /// A transport without queue pairs, with a congestion control that they cannot have, or an MTU that InfiniBand does not know. The key is that
     /// of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
         if !self.is_rdma() || self.is_carried() {
@@ -26,9 +26,7 @@ impl TransportConfig {
             );
             return Err(ConfigError::new("transport", message));
         }
-        if !matches!(self.congestion, CongestionConfig::None(_)) {
-            let message =
-                "queue pairs of [workload.verbs] have no congestion control: give a series without, as \"irn\"";
+        if let Err(message) = controls(&self.recovery, &self.congestion) {
             return Err(ConfigError::new(&format!("transport.congestion.{}", self.congestion.name()), message));
         }
         if !matches!(nic.mtu.get(), 256 | 512 | 1_024 | 2_048 | 4_096) {
@@ -42,7 +40,21 @@ impl TransportConfig {
             RecoveryConfig::GoBackN(config) => config.bdp_cap.resolve(|| None).unwrap_or(WIDEST_WINDOW as u32),
             RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => 1,
         };
-        Ok(VerbsParams { recovery: self.recovery, window, class })
+        let overhead = nic.framing(self).overhead;
+        Ok(VerbsParams { recovery: self.recovery, congestion: self.congestion, overhead, window, class })
+    }
+}
+
+/// Whether queue pairs of applications can have this congestion control.
+fn controls(recovery: &RecoveryConfig, congestion: &CongestionConfig) -> Result<(), &'static str> {
+    use CongestionConfig::{Aimd, Dcqcn, Dctcp, Fixed, Hpcc, None, Swift, Timely};
+    let is_standard = matches!(recovery, RecoveryConfig::GoBackN(_));
+    match congestion {
+        Hpcc(_) => Err("packets of [workload.verbs] carry no telemetry: give another, or none"),
+        Dctcp(_) | Swift(_) | Timely(_) if is_standard => Err(
+            "acknowledgements of standard queue pairs carry neither time stamps nor marks: give dcqcn, aimd, fixed or none, or a series with \"irn\" or \"melo\"",
+        ),
+        None(_) | Aimd(_) | Dcqcn(_) | Dctcp(_) | Fixed(_) | Swift(_) | Timely(_) => Ok(()),
     }
 }
 

@@ -2,8 +2,12 @@
 
 use crate::net::descriptor::Descriptor;
 
-/// Above so many packets, insertion is no longer the fastest way to sort.
-const FEW: usize = 64;
+/// Up to so many packets, insertion is the fastest way to sort.
+const FEW: usize = 32;
+/// Up to so many, insertion is if they lie nearly in order: what bytes can count.
+const SOME: usize = 255;
+/// Into so many parts a window is divided to put them nearly in order.
+const PARTS: usize = 32;
 
 /// The packets of one node and window by time of arrival; of simultaneous ones that with the lowest port
 /// comes first. Kept from visit to visit for its memory.
@@ -14,35 +18,31 @@ const FEW: usize = 64;
 pub(crate) struct Order(Vec<u64>);
 
 impl Order {
-    /// Sorts `mail`, of at most 65,535 packets.
+    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds.
     #[inline(always)]
-    pub(crate) fn sort(&mut self, mail: &[Descriptor]) {
+    pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64) {
         let count = mail.len();
         self.0.clear();
-        if count > FEW {
+        if count > SOME {
             self.0.extend(mail.iter().enumerate().map(|(place, packet)| packet.key(place)));
             self.0.sort_unstable();
             self.0.push(u64::MAX);
             return;
         }
-        self.0.reserve(FEW + 1);
+        self.0.reserve(SOME + 1);
         let keys = self.0.as_mut_ptr();
-        // SAFETY: there is room for `FEW + 1` keys, and the first `count + 1` are written, each before it is
-        // read: `at` never exceeds `place`.
+        // SAFETY: there is room for `SOME + 1` keys, and the first `count + 1` are written, each before it is read.
         unsafe {
-            for (place, packet) in mail.iter().enumerate() {
-                let key = packet.key(place);
-                let mut at = place;
-                // Each neighbour's packets lie in order, so most have to move by a few places at most.
-                while at > 0 {
-                    let before = *keys.add(at - 1);
-                    if before <= key {
-                        break;
-                    }
-                    *keys.add(at) = before;
-                    at -= 1;
+            if count > FEW {
+                spread(keys, mail, window);
+                for place in 1..count {
+                    insert(keys, place, *keys.add(place));
                 }
-                *keys.add(at) = key;
+            } else {
+                // Each neighbour's packets lie in order, so most have to move by a few places at most.
+                for (place, packet) in mail.iter().enumerate() {
+                    insert(keys, place, packet.key(place));
+                }
             }
             *keys.add(count) = u64::MAX;
             self.0.set_len(count + 1);
@@ -73,6 +73,51 @@ impl Order {
     }
 }
 
+/// Puts `key` in its place among the first `count` keys, which are sorted.
+///
+/// # Safety
+/// They have been written, and there is room for one more.
+#[inline(always)]
+unsafe fn insert(keys: *mut u64, count: usize, key: u64) {
+    let mut at = count;
+    // SAFETY: `at` never exceeds `count`.
+    unsafe {
+        while at > 0 {
+            let before = *keys.add(at - 1);
+            if before <= key {
+                break;
+            }
+            *keys.add(at) = before;
+            at -= 1;
+        }
+        *keys.add(at) = key;
+    }
+}
+
+/// Writes the keys of `mail` nearly in order: by parts of the window.
+///
+/// # Safety
+/// There is room for them; there are [`SOME`] at most.
+unsafe fn spread(keys: *mut u64, mail: &[Descriptor], window: u64) {
+    let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
+    let part = |packet: &Descriptor| usize::min((u64::from(packet.at) >> shift) as usize, PARTS - 1);
+    let mut ends = [0_u8; PARTS];
+    for packet in mail {
+        ends[part(packet)] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += *end;
+        *end = sum;
+    }
+    for (place, packet) in mail.iter().enumerate().rev() {
+        let end = &mut ends[part(packet)];
+        *end -= 1;
+        // SAFETY: each part ends where as many have place as it and those before it have packets.
+        unsafe { *keys.add(usize::from(*end)) = packet.key(place) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use selvedge_units::{Domain, Rng};
@@ -83,12 +128,14 @@ mod tests {
     fn sorts_by_time_and_port() {
         let mut order = Order::default();
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
-        for count in [0, 1, 2, 3, 10, 63, 64, 65, 66, 300] {
+        for (count, window) in
+            [0, 1, 2, 3, 10, 31, 32, 33, 40, 64, 254, 255, 256, 300].into_iter().zip([1, 7, 40].into_iter().cycle())
+        {
             let draw = |_| Descriptor { at: rng.below(40) as u32, port: rng.below(5) as u16, ..Descriptor::EMPTY };
             let mail: Vec<Descriptor> = (0..count).map(draw).collect();
             let mut model: Vec<_> = mail.iter().map(|packet| (packet.at, packet.port)).collect();
             model.sort_unstable();
-            order.sort(&mail);
+            order.sort(&mail, window);
             let sorted: Vec<_> = (0..count).map(|n| order.packet(&mail, n)).collect();
             assert_eq!(model, sorted.iter().map(|packet| (packet.at, packet.port)).collect::<Vec<_>>());
             assert!((0..count).all(|n| order.time(n) == u64::from(sorted[n].at)));

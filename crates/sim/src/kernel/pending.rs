@@ -1,7 +1,7 @@
 //! The ports of a switch that will be free soon, in order.
 //!
-//! A ring, sorted by time. A port that begins to send is most often the one that will be done last, so
-//! that putting it in its place moves nothing.
+//! A ring, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
+//! packet, the first: putting it in its place then moves nothing.
 
 use super::table::Table;
 
@@ -50,6 +50,11 @@ impl Pending {
     #[inline(always)]
     pub(crate) fn push(&mut self, who: u32, time: u64) {
         let entry = Entry { time, who };
+        if time < self.first() {
+            self.head = self.head.wrapping_sub(1) & self.mask;
+            self.ring[self.head] = entry;
+            return;
+        }
         let mut place = self.end;
         while place != self.head {
             let before = (place.wrapping_sub(1)) & self.mask;

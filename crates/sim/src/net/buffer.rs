@@ -87,7 +87,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline]
     pub(crate) fn admit(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         if !self.accounting.is_plain {
-            return self.admit_by_class(switch, at, out, frame, class);
+            return match &self.fabric.queueing {
+                Queueing::Trimming(rules) => self.admit_shortly(at, out, frame, class, rules.room(class)),
+                Queueing::Plain | Queueing::Fair(_) => self.admit_by_class(switch, at, out, frame, class),
+            };
         }
         let port = &mut self.ingress[at];
         let buffered = port.buffered + frame;
@@ -116,18 +119,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// As [`Partition::admit`], account by account; where outputs have short queues there is nothing to account for.
+    /// As [`Partition::admit`], where the queue of each output has `room` for so many bytes.
+    #[inline(always)]
+    fn admit_shortly(&mut self, at: u32, out: u32, frame: u64, class: u8, room: u64) -> Result<(), DropReason> {
+        if self.lines[out * self.classes + u32::from(class)].bytes + frame > room {
+            return Err(DropReason::BufferFull);
+        }
+        let port = &mut self.ingress[at];
+        port.buffered += frame;
+        port.peak = port.peak.max(port.buffered);
+        Ok(())
+    }
+
+    /// As [`Partition::admit`], account by account.
     #[inline(never)]
     fn admit_by_class(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
-        if let Queueing::Trimming(rules) = &self.fabric.queueing {
-            if self.lines[out * self.classes + u32::from(class)].bytes + frame > rules.room(class) {
-                return Err(DropReason::BufferFull);
-            }
-            let port = &mut self.ingress[at];
-            port.buffered += frame;
-            port.peak = port.peak.max(port.buffered);
-            return Ok(());
-        }
         let index = self.account_of(at, class);
         let is_lossless = self.accounting.is_lossless(class);
         let in_headroom = match self.fabric.buffer {

@@ -227,6 +227,10 @@ fn dctcp(config: &mut SimConfig) {
     config.transport.congestion = DctcpConfig::default().into();
 }
 
+fn dcqcn(config: &mut SimConfig) {
+    config.transport.congestion = DcqcnConfig::default().into();
+}
+
 fn swift(config: &mut SimConfig) {
     config.transport.congestion = SwiftConfig::default().into();
 }
@@ -332,6 +336,16 @@ fn verbs(config: &mut SimConfig) {
     });
 }
 
+/// Many hosts write to each.
+fn verbs_writes(config: &mut SimConfig) {
+    config.workload.verbs = Many::from(Verbs {
+        pairs: Partners::AllToAll,
+        queue_depth: 4,
+        messages: Some(5),
+        ..Verbs::of(Sizes::Fixed(Bytes::new(50_000)))
+    });
+}
+
 /// Applications that post at random, in turn.
 fn verbs_poisson(config: &mut SimConfig) {
     config.workload.verbs.0.push(Verbs {
@@ -405,6 +419,9 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("roce-verbs-loss", fat_tree(4), Series::Roce, &[verbs, loss]),
         ("roce-pfc-verbs", chain(), Series::RocePfc, &[verbs, verbs_poisson]),
         ("melo-verbs-loss", leaf_spine(), Series::Irn, &[verbs_poisson, loss, melo]),
+        ("irn-dcqcn-verbs", leaf_spine(), Series::Irn, &[verbs, verbs_poisson, dcqcn]),
+        ("irn-swift-verbs-loss", fat_tree(4), Series::Irn, &[verbs, loss, swift]),
+        ("roce-pfc-dcqcn-verbs", chain(), Series::RocePfc, &[verbs_writes, dcqcn]),
         ("irn-verbs-inner-nics", servers(), Series::Irn, &[verbs, stopped_by_flows]),
         ("irn-far", far(), Series::Irn, &[permutation, incast, samples]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),

@@ -5,6 +5,11 @@ use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
 use selvedge_sim::{SimConfig, fault::LinkFailure};
 use selvedge_telemetry::FlowRow;
+use selvedge_transport::CongestionConfig;
+use selvedge_transport::congestion::aimd::AimdConfig;
+use selvedge_transport::congestion::dcqcn::DcqcnConfig;
+use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
 
@@ -90,6 +95,41 @@ fn a_write_is_repaired_as_a_plain_message_is() {
         (verbs.data_sent, verbs.retransmissions, verbs.spurious_retransmissions),
         "the same packets are lost"
     );
+}
+
+/// Four hosts write to a fifth, or are read by it, through a switch with little room.
+fn crowd(verb: Verb) -> Scene {
+    let at_once = |n| if verb == Verb::Read { [0, n] } else { [n, 0] };
+    let pairs = (1..5).map(|n| at_once(n).map(HostRef::Number)).collect();
+    let verbs = Verbs {
+        operations: only(verb),
+        pairs: Partners::Listed(pairs),
+        messages: Some(40),
+        queue_depth: 4,
+        ..Verbs::of(Sizes::Fixed(Bytes::new(100_000)))
+    };
+    let links = [link(100, 1_000); 5];
+    Scene::new(star(&links), Series::Irn).buffer(Some(20_000)).with(|config| config.workload.verbs = Many::from(verbs))
+}
+
+#[test]
+fn congestion_control_slows_requests_and_answers_down() {
+    let controls: [CongestionConfig; 4] = [
+        DcqcnConfig::default().into(),
+        DctcpConfig::default().into(),
+        SwiftConfig::default().into(),
+        AimdConfig::default().into(),
+    ];
+    for verb in [Verb::Write, Verb::Read] {
+        let free = crowd(verb).finish().record;
+        for congestion in controls {
+            let record = crowd(verb).with(|config| config.transport.congestion = congestion).finish().record;
+            assert_eq!(record.flows_finished, 160, "{verb:?}, {congestion:?}");
+            assert_eq!(record.cnps_delivered > 0, congestion.name() == "dcqcn", "{verb:?}, {congestion:?}");
+            let (some, none) = (record.data_drops.total(), free.data_drops.total());
+            assert!(some < none, "{verb:?}, {congestion:?}: {some} lost, {none} without");
+        }
+    }
 }
 
 #[test]

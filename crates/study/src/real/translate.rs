@@ -7,6 +7,7 @@ use selvedge_sim::fault::{Affected, LossConfig, LossModel};
 use selvedge_sim::topology::{Path, Paths, Routes};
 use selvedge_sim::workload::{BuildEnv, FlowSpec, Posting, Verb, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, SimConfig};
+use selvedge_transport::CongestionConfig;
 use selvedge_units::{Duration, HostId, Rate};
 
 use super::exchange::Setup;
@@ -86,6 +87,7 @@ fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
         ("failures", !config.failures.is_empty()),
         ("stop.time", config.stop.time.is_some()),
         ("beside", config.beside.is_some()),
+        ("transport.congestion", !matches!(config.transport.congestion, CongestionConfig::None(_))),
     ] {
         if is_wanted {
             return Err(ConfigError::new(key, "the real world has none of this: leave it out, or --real"));

@@ -95,8 +95,8 @@ impl<H: Copy> Receiver<H> {
             if let Some(refusal) = self.adopt(params, data.seq, &mut deliver) {
                 return (Fate::Stray, Some(refusal));
             }
-        } else if let Some(tunnel) = &mut self.tunnel {
-            tunnel.syn &= !tunnel.is_near(params, data.seq);
+        } else if let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.syn) {
+            tunnel.syn = !tunnel.is_near(params, data.seq);
         }
         let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.is_near(params, data.seq)) else {
             // Not of this epoch, or there is none (appendix A: "receipt of a RST indicates the receiver is closed").

@@ -155,7 +155,7 @@ impl<H: Copy> Sender<H> {
     }
 
     /// What to do now; `head` is the size of the first packet that waits with the owner, if one does.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Wish {
         let Some(bytes) = self.first_bytes(params, head) else { return Wish::Nothing };
         if bytes <= self.credit.held() {

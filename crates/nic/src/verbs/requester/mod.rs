@@ -20,7 +20,7 @@ mod wqe;
 use alloc::collections::VecDeque;
 
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::{CongestionConfig, Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
+use selvedge_transport::{Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
 use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours};
@@ -172,8 +172,10 @@ impl Requester {
                 return Ok(None);
             }
         }
-        let size = Bytes::new(u64::from(terms.mtu));
-        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, |_| size) else { return Ok(None) };
+        let queue = &self.queue;
+        let size = |seq| find(queue, seq).map_or(0, |at| queue[at].payload(seq, terms));
+        let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(None) };
         payload.clear();
         match self.packet(cx, terms, shared, segment, payload) {
             Ok(transmit) => {
@@ -253,7 +255,7 @@ impl Requester {
 
     /// The request that `seq` belongs to, by its place in the queue.
     fn find(&self, seq: Seq) -> Option<usize> {
-        self.queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
+        find(&self.queue, seq)
     }
 
     fn packet(
@@ -364,6 +366,11 @@ impl Requester {
         Err(Failed(status))
     }
 
+    /// Packets of ours arrive with marks.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
+        self.sender.on_cnp(cx);
+    }
+
     pub(super) fn handle_timeout(
         &mut self,
         cx: &mut Cx<'_>,
@@ -450,6 +457,10 @@ impl Requester {
     }
 }
 
+fn find(queue: &VecDeque<Wqe>, seq: Seq) -> Option<usize> {
+    queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
+}
+
 /// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
 pub(super) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
     match recovery {
@@ -471,8 +482,8 @@ pub(super) fn go_back_n(terms: &Terms) -> RecoveryConfig {
     })
 }
 
-/// A sender of so large packets, without congestion control.
+/// A sender of so large packets.
 pub(super) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
-    let congestion = CongestionConfig::None(Default::default());
-    Sender::new(&SenderConfig { recovery, congestion, frame: Bytes::new(u64::from(terms.mtu)) }, first_psn)
+    let frame = Bytes::new(u64::from(terms.mtu)) + terms.init.overhead;
+    Sender::new(&SenderConfig { recovery, congestion: terms.init.congestion, frame }, first_psn)
 }

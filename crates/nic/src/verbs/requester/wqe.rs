@@ -40,6 +40,10 @@ impl Wqe {
             Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
         )
     }
+    /// Bytes of payload in the packet of it that has this sequence number.
+    pub(super) fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
+        if self.is_read() { 0 } else { message::bytes_in(seq - self.first, self.length, terms.mtu) }
+    }
     pub(super) fn is_answered(&self, terms: &Terms) -> bool {
         self.answered == self.answer_packets(terms)
     }

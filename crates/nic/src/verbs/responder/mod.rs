@@ -104,6 +104,13 @@ impl Responder {
         }
     }
 
+    /// Packets of ours arrive with marks.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
+        if let Mode::Selective(selective) = &mut self.mode {
+            selective.on_congestion(cx);
+        }
+    }
+
     /// Whether an acknowledgement of one of our own is to be sent.
     pub(super) fn has_ack(&self) -> bool {
         matches!(&self.mode, Mode::Selective(selective) if selective.has_ack())

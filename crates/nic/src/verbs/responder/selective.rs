@@ -92,6 +92,16 @@ enum Found {
     Atomic(u64),
 }
 
+impl Answer {
+    /// Bytes of payload in the packet of it that has this sequence number.
+    fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
+        match self.what {
+            Found::Read { length, .. } => message::bytes_in(seq - self.first, length, terms.mtu),
+            Found::Atomic(_) => 0,
+        }
+    }
+}
+
 impl Selective {
     pub(super) fn new(terms: &Terms, first_psn: Psn, msn: u32) -> Self {
         let recovery = selective::widest(terms.init.recovery);
@@ -130,6 +140,10 @@ impl Selective {
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let before = self.receiver.expected();
         let Some(seq) = headers.bth.psn.near(before, self.first_psn) else { return Ok(()) };
+        // From another life of the queue pair.
+        if seq >= before + u64::from(selective::reach(&terms.init.recovery)) {
+            return Ok(());
+        }
         if seq >= before {
             let outcome = self.place(terms, site, arrival, seq);
             if let Err(refusal) = outcome {
@@ -354,6 +368,10 @@ impl Selective {
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
     }
+    /// Answers arrive with marks.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
+        self.sender.on_cnp(cx);
+    }
     fn forget_answers(&mut self) {
         let acked = self.sender.acked();
         while self.answers.front().is_some_and(|answer| answer.first + answer.packets <= acked) {
@@ -391,10 +409,12 @@ impl Selective {
             return Some(said);
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
-        let size = Bytes::new(u64::from(terms.mtu));
-        let segment = self.sender.poll_transmit(cx, &mut shared.chip, |_| size)?;
-        let at = self.answers.partition_point(|answer| answer.first <= segment.seq).checked_sub(1)?;
-        let answer = &self.answers[at];
+        let answers = &self.answers;
+        let find = |seq| answers.get(answers.partition_point(|answer| answer.first <= seq).checked_sub(1)?);
+        let size = |seq| find(seq).map_or(0, |answer| answer.payload(seq, terms));
+        let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
+        let segment = self.sender.poll_transmit(cx, &mut shared.chip, frame)?;
+        let answer = find(segment.seq)?;
         let index = segment.seq - answer.first;
         let psn = segment.seq.to_psn(self.first_psn);
         let position = Position::of(index, answer.packets);

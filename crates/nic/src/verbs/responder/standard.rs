@@ -20,6 +20,7 @@ use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::go_back_n as go_back_n_of;
 use crate::verbs::rnic::Transmit;
+use crate::verbs::selective::reach;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{CompletionKind, Payload, ReceiveRequest, Span, Status};
 
@@ -89,10 +90,11 @@ impl Standard {
     pub(super) fn expected_psn(&self, terms: &Terms) -> Psn {
         self.receiver.expected().to_psn(terms.receive_psn)
     }
-    /// Whether no message is under way, and a packet with this PSN is not from before.
+    /// Whether no message is under way, and a packet with this PSN is neither from before nor from another life.
     pub(super) fn is_idle_at(&self, terms: &Terms, psn: Psn) -> bool {
         let expected = self.receiver.expected();
-        self.inbound.is_none() && psn.near(expected, terms.receive_psn).is_some_and(|seq| seq >= expected)
+        let near = expected..expected + u64::from(reach(&terms.init.recovery));
+        self.inbound.is_none() && psn.near(expected, terms.receive_psn).is_some_and(|seq| near.contains(&seq))
     }
     pub(super) fn msn(&self) -> u32 {
         self.msn

@@ -1,5 +1,6 @@
 mod bursts;
 mod failures;
 mod resources;
+mod stress;
 mod transfers;
 mod world;

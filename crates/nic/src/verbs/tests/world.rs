@@ -8,8 +8,8 @@ use core::net::Ipv6Addr;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{Cx, RecoveryConfig};
-use selvedge_units::{Chance, Channel, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting, TwoStates};
+use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_units::{Bytes, Chance, Channel, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting, TwoStates};
 use selvedge_wire::verbs::Headers;
 
 use crate::verbs::*;
@@ -142,6 +142,8 @@ impl Host {
             capacities,
             all_signaled: false,
             recovery,
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
             window,
             ack_every: 8,
         };

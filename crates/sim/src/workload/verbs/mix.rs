@@ -89,6 +89,10 @@ impl Default for Operations {
 }
 
 impl Operations {
+    /// Whether any is a Read.
+    pub fn has_reads(&self) -> bool {
+        self.shares().iter().any(|&(verb, _)| verb == Verb::Read)
+    }
     /// Each operation that occurs, and its share of all.
     pub(super) fn shares(&self) -> Vec<(Verb, f64)> {
         let mut counts: BTreeMap<Verb, u32> = BTreeMap::new();

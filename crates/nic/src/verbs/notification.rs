@@ -1,0 +1,48 @@
+//! Congestion notification packets (InfiniBand architecture, annex 17; DCQCN, section 3.1): whoever receives packets that switches
+//! have marked says so, no more often than once in a while.
+//!
+//! A notification names a queue pair, not what it has sent: its requests and its answers slow down alike.
+
+use selvedge_transport::{Feedback, FeedbackConfig, Tuning};
+use selvedge_units::{Bytes, Instant, Psn};
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::{Bth, Opcode};
+
+use super::arrival::Arrival;
+use super::attributes::Terms;
+use super::rnic::Transmit;
+
+pub(super) const OPCODE: u8 = Opcode::CONGESTION_NOTIFICATION;
+
+/// The notification point of a queue pair.
+#[derive(Debug)]
+pub(super) struct Notification {
+    config: FeedbackConfig,
+    point: Feedback,
+    is_due: bool,
+}
+
+impl Notification {
+    pub(super) fn new(terms: &Terms) -> Self {
+        // Both ends of a connection have the same congestion control; acknowledgements tell the rest.
+        let config = FeedbackConfig::new(&terms.init.congestion.needs(), true);
+        Self { config, point: Feedback::default(), is_due: false }
+    }
+    /// A packet has arrived.
+    pub(super) fn on_arrival(&mut self, now: Instant, terms: &Terms, arrival: &Arrival<'_>) {
+        let Arrival { headers, payload, .. } = *arrival;
+        if self.config.is_silent() || matches!(headers.bth.opcode, op::ACKNOWLEDGE | op::READ_ACKNOWLEDGE | OPCODE) {
+            return;
+        }
+        let frame = Bytes::new(u64::from(payload)) + terms.init.overhead;
+        self.is_due |= self.point.on_data(&self.config, now, frame, headers.bth.fecn, false).cnp;
+    }
+    /// The packet that is due.
+    pub(super) fn poll(&mut self, terms: &Terms) -> Option<Transmit> {
+        core::mem::take(&mut self.is_due).then(|| {
+            let bth = Bth { becn: true, ..terms.bth(OPCODE, Psn::new(0)) };
+            Transmit { route: terms.route, headers: Headers { bth, ..Headers::default() }, payload: 0 }
+        })
+    }
+}

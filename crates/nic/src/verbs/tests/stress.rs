@@ -1,0 +1,226 @@
+//! Everything at random: operations, sizes, windows, MTUs, what the wire does, queue pairs that begin another life in the middle.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_transport::Cx;
+use selvedge_transport::RecoveryConfig;
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto};
+use selvedge_units::{Domain, Duration, Psn, Rng, Setting};
+
+use super::world::{BASE, Wire, World, go_back_n, irn, melo, request};
+use crate::verbs::*;
+
+const SEEDS: u64 = 150;
+/// Of each kind: sent from and read, received in, written to, read into.
+const QUARTER: u64 = 1 << 18;
+/// Room for one message.
+const SLOT: u64 = 10_000;
+/// Messages of a round, in each direction.
+const MOST: u64 = 24;
+/// A word that the other side adds to, behind the last slot of what is written to.
+const COUNTER: u64 = 2 * QUARTER + 26 * SLOT;
+
+/// IRN as the software RNIC has it, but for the times.
+fn ours() -> RecoveryConfig {
+    let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
+    let high = Setting::Value(Duration::from_us(1_000));
+    let rto = Rto::Dynamic(DynamicRto { initial: high, min: Duration::from_us(300), max: Duration::from_us(1_000) });
+    let bdp_cap = Setting::Value(256);
+    RecoveryConfig::Irn(IrnConfig { rto, rto_high: high, time_stamps: true, holes: true, probes: 16, bdp_cap, ..irn })
+}
+
+fn any<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
+    all[rng.below(all.len() as u64) as usize]
+}
+
+struct Case {
+    world: World,
+    rng: Rng,
+    mtu: u16,
+    timeout: u8,
+    psns: [Psn; 2],
+    counters: [u64; 2],
+}
+
+/// What one side has asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    operation: u64,
+    size: u64,
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 7);
+        let schemes = [irn(), ours(), ours(), melo(), go_back_n()];
+        let first = any(&mut rng, &schemes);
+        let recovery = [first, if rng.below(4) == 0 { any(&mut rng, &schemes) } else { first }];
+        let wire = Wire {
+            loss: any(&mut rng, &[0, 5, 30]),
+            duplicates: any(&mut rng, &[0, 30]),
+            late: any(&mut rng, &[0, 30]),
+            jitter_us: any(&mut rng, &[0, 0, 5, 100]),
+            batch_us: any(&mut rng, &[0, 20, 100]),
+        };
+        let (window, reads) = (any(&mut rng, &[1, 4, 32, 256]), any(&mut rng, &[1, 3, 16]));
+        let mut world = World::limited(recovery, wire, seed, window, reads);
+        // Bursts want patience.
+        let mut timeout = 10;
+        if recovery.iter().all(|&recovery| recovery == ours()) && rng.below(3) == 0 {
+            world.lose_bursts(8.0, 30, seed);
+            timeout = 14;
+        }
+        let mtu = any(&mut rng, &[256, 512, 1_024]);
+        let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2] };
+        case.begin_again();
+        case
+    }
+    /// Another life of both queue pairs, far from the numbers of the one before.
+    fn begin_again(&mut self) {
+        self.psns = [0, 1].map(|_| Psn::new(self.rng.below(1 << 24) as u32));
+        let (mtu, timeout, psns, now) = (self.mtu, self.timeout, self.psns, self.world.now);
+        for at in 0..2 {
+            let host = &mut self.world.hosts[at];
+            let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &reset).expect("always");
+            host.poll();
+        }
+        for at in 0..2 {
+            self.world.connect(at, |step| {
+                step.mtu = step.mtu.map(|_| mtu);
+                step.timeout = step.timeout.map(|_| timeout);
+                step.send_psn = step.send_psn.map(|_| psns[at]);
+                step.receive_psn = step.receive_psn.map(|_| psns[1 - at]);
+            });
+        }
+        self.counters = [0, 1].map(|at| self.word(at, COUNTER));
+    }
+    fn word(&self, at: usize, place: u64) -> u64 {
+        u64::from_ne_bytes(self.world.hosts[at].memory[place as usize..][..8].try_into().expect("8 bytes"))
+    }
+
+    fn ask(&mut self, at: usize, number: u64) -> Asked {
+        let size = match self.rng.below(4) {
+            0 => self.rng.below(9),
+            1 => u64::from(self.mtu) * (1 + self.rng.below(2)),
+            _ => self.rng.below(9_000),
+        };
+        let (operation, fence, split) = (self.rng.below(6), self.rng.below(8) == 0, self.rng.below(size + 1));
+        let (here, key) = (&self.world.hosts[at], self.world.hosts[1 - at].key);
+        let place = number * SLOT;
+        let pieces = |from: u64| vec![here.sge(from, split as u32), here.sge(from + split, (size - split) as u32)];
+        let remote = |place| Remote { address: BASE + place, key };
+        let immediate = [number as u8; 4];
+        let (operation, size, what, data) = match operation {
+            0 => (0, size, Operation::Send(Attached::Nothing), pieces(place)),
+            1 => (0, size, Operation::Send(Attached::Immediate(immediate)), pieces(place)),
+            2 => (2, size, Operation::Write { remote: remote(2 * QUARTER + place), immediate: None }, pieces(place)),
+            3 => {
+                let remote = remote(2 * QUARTER + place);
+                (3, size, Operation::Write { remote, immediate: Some(immediate) }, pieces(place))
+            }
+            4 => (4, size, Operation::Read(remote(place)), pieces(3 * QUARTER + place)),
+            _ => {
+                let answer = vec![here.sge(3 * QUARTER + place, 8)];
+                (5, 8, Operation::FetchAdd { remote: remote(COUNTER), add: 1 }, answer)
+            }
+        };
+        let mut asked = request(number, what, data);
+        asked.fence = fence;
+        if matches!(operation, 0 | 2 | 3) && size <= 64 && self.rng.below(2) == 0 {
+            let from = place as usize;
+            asked.data = Data::Inline(self.world.hosts[at].memory[from..][..size as usize].to_vec());
+        }
+        self.world.post(at, asked);
+        Asked { operation, size }
+    }
+
+    /// Both sides ask at random, and are left alone now and then.
+    fn round(&mut self) -> [Vec<Asked>; 2] {
+        let mut asked: [Vec<Asked>; 2] = Default::default();
+        let counts = [0, 1].map(|_| self.rng.below(MOST + 1));
+        let mut received = [0; 2];
+        while (0..2).any(|at| (asked[at].len() as u64) < counts[at]) {
+            for at in 0..2 {
+                let left = counts[at] - asked[at].len() as u64;
+                for _ in 0..self.rng.below(left + 1) {
+                    let number = asked[at].len() as u64;
+                    let next = self.ask(at, number);
+                    asked[at].push(next);
+                    if matches!(next.operation, 0 | 3) {
+                        received[1 - at] += 1;
+                        let place = QUARTER + number * SLOT;
+                        let length = if next.operation == 0 { SLOT as u32 } else { 0 };
+                        if self.rng.below(5) == 0 {
+                            let wait = self.rng.below(60);
+                            self.world.run(wait);
+                        }
+                        self.world.receive(1 - at, number, place, length);
+                    }
+                }
+            }
+            let wait = self.rng.below(100);
+            self.world.run(wait);
+        }
+        asked
+    }
+
+    fn check(&mut self, asked: &[Vec<Asked>; 2], what: &str) {
+        let is_receive = |kind| matches!(kind, CompletionKind::Receive | CompletionKind::ReceiveWrite);
+        let all = [0, 1].map(|at| self.world.hosts[at].poll());
+        for at in 0..2 {
+            let failed: Vec<_> = all[at].iter().filter(|done| done.status != Status::Success).collect();
+            assert!(failed.is_empty(), "{what}, host {at}: {failed:?}");
+            let ids = |receives: bool, of: usize| -> Vec<u64> {
+                all[of].iter().filter(|done| is_receive(done.kind) == receives).map(|done| done.id).collect()
+            };
+            assert_eq!(ids(false, at), (0..asked[at].len() as u64).collect::<Vec<_>>(), "{what}, host {at}");
+            let numbered = || asked[at].iter().enumerate().map(|(number, asked)| (number as u64, asked));
+            let taking: Vec<_> =
+                numbered().filter(|(_, asked)| matches!(asked.operation, 0 | 3)).map(|(number, _)| number).collect();
+            assert_eq!(ids(true, 1 - at), taking, "{what}: received in order");
+            let (mut found, mut additions) = (Vec::new(), 0);
+            for (number, &Asked { operation, size }) in numbered() {
+                let (here, there) = (&self.world.hosts[at].memory, &self.world.hosts[1 - at].memory);
+                let bytes = |memory: &[u8], from: u64| memory[from as usize..][..size as usize].to_vec();
+                let place = number * SLOT;
+                match operation {
+                    0 => assert_eq!(bytes(here, place), bytes(there, QUARTER + place), "{what}: Send {number}"),
+                    2 | 3 => {
+                        assert_eq!(bytes(here, place), bytes(there, 2 * QUARTER + place), "{what}: Write {number}")
+                    }
+                    4 => assert_eq!(bytes(there, place), bytes(here, 3 * QUARTER + place), "{what}: Read {number}"),
+                    _ => {
+                        found.push(self.word(at, 3 * QUARTER + place));
+                        additions += 1;
+                    }
+                }
+            }
+            let first = self.counters[1 - at];
+            let expected: Vec<_> = (0..additions).map(|n| first.wrapping_add(n)).collect();
+            assert_eq!(found, expected, "{what}: each addition once, in order");
+            self.counters[1 - at] = self.word(1 - at, COUNTER);
+            assert_eq!(self.counters[1 - at], first.wrapping_add(additions), "{what}");
+        }
+    }
+}
+
+#[test]
+fn anything_asked_at_random_is_done_once_and_in_order() {
+    for seed in 0..SEEDS {
+        let mut case = Case::new(seed);
+        for number in 0..4 {
+            let asked = case.round();
+            if case.rng.below(4) == 0 {
+                let wait = case.rng.below(300);
+                case.world.run(wait);
+                // Packets of this life are still under way in the next.
+                case.begin_again();
+                continue;
+            }
+            case.world.run(3_000_000);
+            case.check(&asked, &alloc::format!("seed {seed}, round {number}"));
+        }
+    }
+}
