@@ -155,14 +155,24 @@ impl SendRequest {
                 payload.inline.extend_from_slice(bytes.get(offset as usize..)?.get(..length as usize)?);
                 Some(())
             }
-            Data::Gather(pieces) => {
-                let intent = match self.operation {
-                    Operation::Send(_) | Operation::Write { .. } => Intent::LocalRead,
-                    _ => Intent::LocalWrite,
-                };
-                regions.spans(pd, pieces, offset, length, intent, &mut |span| payload.spans.push(span))
-            }
+            Data::Gather(_) => self.spans(regions, pd, offset, length, &mut |span| payload.spans.push(span)),
         }
+    }
+    /// The pieces of memory that these bytes stand in, or go to; `None` if a key forbids it, or they are inline.
+    pub(super) fn spans(
+        &self,
+        regions: &super::region::Regions,
+        pd: super::region::PdId,
+        offset: u64,
+        length: u64,
+        found: &mut impl FnMut(Span),
+    ) -> Option<()> {
+        let Data::Gather(pieces) = &self.data else { return None };
+        let intent = match self.operation {
+            Operation::Send(_) | Operation::Write { .. } => Intent::LocalRead,
+            _ => Intent::LocalWrite,
+        };
+        regions.spans(pd, pieces, offset, length, intent, found)
     }
     /// Which kind of completion it has.
     pub(super) fn kind(&self) -> CompletionKind {

@@ -8,7 +8,7 @@ use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message;
 use crate::verbs::shared::Shared;
-use crate::verbs::work::{Operation, Payload, SendRequest, Status};
+use crate::verbs::work::{Data, Operation, SendRequest, Span, Status};
 
 /// A request that has not completed.
 #[derive(Debug)]
@@ -60,9 +60,10 @@ impl Wqe {
         {
             return Err(Failed(Status::LocalLength));
         }
-        let mut ignored = Payload::default();
-        let found = self.request.gather(&shared.regions, terms.init.pd, 0, self.length, &mut ignored);
-        found.ok_or(Failed(Status::LocalProtection))
+        if let Data::Inline(_) = self.request.data {
+            return Ok(());
+        }
+        self.pieces(terms, shared, 0, self.length, &mut |_| ())
     }
     /// Puts the packet at `offset` of the answer where it belongs.
     pub(super) fn take_answer(
@@ -73,7 +74,6 @@ impl Wqe {
         &Arrival { headers, payload, .. }: &Arrival<'_>,
         index: u64,
     ) -> Result<(), Failed> {
-        let mut place = Payload::default();
         let offset = index * u64::from(terms.mtu);
         let expected = match self.request.operation {
             Operation::Read(_) => message::bytes_in(index, self.length, terms.mtu),
@@ -82,24 +82,37 @@ impl Wqe {
         if payload != expected || index >= self.answer_packets(terms) {
             return Err(Failed(Status::BadResponse));
         }
-        let wanted = if let Operation::Read(_) = self.request.operation { u64::from(payload) } else { 8 };
-        let found = self.request.gather(&shared.regions, terms.init.pd, offset, wanted, &mut place);
-        found.ok_or(Failed(Status::LocalProtection))?;
-        match (self.request.operation, headers.original, &place.spans[..]) {
-            (Operation::Read(_), None, spans) => {
-                let mut from = 0;
-                for span in spans {
-                    memory.place(span.address, from, span.length).map_err(|_| Failed(Status::LocalProtection))?;
+        match (self.request.operation, headers.original) {
+            (Operation::Read(_), None) => {
+                let (mut from, mut placed) = (0, Ok(()));
+                self.pieces(terms, shared, offset, u64::from(payload), &mut |span| {
+                    if placed.is_ok() {
+                        placed = memory.place(span.address, from, span.length);
+                    }
                     from += span.length;
-                }
-                Ok(())
+                })?;
+                placed.map_err(|_| Failed(Status::LocalProtection))
             }
-            (Operation::Read(_), Some(_), _) => Err(Failed(Status::BadResponse)),
-            (_, Some(original), &[span]) => {
-                memory.store(span.address, original).map_err(|_| Failed(Status::LocalProtection))
+            (Operation::Read(_), Some(_)) | (_, None) => Err(Failed(Status::BadResponse)),
+            (_, Some(original)) => {
+                let mut word = None;
+                self.pieces(terms, shared, offset, 8, &mut |span| word = Some(span))?;
+                let word = word.filter(|span| span.length == 8).ok_or(Failed(Status::LocalProtection))?;
+                memory.store(word.address, original).map_err(|_| Failed(Status::LocalProtection))
             }
-            (_, Some(_), _) => Err(Failed(Status::LocalProtection)),
-            (_, None, _) => Err(Failed(Status::BadResponse)),
         }
+    }
+
+    /// Where so many bytes from `offset` on stand, or go to.
+    fn pieces(
+        &self,
+        terms: &Terms,
+        shared: &Shared,
+        offset: u64,
+        length: u64,
+        found: &mut impl FnMut(Span),
+    ) -> Result<(), Failed> {
+        let all = self.request.spans(&shared.regions, terms.init.pd, offset, length, found);
+        all.ok_or(Failed(Status::LocalProtection))
     }
 }
