@@ -1,12 +1,14 @@
 //! Many files of one table into one.
 
 use std::fs::{self, File};
+use std::iter;
 use std::path::Path;
 
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::REMEDY;
@@ -26,9 +28,15 @@ pub fn merge<P: AsRef<Path>>(
     table: Table,
 ) -> Result<(), ResultsError> {
     let partial = target.with_extension("parquet.partial");
+    let mut parts = parts.into_iter().peekable();
     let write = || {
+        let Some(first) = parts.next() else { return Part::create(&partial, table)?.close() };
+        // A part alone is the whole: nobody has to keep its row groups in mind a second time.
+        if parts.peek().is_none() && is_linked(first.as_ref(), &partial, table)? {
+            return Ok(());
+        }
         let mut joined = Part::create(&partial, table)?;
-        for part in parts {
+        for part in iter::once(first).chain(parts) {
             joined.splice(part.as_ref(), table)?;
         }
         joined.close()
@@ -39,7 +47,19 @@ pub fn merge<P: AsRef<Path>>(
         let _ = fs::remove_file(&partial);
         return written;
     }
-    fs::rename(&partial, target).map_err(|error| ResultsError::io(target, "put it in place", &error))
+    fs::rename(&partial, target).map_err(|error| ResultsError::io(target, "put it in place", &error))?;
+    // Two names of one file are left as they are: it was in place already.
+    let _ = fs::remove_file(&partial);
+    Ok(())
+}
+
+/// Gives a sound file a second name, where the file system has such.
+fn is_linked(from: &Path, to: &Path, table: Table) -> Result<bool, ResultsError> {
+    let (reader, _, len) = open(from, table)?;
+    check_extents(from, reader.metadata().row_groups(), len)?;
+    // Left by somebody who was interrupted.
+    let _ = fs::remove_file(to);
+    Ok(fs::hard_link(from, to).is_ok())
 }
 
 /// Appends all row groups of `from`.
@@ -49,14 +69,25 @@ pub(super) fn splice(
     from: &Path,
     table: Table,
 ) -> Result<(), ResultsError> {
-    let reader = table.open(from)?;
-    let source = File::open(from).map_err(|error| ResultsError::io(from, "open it", &error))?;
-    let len = source.metadata().map_err(|error| ResultsError::io(from, "read it", &error))?.len();
+    let (reader, source, len) = open(from, table)?;
+    check_extents(from, reader.metadata().row_groups(), len)?;
     for group in reader.metadata().row_groups() {
-        check_extent(group, len).map_err(|what| ResultsError::damaged(from, what, REMEDY))?;
         copy_group(writer, group, &source).map_err(|error| ResultsError::write(target, &error))?;
     }
     Ok(())
+}
+
+/// A part by its footer, by its bytes, and how many those are.
+fn open(from: &Path, table: Table) -> Result<(SerializedFileReader<File>, File, u64), ResultsError> {
+    let reader = table.open(from)?;
+    let source = File::open(from).map_err(|error| ResultsError::io(from, "open it", &error))?;
+    let len = source.metadata().map_err(|error| ResultsError::io(from, "read it", &error))?.len();
+    Ok((reader, source, len))
+}
+
+fn check_extents(from: &Path, groups: &[RowGroupMetaData], len: u64) -> Result<(), ResultsError> {
+    let checked = groups.iter().try_for_each(|group| check_extent(group, len));
+    checked.map_err(|what| ResultsError::damaged(from, what, REMEDY))
 }
 
 /// A footer may promise more than the file holds.

@@ -96,6 +96,20 @@ fn merging_keeps_every_row_in_the_order_of_the_parts() {
 }
 
 #[test]
+fn a_part_alone_is_the_whole() {
+    let folder = Scratch::new("results-alone");
+    let part = record(folder.path(), 0, "irn", 1, 0..100);
+    let target = folder.path().join("flows.parquet");
+    for _ in 0..2 {
+        merge([&part.flows], &target, Table::Flows).unwrap();
+        assert_eq!(read(&target), read(&part.flows));
+        assert!(!folder.path().join("flows.parquet.partial").exists());
+    }
+    fs::remove_file(&part.flows).unwrap();
+    assert_eq!(read(&target).len(), 100);
+}
+
+#[test]
 fn a_truncated_part_is_named_with_a_remedy_and_leaves_nothing() {
     let folder = Scratch::new("results-truncated");
     let good = record(folder.path(), 0, "irn", 1, 0..1_000);
