@@ -93,7 +93,7 @@ mod flag {
     pub(super) const REMOTE_WRITE: u32 = 1 << 1;
     pub(super) const REMOTE_READ: u32 = 1 << 2;
     pub(super) const REMOTE_ATOMIC: u32 = 1 << 3;
-    /// Memory windows may be bound to it; there are none.
+    /// Memory windows may be bound to it.
     pub(super) const BIND: u32 = 1 << 4;
     pub(super) const ZERO_BASED: u32 = 1 << 5;
     /// About huge pages: nothing changes.
@@ -111,7 +111,17 @@ pub(crate) fn access(flags: c_uint) -> Access {
         remote_write: flags & flag::REMOTE_WRITE != 0,
         remote_read: flags & flag::REMOTE_READ != 0,
         remote_atomic: flags & flag::REMOTE_ATOMIC != 0,
+        bind: flags & flag::BIND != 0,
     }
+}
+
+/// Whether a memory window may be bound with these flags.
+pub(crate) fn opens_windows(flags: c_uint) -> bool {
+    const KNOWN: u32 = flag::KNOWN & !(flag::BIND | flag::HUGE);
+    flags & !KNOWN == 0
+}
+pub(crate) fn is_zero_based(flags: c_uint) -> bool {
+    flags & flag::ZERO_BASED != 0
 }
 
 /// The other way round.
@@ -121,6 +131,7 @@ pub(crate) fn flags(access: Access) -> c_uint {
         (access.remote_write, flag::REMOTE_WRITE),
         (access.remote_read, flag::REMOTE_READ),
         (access.remote_atomic, flag::REMOTE_ATOMIC),
+        (access.bind, flag::BIND),
     ]
     .into_iter()
     .filter(|(has, _)| *has)
@@ -132,7 +143,7 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
         return error::null(libc::EOPNOTSUPP);
     }
     let inner = unsafe { Pd::of(pd) };
-    let address = if flags & flag::ZERO_BASED == 0 { iova } else { 0 };
+    let address = if is_zero_based(flags) { 0 } else { iova };
     let start = addr.expose_provenance() as u64;
     let region = Region { pd: inner.id, address, start, length: length as u64, access: access(flags) };
     // SAFETY: that the memory is the application's to share is what registering it says.

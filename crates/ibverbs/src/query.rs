@@ -80,6 +80,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_cq = 1 << 20;
     attributes.max_cqe = limits.completions as c_int;
     attributes.max_mr = 1 << 20;
+    attributes.max_mw = limits.windows as c_int;
     attributes.max_pd = 1 << 20;
     attributes.max_qp_rd_atom = c_int::from(limits.reads);
     attributes.max_res_rd_atom = c_int::from(limits.reads) * limits.queue_pairs as c_int;
@@ -105,7 +106,10 @@ fn capabilities() -> u32 {
     const SYSTEM_GUID: u32 = 1 << 11;
     const NOT_READY_NAK: u32 = 1 << 12;
     const SRQ_RESIZE: u32 = 1 << 13;
-    BAD_QKEY_COUNTER | CURRENT_STATE | PORT_ACTIVE_EVENT | SYSTEM_GUID | NOT_READY_NAK | SRQ_RESIZE
+    const WINDOWS: u32 = 1 << 17;
+    const WINDOWS_TYPE_2B: u32 = 1 << 24;
+    let queues = CURRENT_STATE | NOT_READY_NAK | SRQ_RESIZE;
+    BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | WINDOWS | WINDOWS_TYPE_2B
 }
 
 /// `enum ibv_mtu` for bytes of payload.
