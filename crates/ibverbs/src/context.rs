@@ -69,6 +69,7 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
     let mut abi: verbs_context = unsafe { std::mem::zeroed() };
     abi.query_port = Some(query::query_port);
     abi.query_device_ex = Some(query::query_device_ex);
+    abi.advise_mr = Some(memory::advise_mr);
     abi.alloc_td = Some(memory::alloc_td);
     abi.dealloc_td = Some(memory::dealloc_td);
     abi.alloc_parent_domain = Some(memory::alloc_parent_domain);

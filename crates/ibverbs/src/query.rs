@@ -48,9 +48,25 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     // SAFETY: numbers only.
     let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
     all.orig_attr = device_attributes(unsafe { Context::of(context) });
+    if unsafe { Context::of(context) }.adapter.has_on_demand() {
+        all.odp_caps = on_demand();
+    }
     all.phys_port_cnt_ex = 1;
     unsafe { give(&all, attributes.cast(), size) };
     0
+}
+
+/// `struct ibv_odp_caps`: in general, of connections (reliable, unreliable), of datagrams. Nothing is pinned here, so that all
+/// memory is paged on demand.
+fn on_demand() -> [u64; 3] {
+    const SUPPORTED: u64 = 1;
+    const WHOLE_ADDRESS_SPACE: u64 = 1 << 1;
+    const SEND: u64 = 1;
+    const RECEIVE: u64 = 1 << 1;
+    const WRITE_READ_ATOMIC: u64 = 0b111 << 2;
+    const SHARED_RECEIVE: u64 = 1 << 5;
+    let messages = SEND | RECEIVE | SHARED_RECEIVE;
+    [SUPPORTED | WHOLE_ADDRESS_SPACE, messages | WRITE_READ_ATOMIC, messages]
 }
 
 /// Copies as much of `all` as the caller knows, zeros behind it.

@@ -9,7 +9,7 @@ use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
-    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -179,8 +179,34 @@ impl Adapter {
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn reg_mr(&self, region: Region) -> Result<u32, Refusal> {
         memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
+        // SAFETY: the caller's.
+        unsafe { self.reg_mr_on_demand(region) }
+    }
+    /// Whether memory may be registered that need not be there: where accesses are guarded.
+    pub fn has_on_demand(&self) -> bool {
+        memory::IS_GUARDED
+    }
+    /// Registers memory that need not be there yet; returns its key.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    ///
+    /// # Safety
+    /// As [`Self::reg_mr`].
+    #[expect(unsafe_code, reason = "a promise of the caller's")]
+    pub unsafe fn reg_mr_on_demand(&self, region: Region) -> Result<u32, Refusal> {
         let entropy = entropy().unwrap_or(0);
         Ok(self.command(|rnic, _| rnic.reg_mr(region, entropy))??)
+    }
+    /// Has the system bring in memory of a region of `pd`, to be written if `written`.
+    ///
+    /// # Errors
+    /// [`Refusal::Fault`] if it is not there; if the region has no such piece.
+    pub fn prefetch(&self, pd: PdId, piece: Sge, written: bool) -> Result<(), Refusal> {
+        let region = self.lock()?.rnic.region(piece.key).filter(|region| region.pd == pd);
+        let place = region.and_then(|region| region.place(piece.address, piece.length.into()));
+        let address = place.ok_or(VerbsError::NoSuch("piece of a memory region"))?;
+        memory::prefetch(address, piece.length.into(), written).map_err(|_| Refusal::Fault)
     }
     /// Registers other memory under a key.
     ///

@@ -79,7 +79,7 @@ impl Access {
 
 impl Region {
     /// Where `length` bytes at `address` are in the process, if that is within it.
-    pub(super) fn place(&self, address: u64, length: u64) -> Option<u64> {
+    pub fn place(&self, address: u64, length: u64) -> Option<u64> {
         let offset = address.checked_sub(self.address)?;
         (offset.checked_add(length)? <= self.length).then(|| self.start.wrapping_add(offset))
     }
