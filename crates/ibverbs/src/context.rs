@@ -11,7 +11,7 @@ use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
 use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
 use crate::device::Listed;
 use crate::import::Token;
-use crate::{completion, extended_cq, memory, pair, post, query, srq};
+use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
 
 /// An open device as C sees it: operations above, the context proper, and what is ours below.
 #[repr(C)]
@@ -69,6 +69,7 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
     let mut abi: verbs_context = unsafe { std::mem::zeroed() };
     abi.query_port = Some(query::query_port);
     abi.query_device_ex = Some(query::query_device_ex);
+    abi.advise_mr = Some(memory::advise_mr);
     abi.alloc_td = Some(memory::alloc_td);
     abi.dealloc_td = Some(memory::dealloc_td);
     abi.alloc_parent_domain = Some(memory::alloc_parent_domain);
@@ -92,6 +93,9 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
 fn operations() -> ibv_context_ops {
     // SAFETY: zeros are missing functions.
     let mut operations: ibv_context_ops = unsafe { std::mem::zeroed() };
+    operations.alloc_mw = Some(window::alloc_mw);
+    operations.bind_mw = Some(window::bind_mw);
+    operations.dealloc_mw = Some(window::dealloc_mw);
     operations.poll_cq = Some(completion::poll_cq);
     operations.req_notify_cq = Some(completion::req_notify_cq);
     operations.post_send = Some(post::post_send);

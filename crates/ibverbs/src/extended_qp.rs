@@ -9,13 +9,13 @@ use std::sync::{MutexGuard, PoisonError};
 
 use selvedge_nic::verbs::{Attached, Data, Destination, Operation, Remote, SendRequest};
 
-use crate::abi::{ibv_ah, ibv_data_buf, ibv_qp_ex, ibv_sge};
-use crate::error;
+use crate::abi::{ibv_ah, ibv_data_buf, ibv_mw, ibv_mw_bind_info, ibv_qp_ex, ibv_sge};
 use crate::pair::Qp;
 use crate::post::{self, flag};
+use crate::{error, window};
 
-/// `enum ibv_qp_create_send_ops_flags`: all but memory windows, segmentation and atomic writes.
-pub(crate) const OPERATIONS: u64 = 0b10_1111_1111 & !(1 << 8) | 1 << 9;
+/// `enum ibv_qp_create_send_ops_flags`: all but segmentation and atomic writes.
+pub(crate) const OPERATIONS: u64 = 0b11_1111_1111;
 
 /// Requests that are being built.
 #[derive(Default)]
@@ -33,6 +33,7 @@ unsafe impl Send for Builder {}
 pub(crate) fn equip(qp: &mut ibv_qp_ex) {
     qp.wr_atomic_cmp_swp = Some(compare_swap);
     qp.wr_atomic_fetch_add = Some(fetch_add);
+    qp.wr_bind_mw = Some(bind);
     qp.wr_local_inv = Some(local_invalidate);
     qp.wr_rdma_read = Some(read);
     qp.wr_rdma_write = Some(write);
@@ -109,6 +110,12 @@ unsafe extern "C" fn compare_swap(qp: *mut ibv_qp_ex, key: u32, address: u64, co
 }
 unsafe extern "C" fn fetch_add(qp: *mut ibv_qp_ex, key: u32, address: u64, add: u64) {
     unsafe { begin(qp, Operation::FetchAdd { remote: Remote { address, key }, add }) }
+}
+unsafe extern "C" fn bind(qp: *mut ibv_qp_ex, mw: *mut ibv_mw, key: u32, info: *const ibv_mw_bind_info) {
+    match unsafe { window::bind_type_2(mw, key, &*info) } {
+        Ok(operation) => unsafe { begin(qp, operation) },
+        Err(errno) => unsafe { building(qp).failed = Some(errno) },
+    }
 }
 unsafe extern "C" fn local_invalidate(qp: *mut ibv_qp_ex, key: u32) {
     unsafe { begin(qp, Operation::LocalInvalidate(key)) }

@@ -35,3 +35,4 @@ mod rate;
 pub mod rdmacm;
 mod recent;
 mod srq;
+mod window;

@@ -3,11 +3,11 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use selvedge_dataplane::rnic::Adapter;
-use selvedge_nic::verbs::{Access, PdId, Region};
+use selvedge_nic::verbs::{Access, PdId, Region, Sge};
 
-use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_td};
+use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_sge, ibv_td};
 use crate::context::Context;
-use crate::error;
+use crate::{error, post};
 
 /// A protection domain as C sees it, and what is ours behind.
 #[repr(C)]
@@ -93,15 +93,17 @@ mod flag {
     pub(super) const REMOTE_WRITE: u32 = 1 << 1;
     pub(super) const REMOTE_READ: u32 = 1 << 2;
     pub(super) const REMOTE_ATOMIC: u32 = 1 << 3;
-    /// Memory windows may be bound to it; there are none.
+    /// Memory windows may be bound to it.
     pub(super) const BIND: u32 = 1 << 4;
     pub(super) const ZERO_BASED: u32 = 1 << 5;
+    /// It need not be there yet.
+    pub(super) const ON_DEMAND: u32 = 1 << 6;
     /// About huge pages: nothing changes.
     pub(super) const HUGE: u32 = 1 << 7;
     /// Those that a NIC may ignore.
     pub(super) const OPTIONAL: u32 = 0x3ff0_0000;
     pub(super) const KNOWN: u32 =
-        LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | BIND | ZERO_BASED | HUGE | OPTIONAL;
+        LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | BIND | ZERO_BASED | ON_DEMAND | HUGE | OPTIONAL;
 }
 
 /// `enum ibv_access_flags` as the engine has them.
@@ -111,7 +113,17 @@ pub(crate) fn access(flags: c_uint) -> Access {
         remote_write: flags & flag::REMOTE_WRITE != 0,
         remote_read: flags & flag::REMOTE_READ != 0,
         remote_atomic: flags & flag::REMOTE_ATOMIC != 0,
+        bind: flags & flag::BIND != 0,
     }
+}
+
+/// Whether a memory window may be bound with these flags.
+pub(crate) fn opens_windows(flags: c_uint) -> bool {
+    const KNOWN: u32 = flag::KNOWN & !(flag::BIND | flag::ON_DEMAND | flag::HUGE);
+    flags & !KNOWN == 0
+}
+pub(crate) fn is_zero_based(flags: c_uint) -> bool {
+    flags & flag::ZERO_BASED != 0
 }
 
 /// The other way round.
@@ -121,6 +133,7 @@ pub(crate) fn flags(access: Access) -> c_uint {
         (access.remote_write, flag::REMOTE_WRITE),
         (access.remote_read, flag::REMOTE_READ),
         (access.remote_atomic, flag::REMOTE_ATOMIC),
+        (access.bind, flag::BIND),
     ]
     .into_iter()
     .filter(|(has, _)| *has)
@@ -128,15 +141,18 @@ pub(crate) fn flags(access: Access) -> c_uint {
 }
 
 unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64, flags: c_uint) -> *mut ibv_mr {
-    if flags & !flag::KNOWN != 0 {
+    let inner = unsafe { Pd::of(pd) };
+    let is_on_demand = flags & flag::ON_DEMAND != 0;
+    if flags & !flag::KNOWN != 0 || (is_on_demand && !inner.adapter.has_on_demand()) {
         return error::null(libc::EOPNOTSUPP);
     }
-    let inner = unsafe { Pd::of(pd) };
-    let address = if flags & flag::ZERO_BASED == 0 { iova } else { 0 };
+    let address = if is_zero_based(flags) { 0 } else { iova };
     let start = addr.expose_provenance() as u64;
     let region = Region { pd: inner.id, address, start, length: length as u64, access: access(flags) };
     // SAFETY: that the memory is the application's to share is what registering it says.
-    match unsafe { inner.adapter.reg_mr(region) } {
+    let outcome =
+        unsafe { if is_on_demand { inner.adapter.reg_mr_on_demand(region) } else { inner.adapter.reg_mr(region) } };
+    match outcome {
         Ok(key) => {
             let context = unsafe { (*pd).context };
             Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key, lkey: key, rkey: key }))
@@ -233,6 +249,36 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         region.pd = pd;
     }
     0
+}
+
+/// What is to be looked at soon: pages are made present. To look which are, and make none, is not of use here.
+pub(crate) unsafe extern "C" fn advise_mr(
+    pd: *mut ibv_pd,
+    advice: c_int,
+    flags: u32,
+    list: *mut ibv_sge,
+    count: u32,
+) -> c_int {
+    const PREFETCH: c_int = 0;
+    const PREFETCH_WRITE: c_int = 1;
+    const PREFETCH_NO_FAULT: c_int = 2;
+    /// Come back when it is done; it always is.
+    const FLUSH: u32 = 1;
+    let is_known = matches!(advice, PREFETCH | PREFETCH_WRITE | PREFETCH_NO_FAULT) && flags & !FLUSH == 0;
+    if !is_known {
+        return libc::EOPNOTSUPP;
+    }
+    if list.is_null() || count == 0 {
+        return libc::EINVAL;
+    }
+    let inner = unsafe { Pd::of(pd) };
+    // SAFETY: the caller's.
+    let pieces = post::list(unsafe { std::slice::from_raw_parts(list, count as usize) });
+    let outcome = pieces.into_iter().try_for_each(|piece| match advice {
+        PREFETCH_NO_FAULT => inner.adapter.prefetch(inner.id, Sge { length: 0, ..piece }, false),
+        _ => inner.adapter.prefetch(inner.id, piece, advice == PREFETCH_WRITE),
+    });
+    error::code(outcome)
 }
 
 #[unsafe(no_mangle)]

@@ -8,9 +8,9 @@ use selvedge_units::QpNumber;
 
 use crate::abi::{ibv_ah, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
 use crate::address::Ah;
-use crate::error;
 use crate::pair::Qp;
 use crate::srq::Srq;
+use crate::{error, window};
 
 /// `enum ibv_wr_opcode`.
 mod opcode {
@@ -22,6 +22,7 @@ mod opcode {
     pub(super) const COMPARE_SWAP: i32 = 5;
     pub(super) const FETCH_ADD: i32 = 6;
     pub(super) const LOCAL_INVALIDATE: i32 = 7;
+    pub(super) const BIND: i32 = 8;
     pub(super) const SEND_INVALIDATE: i32 = 9;
 }
 
@@ -84,6 +85,7 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
         opcode::COMPARE_SWAP => Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap },
         opcode::FETCH_ADD => Operation::FetchAdd { remote: word, add: atomic.compare_add },
         opcode::LOCAL_INVALIDATE => Operation::LocalInvalidate(wr.imm_data),
+        opcode::BIND => unsafe { window::bind_type_2(wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info)? },
         _ => return Err(libc::EINVAL),
     };
     // SAFETY: as above.

@@ -48,9 +48,25 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     // SAFETY: numbers only.
     let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
     all.orig_attr = device_attributes(unsafe { Context::of(context) });
+    if unsafe { Context::of(context) }.adapter.has_on_demand() {
+        all.odp_caps = on_demand();
+    }
     all.phys_port_cnt_ex = 1;
     unsafe { give(&all, attributes.cast(), size) };
     0
+}
+
+/// `struct ibv_odp_caps`: in general, of connections (reliable, unreliable), of datagrams. Nothing is pinned here, so that all
+/// memory is paged on demand.
+fn on_demand() -> [u64; 3] {
+    const SUPPORTED: u64 = 1;
+    const WHOLE_ADDRESS_SPACE: u64 = 1 << 1;
+    const SEND: u64 = 1;
+    const RECEIVE: u64 = 1 << 1;
+    const WRITE_READ_ATOMIC: u64 = 0b111 << 2;
+    const SHARED_RECEIVE: u64 = 1 << 5;
+    let messages = SEND | RECEIVE | SHARED_RECEIVE;
+    [SUPPORTED | WHOLE_ADDRESS_SPACE, messages | WRITE_READ_ATOMIC, messages]
 }
 
 /// Copies as much of `all` as the caller knows, zeros behind it.
@@ -80,6 +96,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_cq = 1 << 20;
     attributes.max_cqe = limits.completions as c_int;
     attributes.max_mr = 1 << 20;
+    attributes.max_mw = limits.windows as c_int;
     attributes.max_pd = 1 << 20;
     attributes.max_qp_rd_atom = c_int::from(limits.reads);
     attributes.max_res_rd_atom = c_int::from(limits.reads) * limits.queue_pairs as c_int;
@@ -105,7 +122,10 @@ fn capabilities() -> u32 {
     const SYSTEM_GUID: u32 = 1 << 11;
     const NOT_READY_NAK: u32 = 1 << 12;
     const SRQ_RESIZE: u32 = 1 << 13;
-    BAD_QKEY_COUNTER | CURRENT_STATE | PORT_ACTIVE_EVENT | SYSTEM_GUID | NOT_READY_NAK | SRQ_RESIZE
+    const WINDOWS: u32 = 1 << 17;
+    const WINDOWS_TYPE_2B: u32 = 1 << 24;
+    let queues = CURRENT_STATE | NOT_READY_NAK | SRQ_RESIZE;
+    BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | WINDOWS | WINDOWS_TYPE_2B
 }
 
 /// `enum ibv_mtu` for bytes of payload.

@@ -3,34 +3,34 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
-    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, SrqAttributes, SrqId, Transmit, VerbsError,
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
-use super::arrival::Arrival;
-use super::connections::{Connections, Hears, MANAGEMENT};
+use super::connections::{Connections, Hears};
 use super::device::Device;
 use super::events::{Owner, Owners};
-use super::network::{Counters, Network, Sent};
+use super::network::{Counters, Network};
+use super::state::State;
 use super::{fork, memory, progress};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
 pub(super) const TURNS: usize = 64;
-/// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
-/// not wait for more.
-const TAKEN: u64 = 64;
 /// Requests that may wait for others to leave together with them, while applications poll.
 const GATHERED: u32 = 32;
 /// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
 const PATIENCE: u64 = 16;
+
+/// Looks at the lock before it is waited for.
+const SPINS: u32 = 500;
 
 /// The NIC of this process.
 pub struct Adapter {
@@ -47,23 +47,6 @@ pub struct Adapter {
     pub(super) packets: Arc<Epoll>,
     /// What a child closes.
     pub(super) descriptors: Vec<RawFd>,
-}
-
-/// What the lock guards.
-pub(super) struct State {
-    rnic: Rnic,
-    pub(super) network: Network,
-    owners: Owners,
-    connections: Connections,
-    /// A packet that was taken from the engine and did not fit into the socket, with its payload.
-    stuck: Option<Transmit>,
-    payload: Payload,
-    /// Calls that posted since anything was sent.
-    pub(super) gathered: u32,
-    /// When the thread will look again by itself.
-    pub(super) asleep_until: Instant,
-    /// The thread stays away as long as applications poll.
-    pub(super) is_parked: bool,
 }
 
 /// Why the adapter refuses.
@@ -139,6 +122,14 @@ impl Adapter {
         if self.is_foreign.load(Ordering::Relaxed) {
             return Err(Refusal::Forked);
         }
+        // Whoever has it gives it back within microseconds; to sleep meanwhile, and be woken, takes longer.
+        for _ in 0..SPINS {
+            match self.state.try_lock() {
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+                Ok(state) => return Ok(state),
+                Err(TryLockError::Poisoned(state)) => return Ok(state.into_inner()),
+            }
+        }
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
     /// The lock, if nobody has it. Whoever has does the NIC's work.
@@ -152,13 +143,16 @@ impl Adapter {
         &self.clock
     }
 
-    /// Lets `act` use the engine, then sends what there is to send.
+    /// Lets `act` use the engine, which has done what was posted before; then sends what there is to send.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
     pub fn command<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         let mut state = self.lock()?;
         let mut cx = Cx::at(self.now());
+        if state.gathered > 0 {
+            state.transmit(&mut cx);
+        }
         let outcome = act(&mut state.rnic, &mut cx);
         state.transmit(&mut cx);
         state.tell();
@@ -196,8 +190,34 @@ impl Adapter {
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn reg_mr(&self, region: Region) -> Result<u32, Refusal> {
         memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
+        // SAFETY: the caller's.
+        unsafe { self.reg_mr_on_demand(region) }
+    }
+    /// Whether memory may be registered that need not be there: where accesses are guarded.
+    pub fn has_on_demand(&self) -> bool {
+        memory::IS_GUARDED
+    }
+    /// Registers memory that need not be there yet; returns its key.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    ///
+    /// # Safety
+    /// As [`Self::reg_mr`].
+    #[expect(unsafe_code, reason = "a promise of the caller's")]
+    pub unsafe fn reg_mr_on_demand(&self, region: Region) -> Result<u32, Refusal> {
         let entropy = entropy().unwrap_or(0);
         Ok(self.command(|rnic, _| rnic.reg_mr(region, entropy))??)
+    }
+    /// Has the system bring in memory of a region of `pd`, to be written if `written`.
+    ///
+    /// # Errors
+    /// [`Refusal::Fault`] if it is not there; if the region has no such piece.
+    pub fn prefetch(&self, pd: PdId, piece: Sge, written: bool) -> Result<(), Refusal> {
+        let region = self.lock()?.rnic.region(piece.key).filter(|region| region.pd == pd);
+        let place = region.and_then(|region| region.place(piece.address, piece.length.into()));
+        let address = place.ok_or(VerbsError::NoSuch("piece of a memory region"))?;
+        memory::prefetch(address, piece.length.into(), written).map_err(|_| Refusal::Fault)
     }
     /// Registers other memory under a key.
     ///
@@ -210,6 +230,15 @@ impl Adapter {
     pub unsafe fn rereg_mr(&self, key: u32, region: Region) -> Result<(), Refusal> {
         memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
         Ok(self.command(|rnic, _| rnic.rereg_mr(key, region))??)
+    }
+
+    /// A new memory window; and its key.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn alloc_mw(&self, pd: PdId, kind: WindowKind) -> Result<(WindowId, u32), Refusal> {
+        let entropy = entropy().unwrap_or(0);
+        Ok(self.lock()?.rnic.alloc_mw(pd, kind, entropy)?)
     }
 
     /// A new completion queue.
@@ -423,95 +452,6 @@ impl Adapter {
     fn wake(&self) {
         // It counts to 2^64 - 2: it will not refuse.
         let _ = self.wake.write(1);
-    }
-}
-
-impl State {
-    /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
-    /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
-    pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
-        let completed = self.rnic.completed();
-        loop {
-            let mut cx = Cx::at(clock.now());
-            let goes_on = self.take(&mut cx, &mut calls, polls);
-            if polls && self.is_parked && self.rnic.completed() > completed {
-                // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
-                // poll, or the thread sends it.
-                self.gathered += 1;
-                self.tell();
-                return;
-            }
-            if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
-                self.rnic.handle_timeout(&mut cx);
-            }
-            if self.connections.manager.poll_timeout().is_some_and(|at| at <= cx.now) {
-                self.connections.manager.handle_timeout(&mut cx);
-            }
-            self.transmit(&mut cx);
-            self.tell();
-            if !goes_on {
-                return;
-            }
-        }
-    }
-    /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
-    /// is said once: acknowledgements speak for those before them.
-    fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> bool {
-        let Self { rnic, network, connections, .. } = self;
-        let (enough, completed) = (network.counters.received + TAKEN, rnic.completed());
-        while *calls > 0 {
-            *calls -= 1;
-            // Whoever polls is in a hurry: sockets that have been of no use so far are for the thread.
-            let took = network.receive(!polls, |route, headers, payload, length| {
-                if headers.bth.destination == MANAGEMENT {
-                    connections.handle(cx, route, headers, payload);
-                    return;
-                }
-                let mut arrival = Arrival { payload, route, length };
-                rnic.handle_packet(cx, &mut arrival, route, headers, payload.len() as u32);
-            });
-            if !took || (polls && rnic.completed() > completed) {
-                return false;
-            }
-            if network.counters.received >= enough {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Sends what there is to send, as far as the socket goes.
-    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
-        self.gathered = 0;
-        let Self { rnic, network, connections, stuck, payload, .. } = self;
-        while let Some(transmit) =
-            stuck.take().or_else(|| rnic.poll_transmit(cx, payload)).or_else(|| connections.poll_transmit(payload))
-        {
-            // What is gone is lost: the other side never hears of it, and retries run out.
-            if network.send(&transmit, payload) == Sent::Blocked {
-                *stuck = Some(transmit);
-                return;
-            }
-        }
-        network.flush();
-    }
-    fn tell(&mut self) {
-        while let Some(event) = self.rnic.poll_event() {
-            self.owners.tell(event);
-        }
-        self.connections.tell();
-    }
-    fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
-        (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
-    }
-    /// Whether a socket had no room for what was to be sent.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.stuck.is_some() || self.network.is_blocked()
-    }
-    /// When to look again at the latest.
-    pub(super) fn deadline(&self) -> Instant {
-        let deadlines = [self.rnic.poll_timeout(), self.connections.manager.poll_timeout()];
-        deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use selvedge_nic::verbs::Fault;
 
+pub(in super::super) const IS_GUARDED: bool = false;
+
 /// Nothing to install.
 pub(in super::super) fn install() {}
 

@@ -114,6 +114,8 @@ static INSTALLED: Once = Once::new();
 static mut BEFORE: [Option<libc::sigaction>; 2] = [None; 2];
 const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
+pub(in super::super) const IS_GUARDED: bool = true;
+
 /// Installs the handlers, once per process.
 pub(in super::super) fn install() {
     INSTALLED.call_once(|| {

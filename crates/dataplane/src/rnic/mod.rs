@@ -34,6 +34,7 @@ mod network;
 mod port;
 mod progress;
 pub mod settings;
+mod state;
 
 pub use adapter::{Adapter, Refusal};
 pub use channel::Channel;

@@ -17,7 +17,8 @@ use nix::sys::time::TimeSpec;
 use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
-use super::adapter::{Adapter, State, TURNS};
+use super::adapter::{Adapter, TURNS};
+use super::state::State;
 
 /// How long it stays away at a time.
 const AWAY: Duration = Duration::from_micros(100);

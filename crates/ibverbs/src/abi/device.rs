@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::{Missing, ibv_cq, ibv_mw, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures};
+use super::{Missing, ibv_cq, ibv_mw, ibv_mw_bind, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -36,8 +36,8 @@ structures! {
         _compat_reg_mr: Missing,
         _compat_rereg_mr: Missing,
         _compat_dereg_mr: Missing,
-        alloc_mw: Missing,
-        bind_mw: Missing,
+        alloc_mw: Option<unsafe extern "C" fn(*mut ibv_pd, c_int) -> *mut ibv_mw>,
+        bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_mw, *mut ibv_mw_bind) -> c_int>,
         dealloc_mw: Option<unsafe extern "C" fn(*mut ibv_mw) -> c_int>,
         _compat_create_cq: Missing,
         poll_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int>,

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{
     Missing, ibv_context, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr, ibv_pd, ibv_port_attr, ibv_qp,
-    ibv_qp_init_attr_ex, ibv_srq, ibv_srq_init_attr_ex, structures,
+    ibv_qp_init_attr_ex, ibv_sge, ibv_srq, ibv_srq_init_attr_ex, structures,
 };
 
 structures! {
@@ -40,7 +40,7 @@ structures! {
     }
     struct verbs_context {
         query_port: Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int>,
-        advise_mr: Missing,
+        advise_mr: Option<unsafe extern "C" fn(*mut ibv_pd, c_int, u32, *mut ibv_sge, u32) -> c_int>,
         alloc_null_mr: Missing,
         read_counters: Missing,
         attach_counters_point_flow: Missing,

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{Missing, ibv_context, ibv_cq, ibv_data_buf, ibv_gid, ibv_pd, ibv_sge, structures};
+use super::{
+    Missing, ibv_context, ibv_cq, ibv_data_buf, ibv_gid, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_sge, structures,
+};
 
 type Of<T> = Option<T>;
 
@@ -154,7 +156,7 @@ structures! {
         wr_flags: c_uint,
         wr_atomic_cmp_swp: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64, u64)>,
         wr_atomic_fetch_add: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64)>,
-        wr_bind_mw: Missing,
+        wr_bind_mw: Of<unsafe extern "C" fn(*mut ibv_qp_ex, *mut ibv_mw, u32, *const ibv_mw_bind_info)>,
         wr_local_inv: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32)>,
         wr_rdma_read: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,
         wr_rdma_write: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{ibv_ah, ibv_context, ibv_pd, structures};
+use super::{ibv_ah, ibv_context, ibv_mr, ibv_pd, structures};
 
 structures! {
     struct ibv_sge {
@@ -30,7 +30,7 @@ structures! {
         imm_data: u32,
         wr: send_target,
         qp_type: [u32; 2],
-        bind_mw: [u64; 6],
+        bind_mw: bind_target,
     }
     struct ibv_mw {
         context: *mut ibv_context,
@@ -38,6 +38,17 @@ structures! {
         rkey: u32,
         handle: u32,
         type_: c_int,
+    }
+    struct ibv_mw_bind_info {
+        mr: *mut ibv_mr,
+        addr: u64,
+        length: u64,
+        mw_access_flags: c_uint,
+    }
+    struct ibv_mw_bind {
+        wr_id: u64,
+        send_flags: c_uint,
+        bind_info: ibv_mw_bind_info,
     }
 }
 
@@ -72,4 +83,12 @@ pub struct datagram_target {
     pub ah: *mut ibv_ah,
     pub remote_qpn: u32,
     pub remote_qkey: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bind_target {
+    pub mw: *mut ibv_mw,
+    pub rkey: u32,
+    pub bind_info: ibv_mw_bind_info,
 }

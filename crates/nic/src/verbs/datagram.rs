@@ -183,6 +183,7 @@ impl SendRequest {
             Operation::CompareSwap { .. } => CompletionKind::CompareSwap,
             Operation::FetchAdd { .. } => CompletionKind::FetchAdd,
             Operation::LocalInvalidate(_) => CompletionKind::LocalInvalidate,
+            Operation::Bind(_) => CompletionKind::Bind,
         }
     }
     /// Its completion, with so many bytes read.

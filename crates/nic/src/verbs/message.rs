@@ -64,7 +64,7 @@ pub(super) fn request_opcode(operation: &Operation, position: Position) -> u8 {
         (Operation::Read(_), _) => op::READ_REQUEST,
         (Operation::CompareSwap { .. }, _) => op::COMPARE_SWAP,
         (Operation::FetchAdd { .. }, _) => op::FETCH_ADD,
-        (Operation::LocalInvalidate(_), _) => unreachable!("it is not sent"),
+        (Operation::LocalInvalidate(_) | Operation::Bind(_), _) => unreachable!("it is not sent"),
     }
 }
 

@@ -36,6 +36,7 @@ mod selective;
 mod shared;
 mod srq;
 mod transition;
+mod window;
 mod work;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use region::{Access, PdId, Region};
 pub use rnic::{Limits, Rnic, Transmit};
 pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};
+pub use window::{Bind, WindowId, WindowKind};
 pub use work::{
     Attached, Completion, CompletionKind, Data, Destination, Operation, Payload, ReceiveRequest, Remote, Route,
     SendRequest, Sge, Source, Span, Status,

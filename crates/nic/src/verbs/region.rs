@@ -6,7 +6,10 @@
 
 use alloc::collections::BTreeMap;
 
+use selvedge_units::QpNumber;
+
 use super::error::VerbsError;
+use super::window::{Bind, WindowId, WindowKind, Windows};
 use super::work::{Sge, Span};
 
 /// A protection domain: what belongs together.
@@ -24,6 +27,8 @@ pub struct Access {
     pub remote_read: bool,
     /// Others may do atomic operations.
     pub remote_atomic: bool,
+    /// Memory windows may be bound to it.
+    pub bind: bool,
 }
 
 /// A piece of memory under a key.
@@ -72,10 +77,23 @@ impl Access {
     }
 }
 
-/// All regions of a NIC.
+impl Region {
+    /// Where `length` bytes at `address` are in the process, if that is within it.
+    pub fn place(&self, address: u64, length: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.address)?;
+        (offset.checked_add(length)? <= self.length).then(|| self.start.wrapping_add(offset))
+    }
+    /// The same, if members of `pd` are allowed `intent`.
+    pub(super) fn resolve(&self, pd: PdId, address: u64, length: u64, intent: Intent) -> Option<u64> {
+        if self.pd == pd && self.access.allows(intent) { self.place(address, length) } else { None }
+    }
+}
+
+/// All regions of a NIC, and the windows into them.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     by_key: BTreeMap<u32, Region>,
+    windows: Windows,
 }
 
 impl Regions {
@@ -84,36 +102,68 @@ impl Regions {
         check(&region)?;
         // Key 0 names nothing: programs leave it uninitialised.
         let mut key = entropy.max(1);
-        while self.by_key.contains_key(&key) {
+        while self.by_key.contains_key(&key) || self.windows.owns(key) {
             key = key.checked_add(1).unwrap_or(1);
         }
         self.by_key.insert(key, region);
         Ok(key)
     }
 
-    /// Puts another region under a key that exists.
+    /// Puts another region under a key that exists, and that no window leads into.
     pub(super) fn change(&mut self, key: u32, region: Region) -> Result<(), VerbsError> {
         check(&region)?;
+        self.has_no_windows(key)?;
         *self.by_key.get_mut(&key).ok_or(VerbsError::NoSuch("memory region"))? = region;
         Ok(())
     }
 
     pub(super) fn deregister(&mut self, key: u32) -> Result<Region, VerbsError> {
+        self.has_no_windows(key)?;
         self.by_key.remove(&key).ok_or(VerbsError::NoSuch("memory region"))
+    }
+    fn has_no_windows(&self, key: u32) -> Result<(), VerbsError> {
+        if self.windows.any_into(key) { Err(VerbsError::InUse("memory window")) } else { Ok(()) }
+    }
+
+    /// A new window, and its key.
+    pub(super) fn open(&mut self, pd: PdId, kind: WindowKind, entropy: u32) -> Result<(WindowId, u32), VerbsError> {
+        let regions = &self.by_key;
+        self.windows.alloc(pd, kind, entropy, |id| regions.range(id.keys()).next().is_some())
+    }
+    /// Binds a window: see [`Windows::bind`].
+    pub(super) fn bind(&mut self, pd: PdId, by: QpNumber, bind: &Bind) -> Result<(), VerbsError> {
+        let regions = &self.by_key;
+        self.windows.bind(pd, by, bind, |key| regions.get(&key))
+    }
+    pub(super) fn windows(&mut self) -> &mut Windows {
+        &mut self.windows
     }
 
     pub(super) fn get(&self, key: u32) -> Option<&Region> {
         self.by_key.get(&key)
     }
-    pub(super) fn any_of(&self, pd: PdId) -> bool {
-        self.by_key.values().any(|region| region.pd == pd)
+    /// What of a protection domain there still is.
+    pub(super) fn any_of(&self, pd: PdId) -> Option<&'static str> {
+        if self.by_key.values().any(|region| region.pd == pd) {
+            return Some("memory region");
+        }
+        self.windows.any_of(pd).then_some("memory window")
     }
 
-    /// Where `length` bytes at `address` are, if `key` allows `intent` to members of `pd`.
-    pub(super) fn resolve(&self, pd: PdId, key: u32, address: u64, length: u64, intent: Intent) -> Option<u64> {
-        let region = self.get(key).filter(|region| region.pd == pd && region.access.allows(intent))?;
-        let offset = address.checked_sub(region.address)?;
-        (offset.checked_add(length)? <= region.length).then(|| region.start.wrapping_add(offset))
+    /// Where `length` bytes at `address` are, if the remote key `key` allows `intent` to the queue pair `qp` of `pd`.
+    pub(super) fn resolve(
+        &self,
+        pd: PdId,
+        qp: QpNumber,
+        key: u32,
+        address: u64,
+        length: u64,
+        intent: Intent,
+    ) -> Option<u64> {
+        match self.get(key) {
+            Some(region) => region.resolve(pd, address, length, intent),
+            None => self.windows.resolve(pd, qp, key, address, length, intent),
+        }
     }
 
     /// The pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids it, or the list is shorter.
@@ -135,7 +185,7 @@ impl Regions {
             offset -= skipped;
             let here = (u64::from(sge.length) - skipped).min(left);
             if here > 0 {
-                let address = self.resolve(pd, sge.key, sge.address.wrapping_add(skipped), here, intent)?;
+                let address = self.get(sge.key)?.resolve(pd, sge.address.wrapping_add(skipped), here, intent)?;
                 found(Span { address, length: here as u32 });
                 left -= here;
             }

@@ -16,6 +16,7 @@ use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
 use super::shared::{Event, Shared, Stats};
 use super::srq::{SharedQueue, SrqAttributes, SrqId};
+use super::window::{WindowId, WindowKind};
 use super::work::{Completion, Payload, ReceiveRequest, Route, SendRequest};
 
 /// What a NIC can hold.
@@ -35,6 +36,8 @@ pub struct Limits {
     pub reads: u8,
     /// Bytes of a message.
     pub message: u32,
+    /// Memory windows.
+    pub windows: u32,
 }
 
 impl Limits {
@@ -47,6 +50,7 @@ impl Limits {
         completions: 1 << 22,
         reads: 128,
         message: 1 << 31,
+        windows: 1 << 16,
     };
 }
 
@@ -113,8 +117,8 @@ impl Rnic {
     /// While anything belongs to it.
     pub fn dealloc_pd(&mut self, pd: PdId) -> Result<(), VerbsError> {
         self.pd(pd)?;
-        if self.shared.regions.any_of(pd) {
-            return Err(VerbsError::InUse("memory region"));
+        if let Some(what) = self.shared.regions.any_of(pd) {
+            return Err(VerbsError::InUse(what));
         }
         if self.qps.values().any(|qp| qp.init.pd == pd) {
             return Err(VerbsError::InUse("queue pair"));
@@ -139,7 +143,7 @@ impl Rnic {
     /// Changes what a key stands for.
     ///
     /// # Errors
-    /// As [`Self::reg_mr`], or if there is no such key.
+    /// As [`Self::reg_mr`], if there is no such key, or while a window leads into the region.
     pub fn rereg_mr(&mut self, key: u32, region: Region) -> Result<(), VerbsError> {
         self.pd(region.pd)?;
         self.shared.regions.change(key, region)
@@ -151,9 +155,24 @@ impl Rnic {
     /// Forgets a region: nothing touches its memory from now on.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or while a window leads into it.
     pub fn dereg_mr(&mut self, key: u32) -> Result<(), VerbsError> {
         self.shared.regions.deregister(key).map(drop)
+    }
+    /// A new memory window, which leads nowhere until it is bound; and its key. `entropy` is a number that nobody can guess.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn alloc_mw(&mut self, pd: PdId, kind: WindowKind, entropy: u32) -> Result<(WindowId, u32), VerbsError> {
+        self.pd(pd)?;
+        self.shared.regions.open(pd, kind, entropy)
+    }
+    /// Forgets a window: nothing is reached through it from now on.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn dealloc_mw(&mut self, window: WindowId) -> Result<(), VerbsError> {
+        self.shared.regions.windows().dealloc(window)
     }
 
     // Completion queues.
@@ -351,6 +370,7 @@ impl Rnic {
     pub fn destroy_qp(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
         let mut pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.release(&mut self.shared);
+        self.shared.regions.windows().forget(qp);
         self.deadlines.remove(&(pair.deadline, qp.0));
         for cq in [pair.init.send_cq, pair.init.receive_cq] {
             if let Some(queue) = self.shared.cqs.get_mut(&cq) {

@@ -5,6 +5,8 @@ use core::net::Ipv6Addr;
 
 use selvedge_units::QpNumber;
 
+use super::window::Bind;
+
 /// A piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
@@ -100,8 +102,10 @@ pub enum Operation {
         /// How much.
         add: u64,
     },
-    /// Invalidates a key of one's own.
+    /// Closes a window of one's own, by its key.
     LocalInvalidate(u32),
+    /// Binds a memory window.
+    Bind(Bind),
 }
 
 /// What a Send carries beside its data.
@@ -112,7 +116,7 @@ pub enum Attached {
     Nothing,
     /// Four bytes, in the order of the wire.
     Immediate([u8; 4]),
-    /// A key of the responder's that it is to invalidate.
+    /// The key of a window of the responder's that it is to close.
     Invalidate(u32),
 }
 
@@ -203,8 +207,10 @@ pub enum CompletionKind {
     CompareSwap,
     /// A fetch-and-add was done.
     FetchAdd,
-    /// A key was invalidated.
+    /// A window was closed.
     LocalInvalidate,
+    /// A window was bound.
+    Bind,
     /// A message was received.
     Receive,
     /// A Write with an immediate was received.
@@ -224,6 +230,8 @@ pub enum Status {
     LocalProtection,
     /// The queue pair had failed before.
     Flushed,
+    /// The window may not be bound so.
+    WindowBind,
     /// The responder's answer makes no sense.
     BadResponse,
     /// A receive request's memory could not be written.

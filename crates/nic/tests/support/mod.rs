@@ -16,6 +16,8 @@ const OPEN: std::ops::Range<u64> = 0x10_0000..0x10_4000;
 const OWN: std::ops::Range<u64> = 0x20_0000..0x20_4000;
 const OPEN_KEY: u32 = 0x0101_0101;
 const OWN_KEY: u32 = 0x7777_7777;
+/// Windows into what is open, by the high bits of their keys: of type 1 and of type 2.
+const WINDOWS: [u32; 2] = [0x01_0102, 0x01_0103];
 
 /// Memory that is not there: notices when what is not registered is touched.
 struct Guard {
@@ -93,12 +95,15 @@ impl Victim {
         let mut rnic = Rnic::new(0, 16);
         let pd = rnic.alloc_pd();
         let cq = rnic.create_cq(64).expect("it is right");
-        let all = Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true };
+        let all = Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: true };
         let own = Access { local_write: true, ..Access::default() };
         for (range, access, key) in [(OPEN, all, OPEN_KEY), (OWN, own, OWN_KEY)] {
             let region =
                 Region { pd, address: range.start, start: range.start, length: range.end - range.start, access };
             assert_eq!(rnic.reg_mr(region, key), Ok(key));
+        }
+        for (prefix, kind) in WINDOWS.into_iter().zip([WindowKind::Type1, WindowKind::Type2]) {
+            assert_eq!(rnic.alloc_mw(pd, kind, prefix << 8), Ok((WindowId(prefix), prefix << 8)));
         }
         let address = |n| Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);
         let route = Route { local: address(1), remote: address(2), traffic_class: 0, hop_limit: 64, flow_label: 0 };
@@ -173,13 +178,31 @@ impl Victim {
     fn post(&mut self, script: &mut Script<'_>) {
         let (qp, kind) = (self.qps[usize::from(script.byte() % 3)], script.byte());
         let remote = Remote { address: OPEN.start + u64::from(script.byte()), key: script.byte().into() };
-        let operation = match kind % 6 {
+        let window = WINDOWS[usize::from(kind >> 7)];
+        let operation = match kind % 9 {
             0 => Operation::Send(Attached::Immediate([kind; 4])),
             1 => Operation::Write { remote, immediate: None },
             2 => Operation::Write { remote, immediate: Some([kind; 4]) },
             3 => Operation::Read(remote),
             4 => Operation::FetchAdd { remote, add: 1 },
-            _ => Operation::Send(Attached::Invalidate(remote.key)),
+            5 => Operation::Send(Attached::Invalidate(remote.key)),
+            6 => Operation::LocalInvalidate(window << 8 | remote.key),
+            7 => Operation::CompareSwap { remote, compare: 1, swap: 2 },
+            _ => Operation::Bind(Bind {
+                window: WindowId(window),
+                key: remote.key,
+                region: OPEN_KEY,
+                address: remote.address * 32 - OPEN.start * 31,
+                length: u64::from(script.byte()) * 64,
+                access: Access {
+                    local_write: false,
+                    remote_write: true,
+                    remote_read: true,
+                    remote_atomic: true,
+                    bind: false,
+                },
+                zero_based: kind & 0x40 != 0,
+            }),
         };
         let piece =
             Sge { address: OWN.start + u64::from(script.byte()), length: u32::from(script.byte()) * 8, key: OWN_KEY };

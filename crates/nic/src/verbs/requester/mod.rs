@@ -37,7 +37,7 @@ use super::qp::Failure;
 use super::rnic::Transmit;
 use super::selective::asks;
 use super::shared::Shared;
-use super::work::{Operation, Payload, SendRequest, Status};
+use super::work::{Payload, SendRequest, Status};
 
 /// What is known of the other side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,7 +213,8 @@ impl Requester {
             if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
                 break;
             }
-            if let Err(Failed(status)) = wqe.allowed(terms, shared) {
+            let outcome = wqe.allowed(terms, shared).and_then(|()| wqe.execute(terms, shared));
+            if let Err(Failed(status)) = outcome {
                 // What came before it completes first.
                 if self.begun > 0 {
                     break;
@@ -221,18 +222,13 @@ impl Requester {
                 self.fail_front(terms, shared, status);
                 return Err(Failure::Requester);
             }
-            if let Operation::LocalInvalidate(key) = wqe.request.operation {
-                if self.begun > 0 {
-                    break;
-                }
-                let status = match shared.regions.deregister(key) {
-                    Ok(_) => Status::Success,
-                    Err(_) => Status::LocalOperation,
-                };
-                self.complete_front(terms, shared, status);
+            wqe.first = self.sender.supplied();
+            if wqe.is_local() {
+                // Done, and complete when all before it is.
+                self.begun += 1;
+                self.complete_done(terms, shared);
                 continue;
             }
-            wqe.first = self.sender.supplied();
             let packets = message::packets(wqe.length, terms.mtu);
             match &mut self.mode {
                 Mode::Standard(_) => wqe.packets = packets,

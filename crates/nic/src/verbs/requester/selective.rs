@@ -49,7 +49,7 @@ impl Selective {
         let counter = match operation {
             Operation::Send(_) | Operation::Write { immediate: Some(_), .. } => &mut self.next_receive,
             Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. } => &mut self.next_read,
-            Operation::Write { immediate: None, .. } | Operation::LocalInvalidate(_) => return 0,
+            Operation::Write { immediate: None, .. } | Operation::LocalInvalidate(_) | Operation::Bind(_) => return 0,
         };
         let number = *counter;
         *counter = counter.wrapping_add(1);

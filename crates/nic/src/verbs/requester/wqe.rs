@@ -40,6 +40,22 @@ impl Wqe {
             Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
         )
     }
+    /// Whether nothing of it is sent.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self.request.operation, Operation::LocalInvalidate(_) | Operation::Bind(_))
+    }
+    /// Does what is done without sending anything.
+    pub(super) fn execute(&self, terms: &Terms, shared: &mut Shared) -> Result<(), Failed> {
+        let (pd, qp) = (terms.init.pd, terms.number);
+        match &self.request.operation {
+            Operation::LocalInvalidate(key) => {
+                let closed = shared.regions.windows().invalidate(pd, qp, *key);
+                closed.map_err(|_| Failed(Status::LocalOperation))
+            }
+            Operation::Bind(bind) => shared.regions.bind(pd, qp, bind).map_err(|_| Failed(Status::WindowBind)),
+            _ => Ok(()),
+        }
+    }
     /// Bytes of payload in the packet of it that has this sequence number.
     pub(super) fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
         if self.is_read() { 0 } else { message::bytes_in(seq - self.first, self.length, terms.mtu) }
@@ -60,7 +76,7 @@ impl Wqe {
         {
             return Err(Failed(Status::LocalLength));
         }
-        if let Data::Inline(_) = self.request.data {
+        if matches!(self.request.data, Data::Inline(_)) || self.is_local() {
             return Ok(());
         }
         self.pieces(terms, shared, 0, self.length, &mut |_| ())
@@ -80,7 +96,9 @@ impl Wqe {
             _ => 0,
         };
         if payload != expected || index >= self.answer_packets(terms) {
-            return Err(Failed(Status::BadResponse));
+            // An empty packet where there should be data: it was closed before it could be read.
+            let is_closed = payload == 0 && expected > 0 && headers.original.is_none();
+            return Err(Failed(if is_closed { Status::RemoteAccess } else { Status::BadResponse }));
         }
         match (self.request.operation, headers.original) {
             (Operation::Read(_), None) => {

@@ -32,7 +32,7 @@ pub(super) fn reach(
     if length == 0 {
         return Ok(0);
     }
-    shared.regions.resolve(terms.init.pd, key, address, length, intent).ok_or(FORBIDDEN)
+    shared.regions.resolve(terms.init.pd, terms.number, key, address, length, intent).ok_or(FORBIDDEN)
 }
 
 /// Puts a packet of a Write where it says.
@@ -102,17 +102,27 @@ pub(super) fn atomic(
     before.map_err(|_| FORBIDDEN)
 }
 
-/// What the end of a message carries; a key that is to be invalidated is.
-pub(super) fn attached(shared: &mut Shared, headers: &Headers) -> Attached {
+/// What the end of a message carries.
+pub(super) fn attached(headers: &Headers) -> Attached {
     match (headers.immediate, headers.invalidate) {
         (Some(immediate), _) => Attached::Immediate(immediate),
-        (None, Some(key)) => {
-            // That there is no such region is no reason to fail: the application hears which key it was.
-            let _ = shared.regions.deregister(key);
-            Attached::Invalidate(key)
-        }
+        (None, Some(key)) => Attached::Invalidate(key),
         (None, None) => Attached::Nothing,
     }
+}
+
+/// Tells the application of a message. First the window is closed that the message says is to be; if that is none of this
+/// queue pair's, it is no good message.
+pub(super) fn deliver(terms: &Terms, shared: &mut Shared, mut completion: Completion) -> Result<(), Refusal> {
+    let mut outcome = Ok(());
+    if let (Status::Success, Attached::Invalidate(key)) = (completion.status, completion.attached)
+        && shared.regions.windows().invalidate(terms.init.pd, terms.number, key).is_err()
+    {
+        completion.status = Status::RemoteInvalidRequest;
+        outcome = Err(FORBIDDEN);
+    }
+    shared.complete(terms.init.receive_cq, completion);
+    outcome
 }
 
 /// The completion of a receive request.

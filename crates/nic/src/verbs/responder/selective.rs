@@ -61,8 +61,8 @@ pub(super) struct Selective {
 /// A receive request that has begun, or that a later one has made begin.
 struct Slot {
     request: Option<ReceiveRequest>,
-    /// The premature CQE.
-    completion: Option<Completion>,
+    /// The premature CQE, and the packet that brought it.
+    completion: Option<(Completion, Seq)>,
 }
 
 /// A Read or an Atomic.
@@ -163,8 +163,8 @@ impl Selective {
             };
             let completed = self.completions.on_accepted(seq, bits, before, self.receiver.expected());
             self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
-            self.complete(terms, site.shared, completed.receives);
-            self.execute(terms, site)?;
+            self.complete(terms, site, completed.receives)?;
+            self.execute(terms, site, self.receiver.expected())?;
         }
         // One packet more in order, that nobody asked about.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
@@ -307,34 +307,31 @@ impl Selective {
         let Some(slot) = self.slots.get_mut(ahead) else { return };
         let Some(request) = &slot.request else { return };
         let length = u64::from(placement.packet) * u64::from(terms.mtu) + u64::from(payload);
-        let attached = match (headers.immediate, headers.invalidate) {
-            (Some(immediate), _) => Attached::Immediate(immediate),
-            (None, Some(key)) => Attached::Invalidate(key),
-            (None, None) => Attached::Nothing,
-        };
-        let solicited = headers.bth.solicited;
-        slot.completion =
-            Some(inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited));
+        let (attached, solicited) = (inbound::attached(headers), headers.bth.solicited);
+        let completion = inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited);
+        slot.completion = Some((completion, seq));
     }
 
     /// So many receive requests have completed in order.
-    fn complete(&mut self, terms: &Terms, shared: &mut Shared, receives: u64) {
+    fn complete(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, receives: u64) -> Result<(), Failure> {
         for _ in 0..receives {
-            let Some(slot) = self.slots.pop_front() else { return };
+            let Some(slot) = self.slots.pop_front() else { break };
             self.oldest_receive = self.oldest_receive.wrapping_add(1);
-            let Some(completion) = slot.completion else { continue };
-            if let Attached::Invalidate(key) = completion.attached {
-                // As in `inbound::attached`.
-                let _ = shared.regions.deregister(key);
+            let Some((completion, seq)) = slot.completion else { continue };
+            if matches!(completion.attached, Attached::Invalidate(_)) {
+                self.execute(terms, site, seq)?;
             }
-            shared.complete(terms.init.receive_cq, completion);
+            if let Err(refusal) = inbound::deliver(terms, site.shared, completion) {
+                return self.refuse(terms, refusal, seq, Instant::ZERO);
+            }
         }
+        Ok(())
     }
 
-    /// Begins the Reads, and does the Atomics, before which everything has arrived.
-    fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>) -> Result<(), Failure> {
+    /// Begins the Reads, and does the Atomics, that come before `until`: everything before them has arrived.
+    fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
         while let Some(entry) = self.waiting.first_entry()
-            && *entry.key() < self.receiver.expected()
+            && *entry.key() < until
         {
             let (seq, Request { number, what }) = entry.remove_entry();
             let (what, packets) = match what {
@@ -433,13 +430,10 @@ impl Selective {
             Found::Read { key, address, length } => {
                 let bytes = message::bytes_in(index, length, terms.mtu);
                 let at = address.wrapping_add(index * u64::from(terms.mtu));
-                let Ok(found) = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes)) else {
-                    // The region is gone since: nothing of it is said, and the requester waits in vain.
-                    return None;
-                };
-                if bytes > 0 {
-                    payload.spans.push(Span { address: found, length: bytes });
-                }
+                // If it is closed since, an empty packet says so: who had it before takes no harm, and goes on.
+                let found = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes));
+                let bytes = if found.is_ok() { bytes } else { 0 };
+                payload.spans.extend(found.ok().filter(|_| bytes > 0).map(|address| Span { address, length: bytes }));
                 let bth = Bth { ack_request, ..terms.bth(message::response_opcode(position), psn) };
                 let aeth = (position != Position::Middle).then_some(aeth);
                 Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..headers }, payload: bytes })

@@ -278,11 +278,10 @@ impl Standard {
             self.inbound = Some(Inbound::Send { request, received });
             return Ok(());
         }
-        let attached = inbound::attached(site.shared, headers);
         let (status, solicited) = (outcome.err().unwrap_or(Status::Success), headers.bth.solicited);
-        let kind = CompletionKind::Receive;
+        let (kind, attached) = (CompletionKind::Receive, inbound::attached(headers));
         let completion = inbound::completion(terms, request.id, status, kind, received, attached, solicited);
-        site.shared.complete(terms.init.receive_cq, completion);
+        inbound::deliver(terms, site.shared, completion)?;
         self.msn = self.msn.wrapping_add(1);
         outcome.map_err(inbound::refusal_of)
     }
@@ -322,7 +321,7 @@ impl Standard {
             self.msn = self.msn.wrapping_add(1);
         }
         if let Some(request) = request {
-            let attached = inbound::attached(site.shared, headers);
+            let attached = inbound::attached(headers);
             let (kind, solicited) = (CompletionKind::ReceiveWrite, headers.bth.solicited);
             let completion = inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited);
             site.shared.complete(terms.init.receive_cq, completion);

@@ -3,4 +3,5 @@ mod failures;
 mod resources;
 mod stress;
 mod transfers;
+mod windows;
 mod world;

@@ -20,7 +20,8 @@ pub(crate) const BASE: u64 = 0x7000_0000;
 pub(crate) const SIZE: usize = 1 << 20;
 pub(crate) const MTU: u16 = 256;
 
-pub(crate) const ALL: Access = Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true };
+pub(crate) const ALL: Access =
+    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: true };
 
 /// IRN with timeouts for a round trip of 20 us.
 pub(crate) fn irn() -> RecoveryConfig {
@@ -320,4 +321,27 @@ pub(crate) fn request(id: u64, operation: Operation, data: Vec<Sge>) -> SendRequ
         fence: false,
         destination: None,
     }
+}
+
+/// Every test holds for standard connections and for selective ones.
+pub(crate) fn each(test: impl Fn(World)) {
+    for recovery in [go_back_n(), irn()] {
+        let mut world = World::connected([recovery, recovery], Wire::default(), 1);
+        // So that both know what the other one is.
+        let key = world.hosts[1].key;
+        let data = vec![world.hosts[0].sge(0, 8)];
+        world.post(0, request(0, write_to(BASE, key), data));
+        world.run(1_000);
+        assert_eq!(statuses(&mut world, 0), [(0, Status::Success)]);
+        test(world);
+    }
+}
+
+/// A Write without an immediate.
+pub(crate) fn write_to(address: u64, key: u32) -> Operation {
+    Operation::Write { remote: Remote { address, key }, immediate: None }
+}
+/// Completions so far.
+pub(crate) fn statuses(world: &mut World, at: usize) -> Vec<(u64, Status)> {
+    world.hosts[at].poll().into_iter().map(|completion| (completion.id, completion.status)).collect()
 }

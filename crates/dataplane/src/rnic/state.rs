@@ -1,0 +1,121 @@
+//! What the NIC's lock guards, and its work: packets in, what is due, packets out, and who is told of it.
+
+use selvedge_nic::verbs::{Completion, CqId, Payload, Rnic, Transmit};
+use selvedge_transport::Cx;
+use selvedge_units::Instant;
+
+use super::arrival::Arrival;
+use super::connections::{Connections, MANAGEMENT};
+use super::events::Owners;
+use super::network::{Network, Sent};
+use crate::clock::Clock;
+
+/// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
+/// not wait for more.
+const TAKEN: u64 = 64;
+
+/// What the lock guards.
+pub(super) struct State {
+    pub(super) rnic: Rnic,
+    pub(super) network: Network,
+    pub(super) owners: Owners,
+    pub(super) connections: Connections,
+    /// A packet that was taken from the engine and did not fit into the socket, with its payload.
+    pub(super) stuck: Option<Transmit>,
+    pub(super) payload: Payload,
+    /// Calls that posted since anything was sent.
+    pub(super) gathered: u32,
+    /// When the thread will look again by itself.
+    pub(super) asleep_until: Instant,
+    /// The thread stays away as long as applications poll.
+    pub(super) is_parked: bool,
+}
+
+impl State {
+    /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
+    /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
+    pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
+        let completed = self.rnic.completed();
+        loop {
+            let mut cx = Cx::at(clock.now());
+            let goes_on = self.take(&mut cx, &mut calls, polls);
+            if polls && self.is_parked && self.rnic.completed() > completed {
+                // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
+                // poll, or the thread sends it.
+                self.gathered += 1;
+                self.tell();
+                return;
+            }
+            if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
+                self.rnic.handle_timeout(&mut cx);
+            }
+            if self.connections.manager.poll_timeout().is_some_and(|at| at <= cx.now) {
+                self.connections.manager.handle_timeout(&mut cx);
+            }
+            self.transmit(&mut cx);
+            self.tell();
+            if !goes_on {
+                return;
+            }
+        }
+    }
+    /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
+    /// is said once: acknowledgements speak for those before them.
+    fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> bool {
+        let Self { rnic, network, connections, .. } = self;
+        let (enough, completed) = (network.counters.received + TAKEN, rnic.completed());
+        while *calls > 0 {
+            *calls -= 1;
+            // Whoever polls is in a hurry: sockets that have been of no use so far are for the thread.
+            let took = network.receive(!polls, |route, headers, payload, length| {
+                if headers.bth.destination == MANAGEMENT {
+                    connections.handle(cx, route, headers, payload);
+                    return;
+                }
+                let mut arrival = Arrival { payload, route, length };
+                rnic.handle_packet(cx, &mut arrival, route, headers, payload.len() as u32);
+            });
+            if !took || (polls && rnic.completed() > completed) {
+                return false;
+            }
+            if network.counters.received >= enough {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sends what there is to send, as far as the socket goes.
+    pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
+        self.gathered = 0;
+        let Self { rnic, network, connections, stuck, payload, .. } = self;
+        while let Some(transmit) =
+            stuck.take().or_else(|| rnic.poll_transmit(cx, payload)).or_else(|| connections.poll_transmit(payload))
+        {
+            // What is gone is lost: the other side never hears of it, and retries run out.
+            if network.send(&transmit, payload) == Sent::Blocked {
+                *stuck = Some(transmit);
+                return;
+            }
+        }
+        network.flush();
+    }
+    pub(super) fn tell(&mut self) {
+        while let Some(event) = self.rnic.poll_event() {
+            self.owners.tell(event);
+        }
+        self.connections.tell();
+    }
+    pub(super) fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
+        (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
+    }
+    /// Whether a socket had no room for what was to be sent.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.stuck.is_some() || self.network.is_blocked()
+    }
+    /// When to look again at the latest.
+    pub(super) fn deadline(&self) -> Instant {
+        let deadlines = [self.rnic.poll_timeout(), self.connections.manager.poll_timeout()];
+        deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
+    }
+}

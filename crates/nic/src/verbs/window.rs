@@ -1,0 +1,209 @@
+//! Memory windows: pieces of regions that are opened to others and closed again by requests, without registering anything
+//! (InfiniBand architecture, volume 1, section 10.6.7).
+//!
+//! | | type 1 | type 2 (2B) |
+//! |---|---|---|
+//! | opens by | binding | binding, from the free state alone |
+//! | to | every queue pair of its domain | the queue pair that bound it |
+//! | closes by | binding it to nothing | invalidating its key, from either side |
+//! | addresses begin | as the region's | as the region's, or at 0 |
+//!
+//! The high 24 bits of a window's keys are its own for its life, and nobody else's; with each binding the application
+//! chooses the low 8, so that a key from before is of no use.
+
+use alloc::collections::BTreeMap;
+
+use selvedge_units::QpNumber;
+
+use super::error::VerbsError;
+use super::region::{Access, Intent, PdId, Region};
+use super::rnic::Limits;
+
+/// A memory window: the high 24 bits of its keys.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct WindowId(pub u32);
+
+/// What kind of window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowKind {
+    /// Type 1: for all queue pairs of its domain, and bound again at will.
+    Type1,
+    /// Type 2B: for the queue pair that bound it, until its key is invalidated.
+    Type2,
+}
+
+/// What a window is to be bound to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bind {
+    /// Which window.
+    pub window: WindowId,
+    /// Its key from now on, of which the low 8 bits count.
+    pub key: u32,
+    /// The key of the region.
+    pub region: u32,
+    /// Where the window begins, by the addresses of the region.
+    pub address: u64,
+    /// Bytes; with 0 a window of type 1 is closed.
+    pub length: u64,
+    /// What others may do there. Local rights mean nothing.
+    pub access: Access,
+    /// Others count addresses from the beginning of the window.
+    pub zero_based: bool,
+}
+
+/// A window.
+#[derive(Debug)]
+struct Window {
+    pd: PdId,
+    kind: WindowKind,
+    /// The low 8 bits of its key.
+    variant: u8,
+    bound: Option<Bound>,
+}
+
+/// What is open.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    by: QpNumber,
+    region: u32,
+    /// As others name it, and as the process does.
+    view: Region,
+}
+
+/// All windows of a NIC.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    by_prefix: BTreeMap<u32, Window>,
+}
+
+const fn prefix(key: u32) -> u32 {
+    key >> 8
+}
+
+impl WindowId {
+    /// All keys that it may have.
+    pub(super) const fn keys(self) -> core::ops::RangeInclusive<u32> {
+        self.0 << 8..=self.0 << 8 | 0xff
+    }
+}
+
+impl Windows {
+    /// Whether this key can only be a window's.
+    pub(super) fn owns(&self, key: u32) -> bool {
+        self.by_prefix.contains_key(&prefix(key))
+    }
+    /// A new window, which leads nowhere. Its key comes from `entropy`, past what is `taken`.
+    pub(super) fn alloc(
+        &mut self,
+        pd: PdId,
+        kind: WindowKind,
+        entropy: u32,
+        taken: impl Fn(WindowId) -> bool,
+    ) -> Result<(WindowId, u32), VerbsError> {
+        if self.by_prefix.len() >= Limits::HERE.windows as usize {
+            return Err(VerbsError::Exhausted("memory windows"));
+        }
+        // As key 0, the keys around it name nothing.
+        let mut id = WindowId(prefix(entropy).max(1));
+        while self.by_prefix.contains_key(&id.0) || taken(id) {
+            id = WindowId(((id.0 + 1) & 0xff_ffff).max(1));
+        }
+        let variant = entropy as u8;
+        self.by_prefix.insert(id.0, Window { pd, kind, variant, bound: None });
+        Ok((id, id.0 << 8 | u32::from(variant)))
+    }
+    pub(super) fn dealloc(&mut self, id: WindowId) -> Result<(), VerbsError> {
+        self.by_prefix.remove(&id.0).map(drop).ok_or(VerbsError::NoSuch("memory window"))
+    }
+    pub(super) fn any_of(&self, pd: PdId) -> bool {
+        self.by_prefix.values().any(|window| window.pd == pd)
+    }
+    /// Whether any leads into the region of this key.
+    pub(super) fn any_into(&self, region: u32) -> bool {
+        self.by_prefix.values().any(|window| window.bound.is_some_and(|bound| bound.region == region))
+    }
+
+    /// Binds a window, as a request of `by` asks it to, which belongs to `pd`. `find` knows regions.
+    pub(super) fn bind<'a>(
+        &mut self,
+        pd: PdId,
+        by: QpNumber,
+        bind: &Bind,
+        find: impl FnOnce(u32) -> Option<&'a Region>,
+    ) -> Result<(), VerbsError> {
+        let window = self.by_prefix.get_mut(&bind.window.0).ok_or(VerbsError::NoSuch("memory window"))?;
+        if window.pd != pd {
+            return Err(VerbsError::Invalid("a window of another protection domain"));
+        }
+        match window.kind {
+            WindowKind::Type1 if bind.zero_based => {
+                return Err(VerbsError::Invalid("a window of type 1 whose addresses begin at 0"));
+            }
+            WindowKind::Type2 if window.bound.is_some() => {
+                return Err(VerbsError::Invalid("a window of type 2 that is bound already: invalidate it first"));
+            }
+            WindowKind::Type2 if bind.length == 0 => {
+                return Err(VerbsError::Invalid("a window of type 2 onto nothing"));
+            }
+            _ => {}
+        }
+        let bound = match bind.length {
+            0 => None,
+            _ => {
+                let region = find(bind.region).ok_or(VerbsError::NoSuch("memory region"))?;
+                Some(Bound { by, region: bind.region, view: view(region, pd, bind)? })
+            }
+        };
+        (window.variant, window.bound) = (bind.key as u8, bound);
+        Ok(())
+    }
+
+    /// Closes a window of type 2, as a request of `by`, or one that arrived there, asks.
+    pub(super) fn invalidate(&mut self, pd: PdId, by: QpNumber, key: u32) -> Result<(), VerbsError> {
+        let window = self.by_prefix.get_mut(&prefix(key)).ok_or(VerbsError::NoSuch("memory window"))?;
+        let is_its_own = window.variant == key as u8 && window.pd == pd;
+        let is_open = window.bound.is_some_and(|bound| bound.by == by);
+        if window.kind != WindowKind::Type2 || !is_its_own || !is_open {
+            return Err(VerbsError::Invalid("a key that is of no window of type 2, bound by this queue pair"));
+        }
+        window.bound = None;
+        Ok(())
+    }
+    /// A queue pair is gone: what it has bound is closed.
+    pub(super) fn forget(&mut self, qp: QpNumber) {
+        for window in self.by_prefix.values_mut().filter(|window| window.kind == WindowKind::Type2) {
+            window.bound.take_if(|bound| bound.by == qp);
+        }
+    }
+
+    /// Where `length` bytes at `address` are, if the window of `key` is open to `qp` of `pd` for that.
+    pub(super) fn resolve(
+        &self,
+        pd: PdId,
+        qp: QpNumber,
+        key: u32,
+        address: u64,
+        length: u64,
+        intent: Intent,
+    ) -> Option<u64> {
+        let window = self.by_prefix.get(&prefix(key)).filter(|window| window.variant == key as u8)?;
+        let bound = window.bound.filter(|bound| window.kind == WindowKind::Type1 || bound.by == qp)?;
+        bound.view.resolve(pd, address, length, intent)
+    }
+}
+
+/// What others see through the window, if it may be opened.
+fn view(region: &Region, pd: PdId, bind: &Bind) -> Result<Region, VerbsError> {
+    if region.pd != pd {
+        return Err(VerbsError::Invalid("a region of another protection domain"));
+    }
+    if !region.access.bind {
+        return Err(VerbsError::Invalid("a region that allows no windows"));
+    }
+    if (bind.access.remote_write || bind.access.remote_atomic) && !region.access.local_write {
+        return Err(VerbsError::Invalid("a window to write through, without local write access to the region"));
+    }
+    let start = region.place(bind.address, bind.length).ok_or(VerbsError::Invalid("a window beyond its region"))?;
+    let address = if bind.zero_based { 0 } else { bind.address };
+    Ok(Region { pd, address, start, length: bind.length, access: bind.access })
+}
