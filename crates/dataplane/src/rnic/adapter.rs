@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -28,6 +28,9 @@ pub(super) const TURNS: usize = 64;
 const GATHERED: u32 = 32;
 /// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
 const PATIENCE: u64 = 16;
+
+/// Looks at the lock before it is waited for.
+const SPINS: u32 = 500;
 
 /// The NIC of this process.
 pub struct Adapter {
@@ -118,6 +121,14 @@ impl Adapter {
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>, Refusal> {
         if self.is_foreign.load(Ordering::Relaxed) {
             return Err(Refusal::Forked);
+        }
+        // Whoever has it gives it back within microseconds; to sleep meanwhile, and be woken, takes longer.
+        for _ in 0..SPINS {
+            match self.state.try_lock() {
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+                Ok(state) => return Ok(state),
+                Err(TryLockError::Poisoned(state)) => return Ok(state.into_inner()),
+            }
         }
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -11,6 +11,8 @@ use super::invariant::Ends;
 const MOST_SEGMENTS: usize = 64;
 /// Bytes of a batch: it is one IP packet on its way to where it is cut.
 const MOST_BYTES: usize = 65_000;
+/// A packet that is longer leaves alone, if at all.
+const ROOM: usize = 1 << 16;
 
 /// What the packets of a batch have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +37,9 @@ pub(super) struct Batch {
     count: usize,
     /// The last was shorter: none may follow.
     is_closed: bool,
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
+    /// How many of them are written.
+    used: usize,
     /// How many may leave together.
     most: usize,
 }
@@ -44,7 +48,7 @@ impl Batch {
     /// An empty batch; of one packet at most if the system does not cut datagrams.
     pub(super) fn new(segments: bool) -> Self {
         let most = if segments { MOST_SEGMENTS } else { 1 };
-        Self { flow: None, segment: 0, count: 0, is_closed: false, bytes: Vec::with_capacity(1 << 16), most }
+        Self { flow: None, segment: 0, count: 0, is_closed: false, bytes: vec![0; ROOM].into(), used: 0, most }
     }
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
@@ -55,17 +59,16 @@ impl Batch {
             || (!self.is_closed
                 && self.count < self.most
                 && length <= self.segment
-                && self.bytes.len() + length <= MOST_BYTES
+                && self.used + length <= MOST_BYTES
                 && self.flow.as_ref() == Some(flow))
     }
-    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC. Returns whether it did.
+    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC: what lay there before was of
+    /// others. Returns whether it did.
     pub(super) fn add(&mut self, flow: &Flow, length: usize, write: impl FnOnce(&mut [u8]) -> bool) -> bool {
         debug_assert!(self.takes(flow, length), "a packet that does not fit");
-        let from = self.bytes.len();
-        self.bytes.resize(from + length, 0);
-        let (packet, icrc) = self.bytes[from..].split_at_mut(length - Icrc::LENGTH);
+        let Some(free) = self.bytes.get_mut(self.used..self.used + length) else { return false };
+        let (packet, icrc) = free.split_at_mut(length - Icrc::LENGTH);
         if !write(packet) {
-            self.bytes.truncate(from);
             return false;
         }
         // The kernel counts the segments of a batch in the identification of their IPv4 headers.
@@ -75,24 +78,25 @@ impl Batch {
             self.segment = length;
         }
         self.count += 1;
+        self.used += length;
         self.is_closed = length < self.segment;
         true
     }
     /// What leaves: the flow, the segments' length, all bytes.
     pub(super) fn contents(&self) -> Option<(Flow, usize, &[u8])> {
-        self.flow.filter(|_| self.count > 0).map(|flow| (flow, self.segment, &self.bytes[..]))
+        self.flow.filter(|_| self.count > 0).map(|flow| (flow, self.segment, &self.bytes[..self.used]))
     }
     /// The system turns out not to cut datagrams. Makes each packet one that leaves alone: identification 0.
     pub(super) fn separate(&mut self) {
         self.most = 1;
         let Some(flow) = self.flow else { return };
-        for packet in self.bytes.chunks_mut(self.segment.max(1)) {
+        for packet in self.bytes[..self.used].chunks_mut(self.segment.max(1)) {
             let (packet, icrc) = packet.split_at_mut(packet.len() - Icrc::LENGTH);
             icrc.copy_from_slice(&flow.ends.icrc(0, packet));
         }
     }
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
+        self.used = 0;
         self.count = 0;
         self.is_closed = false;
     }

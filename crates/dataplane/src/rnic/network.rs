@@ -340,15 +340,32 @@ fn watch(all: &Epoll, sockets: Option<&Sockets>, inbox: Option<&Inbox>) -> io::R
     Ok(())
 }
 
+/// Writes the payload, and zeros up to the end of the last word.
 fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
     if !payload.inline.is_empty() {
-        into[..payload.inline.len()].copy_from_slice(&payload.inline);
-        return Ok(());
-    }
-    for span in &payload.spans {
-        let (now, rest) = into.split_at_mut(span.length as usize);
-        memory::read(span.address, now)?;
+        let (now, rest) = into.split_at_mut(payload.inline.len());
+        now.copy_from_slice(&payload.inline);
         into = rest;
+    } else {
+        for span in &payload.spans {
+            let (now, rest) = into.split_at_mut(span.length as usize);
+            memory::read(span.address, now)?;
+            into = rest;
+        }
     }
+    into.fill(0);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_of_another_packet_fills_up_the_last_word() {
+        let mut packet = [0xff; 8];
+        let payload = Payload { inline: b"hello".to_vec(), ..Payload::default() };
+        assert_eq!(gather(&payload, &mut packet), Ok(()));
+        assert_eq!(&packet, b"hello\0\0\0");
+    }
 }

@@ -52,8 +52,8 @@ pub(crate) struct Calendar {
     far: BTreeMap<u64, Vec<u32>>,
     /// `inboxes[node * depth + window % depth]`. One that is empty has no memory.
     inboxes: Table<Vec<Descriptor>>,
-    /// A power of two.
-    depth: u32,
+    /// The binary logarithm of the inboxes' depth.
+    depth_bits: u32,
     /// The next windows modulo the depth.
     next: [u32; 2],
     /// Spare memory for inboxes, of hosts and of switches, which need more.
@@ -83,7 +83,7 @@ impl Calendar {
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
             inboxes: Table::of(nodes * depth as usize, Vec::new),
-            depth,
+            depth_bits: depth.ilog2(),
             next: [1 % depth, 2 % depth],
             spare: [Vec::new(), Vec::new()],
             hosts,
@@ -122,7 +122,7 @@ impl Calendar {
             self.window = window;
             self.begin = window * self.length;
             self.end = self.begin.saturating_add(self.length);
-            self.next = [1, 2].map(|ahead| (window + ahead) as u32 & (self.depth - 1));
+            self.next = [1, 2].map(|ahead| self.place(0, window + ahead));
         }
         self.fetch_far();
     }
@@ -157,11 +157,11 @@ impl Calendar {
             }
         }
         while let Some(entry) =
-            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + u64::from(self.depth))
+            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + (1 << self.depth_bits))
         {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
-                self.put_first(node, window, descriptor);
+                self.put(node, window, descriptor);
             }
         }
     }
@@ -206,7 +206,7 @@ impl Calendar {
 
     /// Where the mail of `node` goes.
     pub(crate) fn inbox_of(&self, node: u32) -> Inbox {
-        Inbox(node * self.depth)
+        Inbox(node << self.depth_bits)
     }
 
     /// Sends `packet` to the node of `inbox`, where it arrives at `time`, in a later window, through `port`.
@@ -223,45 +223,54 @@ impl Calendar {
                 return self.send_far(inbox, time, port, packet);
             }
         }
+        if self.inboxes[place].len() == self.inboxes[place].capacity() {
+            self.make_room(place, window);
+        }
         let mail = &mut self.inboxes[place];
-        if mail.len() < mail.capacity() {
-            // SAFETY: there is room for one more.
-            unsafe {
-                // Copied as a whole and then changed: two vector stores.
-                let end = mail.as_mut_ptr().add(mail.len());
-                end.write(*packet);
-                ((*end).at, (*end).port) = (after as u32, port);
-                mail.set_len(mail.len() + 1);
-            }
-        } else {
-            self.put_first(inbox.0 / self.depth, window, Descriptor { at: after as u32, port, ..*packet });
+        // SAFETY: there is room for one more.
+        unsafe {
+            // Copied as a whole and then changed: two vector stores.
+            let end = mail.as_mut_ptr().add(mail.len());
+            end.write(*packet);
+            ((*end).at, (*end).port) = (after as u32, port);
+            mail.set_len(mail.len() + 1);
         }
     }
 
     #[inline(always)]
     fn place(&self, node: u32, window: u64) -> u32 {
-        node * self.depth + (window as u32 & (self.depth - 1))
+        (node << self.depth_bits) + (window as u32 & ((1 << self.depth_bits) - 1))
     }
 
-    /// Puts something into the inbox of a window, which may have no room.
+    /// Makes room for one more in the inbox at `place`, which is one for `window`; whose first mail it is, is booked.
     #[inline(never)]
-    fn put_first(&mut self, node: u32, window: u64, descriptor: Descriptor) {
+    fn make_room(&mut self, place: u32, window: u64) {
+        let node = place >> self.depth_bits;
+        let mail = &mut self.inboxes[place];
+        if mail.is_empty() {
+            *mail = self.spare[usize::from(node >= self.hosts)].pop().unwrap_or_default();
+            self.book_window(node, window);
+        }
+        self.inboxes[place].reserve(1);
+    }
+
+    /// Puts something into the inbox of a window.
+    fn put(&mut self, node: u32, window: u64, descriptor: Descriptor) {
         let place = self.place(node, window);
         if self.inboxes[place].is_empty() {
-            self.inboxes[place] = self.spare[usize::from(node >= self.hosts)].pop().unwrap_or_default();
-            self.book_window(node, window);
+            self.make_room(place, window);
         }
         self.inboxes[place].push(descriptor);
     }
 
     #[inline(never)]
     fn send_far(&mut self, inbox: Inbox, time: u64, port: u16, packet: &Descriptor) {
-        let node = inbox.0 / self.depth;
+        let node = inbox.0 >> self.depth_bits;
         let window = time / self.length;
         let at = (time - window * self.length) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
-        if window - self.window < u64::from(self.depth) {
-            self.put_first(node, window, descriptor);
+        if window - self.window < 1 << self.depth_bits {
+            self.put(node, window, descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
         }
