@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
-use selvedge_wire::{Ack, AckKind, Data, Hole};
+use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack};
 
 use crate::congestion::none::NoneConfig;
 use crate::{CongestionConfig, Cx, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict};
@@ -77,7 +77,7 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
                 for (place, &(start, length)) in list.iter_mut().zip(holes) {
                     *place = Hole { start: Seq::new(start).to_psn(first).get() as u16, length };
                 }
-                let nack = ack(AckKind::Nack, expected, 0).with_holes(list);
+                let nack = HoleNack { behind: 0, ..ack(AckKind::Nack, expected, 0).with_holes(list) };
                 sender.on_hole_nack(&mut cx, &mut chip, &nack, now);
             }
             Say::Wake => sender.handle_timeout(&mut cx, &mut chip),

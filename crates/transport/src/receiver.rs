@@ -1,7 +1,7 @@
 //! The receiver of one flow: any acceptance, behind PSNs.
 
 use selvedge_units::{Psn, Seq};
-use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack, Holes};
+use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
 use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
@@ -72,13 +72,13 @@ impl<A: Acceptance> Receiver<A> {
         Ack { kind: AckKind::Ack, ecn_echo: marked, expected, sack: data.psn, msn: 0 }
     }
 
-    /// What to send in place of a NACK that was just made, where NACKs carry holes: if the packet behind the newest
-    /// has triggered it, which then need not be named.
+    /// What to send in place of a NACK that was just made, where NACKs carry holes: if a packet behind the newest has
+    /// triggered it.
     #[inline]
     pub fn with_holes(&self, nack: &Ack) -> Option<HoleNack> {
         let holes = self.holes()?;
-        let [Hole { start, length }, ..] = holes;
-        (start.wrapping_add(length) == nack.sack.get() as u16).then(|| nack.with_holes(holes))
+        let nack = nack.with_holes(holes);
+        (holes[0].length > 0 && nack.behind < u16::MAX / 2).then_some(nack)
     }
     /// The newest holes, newest first, where NACKs carry them.
     #[inline]

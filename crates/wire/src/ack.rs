@@ -8,7 +8,7 @@ use selvedge_units::Psn;
 use crate::aeth::{Aeth, Syndrome};
 use crate::bth::{Bth, Opcode};
 use crate::error::ParseError;
-use crate::holes::{Hole, Holes};
+use crate::holes::Holes;
 use crate::packet::{Ack, AckKind, HoleNack};
 
 impl Ack {
@@ -34,10 +34,9 @@ impl Ack {
 }
 
 impl HoleNack {
-    /// The packet that triggered it: the one behind the newest hole.
+    /// The packet that triggered it.
     pub const fn sack(&self) -> Psn {
-        let Hole { start, length } = self.holes[0];
-        let ahead = start.wrapping_add(length).wrapping_sub(self.expected.get() as u16);
+        let ahead = end(&self.holes).wrapping_add(self.behind).wrapping_sub(self.expected.get() as u16);
         Psn::new(self.expected.get().wrapping_add(ahead as u32))
     }
     /// What it is but for its holes; it counts no messages.
@@ -49,6 +48,12 @@ impl HoleNack {
 impl Ack {
     /// A NACK like this one that carries `holes`.
     pub const fn with_holes(&self, holes: Holes) -> HoleNack {
-        HoleNack { ecn_echo: self.ecn_echo, expected: self.expected, holes }
+        let behind = (self.sack.get() as u16).wrapping_sub(end(&holes));
+        HoleNack { ecn_echo: self.ecn_echo, expected: self.expected, holes, behind }
     }
+}
+
+/// Behind the newest hole.
+const fn end(holes: &Holes) -> u16 {
+    holes[0].start.wrapping_add(holes[0].length)
 }

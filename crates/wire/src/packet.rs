@@ -157,16 +157,18 @@ pub struct Pull {
     pub expected: Psn,
 }
 
-/// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4).
+/// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4; IRN, if it is asked to).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HoleNack {
     /// The ECN mark of the data packet comes back here.
     pub ecn_echo: bool,
     /// Cumulative acknowledgement, as in [`Ack::expected`].
     pub expected: Psn,
-    /// The newest holes, newest first. The packet behind the newest has triggered it: when a hole forms,
-    /// and at no other time, there is such a NACK.
+    /// The newest holes, newest first.
     pub holes: Holes,
+    /// How many packets lie between the newest hole and the one that has triggered it. MELO's come when a hole
+    /// forms, and at no other time: none.
+    pub behind: u16,
 }
 
 /// Positive or negative.

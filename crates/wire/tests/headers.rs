@@ -56,8 +56,11 @@ fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
         (Body::Ack(Ack { kind, ecn_echo, expected, sack, msn }), Vec::new())
     });
     let hole = any::<[u16; 2]>().prop_map(|[start, length]| Hole { start, length });
-    let nack = (any::<bool>(), psn(), prop::array::uniform3(hole))
-        .prop_map(|(ecn_echo, expected, holes)| (Body::HoleNack(HoleNack { ecn_echo, expected, holes }), Vec::new()));
+    let nack = (any::<bool>(), psn(), prop::array::uniform3(hole), any::<u16>()).prop_map(
+        |(ecn_echo, expected, holes, behind)| {
+            (Body::HoleNack(HoleNack { ecn_echo, expected, holes, behind }), Vec::new())
+        },
+    );
     let cnp = Just((Body::Cnp, Vec::new()));
     (0u32..1 << 24, any::<u64>(), prop_oneof![data, ack, nack, cnp]).prop_map(|(qp, ps, (body, payload))| {
         // A notification carries no time stamp.
@@ -114,7 +117,7 @@ fn a_nak_looks_as_the_standard_has_it() {
 #[test]
 fn a_nak_of_melo_carries_its_holes_behind_all_else() {
     let holes = [Hole { start: 0x0456, length: 2 }, Hole { start: 0x0123, length: 1 }, Hole::NONE];
-    let nack = HoleNack { ecn_echo: false, expected: Psn::new(0x7_0123), holes };
+    let nack = HoleNack { ecn_echo: false, expected: Psn::new(0x7_0123), holes, behind: 0 };
     assert_eq!(nack.sack(), Psn::new(0x7_0458), "the packet behind the newest hole");
     let datagram = Datagram { qp: QpNumber(0x11), sent_at: Instant::from_ps(1), body: Body::HoleNack(nack) };
     let mut buffer = [0; Datagram::LONGEST_HEADERS];

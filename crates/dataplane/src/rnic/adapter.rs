@@ -348,7 +348,9 @@ impl Adapter {
     /// # Errors
     /// [`Refusal::Forked`].
     pub fn forget_connection(&self, id: ConnectionId) -> Result<(), Refusal> {
-        self.lock()?.connections.forget(id);
+        let mut state = self.lock()?;
+        state.connections.forget(id);
+        state.transmit(&mut Cx::at(self.now()));
         Ok(())
     }
     /// Reserves an RDMA port, any if it is 0; returns which.

@@ -247,9 +247,15 @@ impl ConnectionManager {
         connection.say(cx.now, message, true, &mut self.outgoing);
         Ok(())
     }
-    /// Forgets a connection, whatever its state: nothing more is heard of it.
+    /// Forgets a connection, whatever its state: nothing more is heard of it. If its end was not answered yet, nobody will
+    /// repeat that it has ended: it is said a few times more.
     pub fn forget(&mut self, id: ConnectionId) {
+        /// With one packet in a hundred lost, one end in a hundred millions is not heard.
+        const LAST_WORDS: usize = 3;
         if let Some(connection) = self.connections.remove(&id.0) {
+            if connection.state == State::Ending {
+                (0..LAST_WORDS).for_each(|_| connection.say_again(&mut self.outgoing));
+            }
             self.known.remove(&(connection.route.remote, connection.theirs));
         }
     }

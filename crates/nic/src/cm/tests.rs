@@ -141,6 +141,27 @@ fn connections_are_made_and_ended_whatever_is_lost() {
 }
 
 #[test]
+fn who_leaves_without_an_answer_says_goodbye_often_enough() {
+    let mut unheard = 0;
+    for seed in 0..200 {
+        let mut world = World::listening(0, seed);
+        let ids = world.establish();
+        world.loss = 10;
+        let mut cx = world.cx();
+        world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+        world.managers[0].forget(ids[0]);
+        let mut ends = 0;
+        while let Some((at, event)) = world.next(60_000) {
+            assert_eq!((at, event), (1, CmEvent::Disconnected(ids[1])));
+            ends += 1;
+        }
+        assert!(ends <= 1 && world.managers[0].connections.is_empty(), "seed {seed}");
+        unheard += 1 - ends;
+    }
+    assert!(unheard <= 1, "{unheard} of 200, with one packet in ten lost");
+}
+
+#[test]
 fn what_nobody_serves_or_wants_is_refused() {
     let mut world = World::new(0, 1);
     let id = world.connect();

@@ -47,6 +47,10 @@ pub struct IrnConfig {
     /// How many NACKs without cumulative progress it takes to begin recovery; more than 1 tolerates
     /// reordering (section 7). Only in paper mode. Default: 1.
     pub nack_threshold: u32,
+    /// Up to which packet a cumulative acknowledgement during recovery tells that the packet is lost
+    /// where it stops. "first" takes less for lost that is not, above all where acknowledgements are
+    /// lost. Only in paper mode, without time stamps, which need no such guess. Default: latest.
+    pub partial_acks: PartialAcks,
     /// Whether the time stamps that acknowledgements echo tell about losses: what was sent before a
     /// packet that has arrived, and has not arrived itself, is lost, even if it was sent again. For
     /// paths that keep order; not in the paper, which leaves such losses to the timeout. Only in
@@ -54,7 +58,7 @@ pub struct IrnConfig {
     pub time_stamps: bool,
     /// Whether NACKs carry the three newest holes, as MELO's do: one can then stand for several, and
     /// if one is lost, what it spoke of is not taken for lost. The paper's name one packet
-    /// (section 3.1). Only in paper mode, with SACKs. Default: false.
+    /// (section 3.1). They take 12 bytes. Only in paper mode, with SACKs. Default: false.
     pub holes: bool,
     /// Packets that a timeout sends again at the most: the first sends one, each that follows it with
     /// nothing heard between twice as many as the one before, up to this. What ends a burst of losses
@@ -74,6 +78,20 @@ pub enum Mode {
     Paper,
     /// The hardware modules of section 6.2, as published.
     Hls,
+}
+
+/// Which packets a partial acknowledgement may show to be lost: those sent before which retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum PartialAcks {
+    /// The latest, as in the authors' hardware code: an acknowledgement that an earlier one has
+    /// triggered is misread, and so are all that come after it.
+    #[default]
+    Latest,
+    /// The first of the recovery: what was sent before that, and is missing when any retransmission
+    /// has arrived, is lost wherever paths keep order.
+    First,
 }
 
 /// Whether silence leads to retransmission.
@@ -136,6 +154,7 @@ impl Default for IrnConfig {
             sack: true,
             extra_header: Bytes::ZERO,
             nack_threshold: 1,
+            partial_acks: PartialAcks::Latest,
             time_stamps: false,
             holes: false,
             probes: 1,
@@ -197,6 +216,9 @@ impl Scheme for IrnConfig {
             if is_on && (self.mode == Mode::Hls || !self.sack) {
                 return Err(SettingError::new(key, "they need mode = \"paper\" and sack = true"));
             }
+        }
+        if self.partial_acks == PartialAcks::First && (self.mode == Mode::Hls || self.time_stamps) {
+            return Err(SettingError::new("partial-acks", "\"first\" needs mode = \"paper\" and time-stamps = false"));
         }
         if self.probes == 0 {
             return Err(SettingError::new("probes", "a timeout that sends nothing never ends; give 1 or more"));

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use super::config::{IrnConfig, Rto};
+use super::config::{IrnConfig, PartialAcks, Rto};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bitmap_bits, bits_of};
 
@@ -50,6 +50,10 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
     if config.nack_threshold > 1 {
         let counter = bits_of(u64::from(config.nack_threshold));
         footprint = footprint.with(Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
+    }
+    if config.partial_acks == PartialAcks::First {
+        footprint =
+            footprint.with(Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence at first (not the paper's), at both");
     }
     if config.holes {
         footprint = footprint.with(Scope::QueuePair, BOTH * 3 * 32, "three newest holes (not the paper's), at both");

@@ -18,7 +18,7 @@ mod send;
 mod stamps;
 
 pub use completions::{Completed, Completion, Completions};
-pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, Rto, Timeouts};
+pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, PartialAcks, Rto, Timeouts};
 pub use recv::Recv;
 pub use send::Send;
 

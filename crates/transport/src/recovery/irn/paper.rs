@@ -5,7 +5,10 @@
 //! 2. The recovery sequence is latched anew at every retransmission, as in the authors' hardware
 //!    code: the text can be read either way. So a cumulative acknowledgement at or below it was
 //!    triggered by a packet that was sent after the one it stops at. Where paths keep order, that
-//!    one is lost: it is sent again even if nothing above it was selectively acknowledged.
+//!    one is lost: it is sent again even if nothing above it was selectively acknowledged. With
+//!    several retransmissions under way the acknowledgement may be an earlier one's, and the guess is wrong; what
+//!    is sent again then latches the sequence anew, and every acknowledgement that follows is
+//!    misread, too. [`PartialAcks::First`] guesses up to what the first retransmission latched.
 //! 3. Each packet is sent again at most once per recovery; if it is lost again, the timeout begins
 //!    a new one. The SACK bitmap survives, so only holes are repeated.
 //! 4. Retransmissions go before new packets and ignore the cap. New packets go out during recovery
@@ -26,9 +29,9 @@ use core::ops::Range;
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 
-use super::IrnConfig;
 use super::probes::Probes;
 use super::stamps::Stamps;
+use super::{IrnConfig, PartialAcks};
 use crate::bitmap::Bitmap;
 use crate::role::Cx;
 
@@ -46,6 +49,9 @@ pub(super) struct Paper {
     scan: Seq,
     /// The recovery sequence: the last new packet before the latest retransmission.
     recover: Seq,
+    /// Up to here a partial acknowledgement tells of a loss: the recovery sequence, or what it was at first.
+    guess: Seq,
+    partial_acks: PartialAcks,
     /// Selectively acknowledged packets beyond `acked`.
     sacks: Bitmap,
     /// One past the highest of them.
@@ -91,6 +97,8 @@ impl Paper {
             lost: None,
             scan: Seq::ZERO,
             recover: Seq::ZERO,
+            guess: Seq::ZERO,
+            partial_acks: config.partial_acks,
             sacks: Bitmap::default(),
             sacks_end: Seq::ZERO,
             sacks_count: 0,
@@ -130,8 +138,11 @@ impl Paper {
     fn on_resent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
         debug_assert_eq!(self.lost, Some(seq), "only the packet that was offered may be sent again");
         cx.trace(|| Trace::Retransmitted { seq });
-        self.phase = Phase::Recovering;
         self.recover = Seq::new(self.next.index() - 1);
+        if self.phase != Phase::Recovering || self.partial_acks == PartialAcks::Latest {
+            self.guess = self.recover;
+        }
+        self.phase = Phase::Recovering;
         if let Some(stamps) = &mut self.stamps {
             stamps.on_resent(cx.now, seq == self.acked);
         }
@@ -215,8 +226,10 @@ impl Paper {
                 self.on_stamp(cx.now - rtt, false);
             }
             // Partial acknowledgement: note 2.
-            None if self.scan <= self.acked => self.lost = Some(self.acked),
-            None => {}
+            None if self.scan > self.acked => {}
+            None if self.acked <= self.guess => self.lost = Some(self.acked),
+            // What SACKs show, and no more.
+            None => self.look_ahead(),
         }
         false
     }

@@ -1,9 +1,11 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
-use super::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
+use super::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, Timeouts};
+use crate::congestion::fixed::FixedConfig;
 use crate::dialogue::Say::{Ack, Done, Echo, Nack, Rests, Sends, Waits, Wake};
-use crate::dialogue::{Answer, receiver, sender, with};
+use crate::dialogue::{Answer, FRAME, receiver, sender, with};
 use crate::recovery::Scheme;
+use crate::{CongestionConfig, SenderConfig};
 
 /// IRN without PFC, as in section 4.1, with room for ten packets.
 const IRN: IrnConfig = IrnConfig {
@@ -18,6 +20,7 @@ const IRN: IrnConfig = IrnConfig {
     sack: true,
     extra_header: Bytes::ZERO,
     nack_threshold: 1,
+    partial_acks: PartialAcks::Latest,
     time_stamps: false,
     holes: false,
     probes: 1,
@@ -125,6 +128,62 @@ mod paper {
                 (48, Ack(2)),
                 (48, Sends("")),
                 // 4 was sent before 2 was sent again, and is still missing.
+                (49, Ack(4)),
+                (49, Sends("4r")),
+                (73, Ack(5)),
+                (73, Sends("5r")),
+                (97, Ack(6)),
+                (97, Done),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_of_an_earlier_retransmission_proves_nothing() {
+        // A window of four packets, of which selectively acknowledged ones make room.
+        let fixed = FixedConfig { window: Setting::Value(FRAME * 4), ..FixedConfig::default() };
+        for partial_acks in [PartialAcks::Latest, PartialAcks::First] {
+            let guesses = partial_acks == PartialAcks::Latest;
+            sender(
+                SenderConfig { congestion: CongestionConfig::Fixed(fixed), ..with(IrnConfig { partial_acks, ..IRN }) },
+                9,
+                &[
+                    (0, Sends("0 1 2 3")),
+                    // 0 is lost, and the NACK that 2 has triggered.
+                    (24, Nack(0, 1)),
+                    (24, Sends("0r 4")),
+                    (26, Nack(0, 3)),
+                    (26, Sends("2r 5")),
+                    // By 0, sent again before 4 and 5 were sent.
+                    (48, Ack(4)),
+                    (48, Sends(if guesses { "4r 6 7" } else { "6 7" })),
+                    (48, Ack(5)),
+                    (48, Sends(if guesses { "5r 8" } else { "8" })),
+                    // By 2, which had arrived.
+                    (50, Ack(5)),
+                    (50, Ack(6)),
+                    (50, Sends(if guesses { "6r" } else { "" })),
+                    (72, Ack(9)),
+                    (72, Done),
+                ],
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_missing_since_the_first_retransmission_is_lost() {
+        sender(
+            with(IrnConfig { partial_acks: PartialAcks::First, ..IRN }),
+            6,
+            &[
+                (0, Sends("0 1 2 3 4 5")),
+                // As above: 0, 2, 4 and 5 are lost, and nobody reports 4 and 5.
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 3)),
+                (25, Sends("2r")),
+                (48, Ack(2)),
+                (48, Sends("")),
                 (49, Ack(4)),
                 (49, Sends("4r")),
                 (73, Ack(5)),
@@ -439,6 +498,8 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(1 << 23), ..IRN }), "bdp-cap");
     assert_eq!(key(IrnConfig { nack_threshold: 0, ..IRN }), "nack-threshold");
     assert_eq!(key(IrnConfig { nack_threshold: 2, ..HLS }), "nack-threshold");
+    assert_eq!(key(IrnConfig { partial_acks: PartialAcks::First, ..HLS }), "partial-acks");
+    assert_eq!(key(IrnConfig { partial_acks: PartialAcks::First, time_stamps: true, ..IRN }), "partial-acks");
     assert_eq!(key(IrnConfig { time_stamps: true, ..HLS }), "time-stamps");
     assert_eq!(key(IrnConfig { holes: true, bdp_cap: Setting::Off, ..IRN }), "holes");
     assert_eq!(key(IrnConfig { time_stamps: true, sack: false, ..IRN }), "time-stamps");
