@@ -180,6 +180,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
+            switch.store.prefetch();
             for port in switch.pending.whose() {
                 self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
             }
