@@ -84,7 +84,16 @@ impl Case {
     }
     /// Another life of both queue pairs, far from the numbers of the one before.
     fn begin_again(&mut self) {
-        self.psns = [0, 1].map(|_| Psn::new(self.rng.below(1 << 24) as u32));
+        // What is still under way of the old life could be of the new one, otherwise.
+        let is_far = |psn: Psn, from: Psn| psn.ahead_of(from).unsigned_abs() > 1 << 14;
+        self.psns = self.psns.map(|before| {
+            loop {
+                let psn = Psn::new(self.rng.below(1 << 24) as u32);
+                if is_far(psn, before) {
+                    break psn;
+                }
+            }
+        });
         let (mtu, timeout, psns, now) = (self.mtu, self.timeout, self.psns, self.world.now);
         for at in 0..2 {
             let host = &mut self.world.hosts[at];
