@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use selvedge_testkit::Scratch;
+use selvedge_testkit::texts::NS3_TOPOLOGY as TOPOLOGY;
 
+/// What cases are made of: they replace parts of it, or add to its one series, and name its lines.
 const SMALL: &str = r#"
 title = "small"
 seeds = 1
@@ -21,7 +23,6 @@ sizes = { fixed = "4KB" }
 [[series]]
 preset = "irn"
 "#;
-const TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
 const FLOWS: &str = "1\n1 2 3 100 10000 0.001\n";
 const HTSIM: &str = "Nodes 4\nTiers 2\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\n\
     Radix_Down 2\nRadix_Up 2\n\nTier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n";

@@ -164,6 +164,58 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     }
 }
 
+/// Every operation that applications can post, on a link that loses some.
+const OPERATIONS: &str = r#"
+title = "operations"
+seeds = 1
+stop = { time = "300us" }
+[topology.dumbbell]
+left = 2
+right = 2
+host-link = { rate = "40Gbps", delay = "1us" }
+bottleneck = { rate = "40Gbps", delay = "1us" }
+[workload.verbs]
+operations = { write = 1, write-immediate = 1, read = 1, send = 1, send-immediate = 1, fetch-add = 1, compare-swap = 1 }
+sizes = { fixed = "3001B" }
+pairs = "permutation"
+queue-depth = 4
+[[loss]]
+link = "all"
+model = { random = { rate = 0.01 } }
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce"
+"#;
+
+#[test]
+fn tshark_dissects_rdma_operations() {
+    let traced = Traced::run_scenario("operations", OPERATIONS, &["--trace", "all"]);
+    let hops = traced.packet_hops();
+    for series in ["irn", "roce"] {
+        let capture = traced.capture(series);
+        let complaints = "_ws.expert.severity >= 0x200000 or _ws.malformed or _ws.short or ip.checksum.status != 1";
+        let Some(complaints) = tshark(&capture, &["-Y", complaints]) else {
+            eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+            return;
+        };
+        assert!(complaints.is_empty(), "{series}: {complaints:#?}");
+        let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "infiniband.bth.opcode"];
+        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
+        let mut found: Vec<u8> = sent.iter().map(|opcode| opcode.parse().expect("a number")).collect();
+        found.sort_unstable();
+        found.dedup();
+        // Sends and Writes in four packets with and without an immediate, Reads and their answers, Atomics and theirs.
+        let mut expected = vec![0, 1, 2, 3, 6, 7, 8, 9, 12, 13, 14, 15, 17, 18, 19, 20];
+        // IRN acknowledges answers to Reads, under an opcode that the standard leaves free (its section 5.2); go-back-N
+        // asks again for the rest of an answer, which may be one packet.
+        expected.push(if series == "irn" { 24 } else { 16 });
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{series}");
+    }
+}
+
 /// What MELO and NetRT put on the wire beside RoCE: NACKs with holes, and messages between ToRs under an opcode of
 /// their own.
 #[test]
@@ -209,7 +261,7 @@ fn every_frame_is_what_its_headers_say() {
                 Content::Tcp(TcpDatagram { header, .. }) => {
                     messages += usize::from(header.segment.flags.contains(Flags::PSH));
                 }
-                Content::Pfc(_) | Content::Eqds(_) => {}
+                Content::Pfc(_) | Content::Eqds(_) | Content::Rdma(_) => {}
             }
         }
         assert!(messages > 60 && bytes > 60 * 30_001, "{series}: {messages} messages, {bytes} bytes");

@@ -37,6 +37,7 @@ pub(crate) struct Qp {
 /// `enum ibv_qp_type`.
 mod kind {
     pub(super) const RELIABLE: i32 = 2;
+    pub(super) const UNRELIABLE: i32 = 3;
     pub(super) const DATAGRAM: i32 = 4;
 }
 
@@ -54,6 +55,7 @@ impl Qp {
     unsafe fn create(pd: *mut ibv_pd, wanted: &mut ibv_qp_init_attr, is_extended: bool) -> Result<*mut ibv_qp, c_int> {
         let service = match wanted.qp_type {
             kind::RELIABLE => Service::Reliable,
+            kind::UNRELIABLE => Service::Unreliable,
             kind::DATAGRAM => Service::Datagram,
             _ => return Err(libc::EOPNOTSUPP),
         };

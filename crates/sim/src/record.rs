@@ -19,6 +19,7 @@ use selvedge_telemetry::{DropReason, FlowRow, Trace};
 use selvedge_transport::{Hold, Limits};
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, QpNumber};
 use selvedge_wire::Packet;
+use selvedge_wire::verbs::Headers;
 
 use crate::topology::Node;
 
@@ -56,6 +57,8 @@ pub enum What {
         port: PortId,
         /// The packet.
         packet: Packet,
+        /// Its headers, if it is of an application's queue pair.
+        headers: Option<Headers>,
         /// How long it takes on the wire, gap included; the port is free after that.
         serialisation: Duration,
         /// When its last bit will be at the other end.
@@ -71,6 +74,8 @@ pub enum What {
         port: PortId,
         /// The packet.
         packet: Packet,
+        /// Its headers, if it is of an application's queue pair.
+        headers: Option<Headers>,
     },
     /// A packet has to wait for its port.
     Queued {

@@ -11,29 +11,19 @@ use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, Worlds, free_name};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
-use selvedge_testkit::Scratch;
+use selvedge_testkit::{Scratch, texts};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
-
-const SCENARIO: &str = r#"
-title = "stand-in"
-seeds = 3
-stop = { flows = 10 }
-[topology.fat-tree]
-k = 4
-link = { rate = "40Gbps", delay = "2us" }
-[workload.poisson]
-load = 0.5
-sizes = { fixed = "10KB" }
-[[series]]
-preset = "irn"
-[[series]]
-preset = "roce+pfc"
-"#;
 
 const VERSION: &str = "1.2.3";
 
 fn plan() -> Plan {
-    Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &Changes::default()).expect("a plan")
+    plan_with(&[])
+}
+
+fn plan_with(sets: &[&str]) -> Plan {
+    let sets = ["seeds=3"].iter().chain(sets).map(|&set| set.to_owned()).collect();
+    let changes = Changes { sets, ..Changes::default() };
+    Plan::from_text("stand-in.toml", texts::SCENARIO, Path::new(""), &changes).expect("a plan")
 }
 
 /// Ten flows whose times follow from the seed.
@@ -232,9 +222,7 @@ fn another_version_or_scenario_is_refused() {
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     let error = folder.check(&plan, "9.9.9").expect_err("another version");
     assert!(error.is_input() && error.to_string().contains("1.2.3"), "{error}");
-    let changes = Changes { sets: vec!["workload.poisson.load=0.4".to_owned()], ..Changes::default() };
-    let other = Plan::from_text("stand-in.toml", SCENARIO, Path::new(""), &changes).expect("a plan");
-    let error = folder.check(&other, VERSION).expect_err("another scenario");
+    let error = folder.check(&plan_with(&["workload.poisson.load=0.4"]), VERSION).expect_err("another scenario");
     assert!(error.to_string().contains("has changed"), "{error}");
 }
 

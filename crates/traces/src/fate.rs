@@ -24,7 +24,7 @@ pub(crate) fn is_lost_on_link(reason: DropReason) -> bool {
 
 fn fate(event: &Event, next: &Event) -> Option<DropReason> {
     match (&event.what, &next.what) {
-        (What::Arrived { port: at, packet: arrived }, What::Dropped { port, packet, reason })
+        (What::Arrived { port: at, packet: arrived, .. }, What::Dropped { port, packet, reason })
             if port == at && packet == arrived =>
         {
             Some(*reason)

@@ -128,12 +128,14 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
         });
 }
 
-/// What the switches of a long path write.
+/// What the switches of a long path write; another link is the fullest each time.
 fn record(now: Instant, packet: u64) -> PathRecord {
+    const PS_PER_BYTE: u64 = 200;
     let mut record = PathRecord::EMPTY;
     for hop in 0..5 {
-        let (sent, queue) = ((packet * 1_106) as f64, f64::from(packet as u32 % 8 * hop));
-        record.push(SwitchId(hop), Hop { at_ps: now.as_ps() as f64, sent, queue, ps_per_byte: 200.0 });
+        let turn = (packet / 64 + u64::from(hop) * 3) % 5;
+        let (busy, queue) = ((packet * 1_080 + turn * 4_000) * PS_PER_BYTE, turn * 500 * PS_PER_BYTE);
+        record.push(SwitchId(hop), Hop { at_ps: now.as_ps() as f64, busy_ps: busy as f64, queue_ps: queue as f64 });
     }
     record
 }

@@ -7,6 +7,7 @@ use crate::ipv4::Ipv4;
 use crate::pfc::Pfc;
 use crate::roce::Roce;
 use crate::tcp::TcpDatagram;
+use crate::verbs;
 
 /// An Ethernet frame without its payload and its FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +23,10 @@ pub struct Frame {
 /// What a frame carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// RDMA.
+    /// RDMA, of a NIC that knows nothing but Writes.
     Roce(Roce),
+    /// RDMA that this cannot say.
+    Rdma(verbs::Datagram),
     /// TCP.
     Tcp(TcpDatagram),
     /// EQDS.
@@ -43,7 +46,12 @@ impl Frame {
             EtherType::IPV4 if eqds::Datagram::is_one(rest) => {
                 eqds::Datagram::parse(rest).map(|(eqds, payload)| (Content::Eqds(eqds), payload))?
             }
-            EtherType::IPV4 => Roce::parse(rest).map(|(roce, payload)| (Content::Roce(roce), payload))?,
+            EtherType::IPV4 => match Roce::parse(rest) {
+                Err(ParseError::Opcode(_)) => {
+                    verbs::Datagram::parse(rest).map(|(rdma, payload)| (Content::Rdma(rdma), payload))?
+                }
+                roce => roce.map(|(roce, payload)| (Content::Roce(roce), payload))?,
+            },
             EtherType::MAC_CONTROL => Pfc::parse(rest).map(|(pfc, _)| (Content::Pfc(pfc), &rest[..0]))?,
             kind => return Err(ParseError::EtherType(kind)),
         };
@@ -54,6 +62,7 @@ impl Frame {
     pub fn length(&self, payload: usize) -> usize {
         let content = match &self.content {
             Content::Roce(roce) => roce.length(payload),
+            Content::Rdma(rdma) => rdma.length(payload),
             Content::Tcp(tcp) => tcp.length(payload),
             Content::Eqds(eqds) => eqds.length(payload),
             Content::Pfc(_) => Pfc::LENGTH,
@@ -70,6 +79,7 @@ impl Frame {
         let (header, rest) = frame.split_at_mut(Ethernet::LENGTH);
         let (kind, used) = match &self.content {
             Content::Roce(roce) => (EtherType::IPV4, roce.emit(payload, rest).len()),
+            Content::Rdma(rdma) => (EtherType::IPV4, rdma.emit(payload, rest).len()),
             Content::Tcp(tcp) => (EtherType::IPV4, tcp.emit(payload, rest).len()),
             Content::Eqds(eqds) => (EtherType::IPV4, eqds.emit(payload, rest).len()),
             Content::Pfc(pfc) => {

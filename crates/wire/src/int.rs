@@ -7,29 +7,41 @@ use selvedge_units::{Bytes, SwitchId};
 
 /// What one output was like when it began to send the packet.
 ///
-/// In floats, because senders ask for nothing but ratios of them, for each acknowledgement; they are exact below 2^53, which is two
-/// and a half hours, or nine petabytes.
+/// Bytes are told as the time that the link takes for them (txBytes and qLen, divided by B): senders ask for nothing but shares of time.
+/// In floats, because they ask for ratios, for each acknowledgement; these are exact below 2^53, which is two and a half hours.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hop {
     /// When that was (ts), in ps.
     pub at_ps: f64,
-    /// Bytes on the wire that the output had sent before (txBytes).
-    pub sent: f64,
-    /// Bytes that waited behind the packet (qLen).
-    pub queue: f64,
-    /// What the link can carry (B), as the time that a byte takes, in ps.
-    pub ps_per_byte: f64,
+    /// How long the output had been sending before, gaps included (txBytes / B), in ps.
+    pub busy_ps: f64,
+    /// How long it takes to send what waited behind the packet (qLen / B), in ps.
+    pub queue_ps: f64,
 }
 
-impl Hop {
-    /// An output that has done nothing.
-    pub const ZERO: Self = Self { at_ps: 0.0, sent: 0.0, queue: 0.0, ps_per_byte: 0.0 };
+/// A number for each of two hops: processors do the same to both at once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(align(16))]
+pub struct Pair(pub [f64; 2]);
+
+/// Two hops, side by side; one that is not there is all zero. See [`Hop`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[expect(missing_docs, reason = "as in Hop")]
+pub struct HopPair {
+    pub at_ps: Pair,
+    pub busy_ps: Pair,
+    pub queue_ps: Pair,
+}
+
+impl HopPair {
+    /// Outputs that have done nothing.
+    pub const ZERO: Self = Self { at_ps: Pair([0.0; 2]), busy_ps: Pair([0.0; 2]), queue_ps: Pair([0.0; 2]) };
 }
 
 /// What a packet's switches have written, in the order of its way.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRecord {
-    hops: [Hop; Self::MOST],
+    pairs: [HopPair; Self::PAIRS],
     count: u32,
     id: u32,
 }
@@ -37,29 +49,34 @@ pub struct PathRecord {
 impl PathRecord {
     /// Switches that can write; those behind them find no room.
     pub const MOST: usize = 8;
+    /// The same in pairs.
+    pub const PAIRS: usize = Self::MOST / 2;
     /// What the paper's header takes on the wire: 2 bytes, and 8 for each of 5 switches.
     pub const LENGTH: Bytes = Bytes::new(2 + 5 * 8);
 
     /// A packet that has met no switch.
-    pub const EMPTY: Self = Self { hops: [Hop::ZERO; Self::MOST], count: 0, id: 0 };
+    pub const EMPTY: Self = Self { pairs: [HopPair::ZERO; Self::PAIRS], count: 0, id: 0 };
 
     /// A switch writes.
     pub fn push(&mut self, switch: SwitchId, hop: Hop) {
         self.id ^= switch.0;
-        if let Some(place) = self.hops.get_mut(self.count as usize) {
-            *place = hop;
+        let (pair, lane) = (self.count as usize / 2, self.count as usize % 2);
+        if let Some(pair) = self.pairs.get_mut(pair) {
+            pair.at_ps.0[lane] = hop.at_ps;
+            pair.busy_ps.0[lane] = hop.busy_ps;
+            pair.queue_ps.0[lane] = hop.queue_ps;
             self.count += 1;
         }
     }
     /// What was written.
     #[inline]
-    pub fn hops(&self) -> &[Hop] {
-        &self.hops[..self.count as usize]
+    pub fn pairs(&self) -> impl Iterator<Item = &HopPair> {
+        self.pairs.iter().take(self.count.div_ceil(2) as usize)
     }
     /// Which way the packet took: the number of its switches, and their identities, exclusive-or (nHop and pathID).
     #[inline]
-    pub fn way(&self) -> (u32, u32) {
-        (self.count, self.id)
+    pub fn way(&self) -> u64 {
+        u64::from(self.count) | u64::from(self.id) << 32
     }
 }
 
@@ -70,7 +87,7 @@ mod tests {
     fn record(switches: impl IntoIterator<Item = u32>) -> PathRecord {
         let mut record = PathRecord::EMPTY;
         for switch in switches {
-            record.push(SwitchId(switch), Hop { sent: f64::from(switch), ..Hop::ZERO });
+            record.push(SwitchId(switch), Hop { at_ps: 0.0, busy_ps: f64::from(switch), queue_ps: 0.0 });
         }
         record
     }
@@ -78,8 +95,7 @@ mod tests {
     #[test]
     fn switches_write_in_order_and_stop_where_there_is_no_room() {
         let record = record(0..12);
-        assert_eq!(record.hops().len(), PathRecord::MOST);
-        assert!(record.hops().iter().zip(0..).all(|(hop, switch)| hop.sent == f64::from(switch)));
+        assert!(record.pairs().flat_map(|pair| pair.busy_ps.0).eq((0..8).map(f64::from)));
     }
 
     #[test]

@@ -56,33 +56,17 @@ impl Roce {
 
     /// Reads a datagram from its IP header on and checks its ICRC; returns its payload, too.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
-        let (ip, datagram) = Ipv4::parse(bytes)?;
-        if ip.protocol != Ipv4::UDP {
-            return Err(ParseError::Protocol(ip.protocol));
-        }
-        let (udp, rest) = Udp::parse(datagram)?;
-        if udp.destination != Udp::ROCE {
-            return Err(ParseError::Port(udp.destination));
-        }
-        let (bth, _) = Bth::parse(rest)?;
-        let (covered, icrc) = rest[Bth::LENGTH..]
-            .split_last_chunk::<{ Icrc::LENGTH }>()
-            .ok_or(ParseError::Truncated { found: rest.len(), needed: Bth::LENGTH + Icrc::LENGTH })?;
-        let mut crc = Icrc::begin(*take(bytes)?.0, *take(datagram)?.0, *take(rest)?.0);
-        crc.update(covered);
-        if crc.finish() != *icrc {
-            return Err(ParseError::Checksum);
-        }
+        let (envelope, port, packet) = open(bytes)?;
+        let (bth, covered) = Bth::parse(packet)?;
         let (extended, padded) = Extended::parse(bth.opcode, covered)?;
         let payload = padded.len().checked_sub(usize::from(bth.pad)).filter(|_| padded.len().is_multiple_of(4));
         let payload = payload.ok_or(ParseError::Padding(bth.pad))?;
-        let roce = Self { envelope: ip.into(), port: udp.source, bth, extended };
-        Ok((roce, &padded[..payload]))
+        Ok((Self { envelope, port, bth, extended }, &padded[..payload]))
     }
 
     /// Bytes of the datagram around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
-        Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH + self.extended.length() + payload.next_multiple_of(4) + Icrc::LENGTH
+        length(Bth::LENGTH + self.extended.length(), payload)
     }
 
     /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
@@ -90,27 +74,67 @@ impl Roce {
     /// # Panics
     /// When `buffer` is too short, or the datagram longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
-        let ip = self.envelope.around(Ipv4::UDP, self.length(payload.len()) - Ipv4::LENGTH);
-        let length = ip.length;
-        let udp = Udp { source: self.port, destination: Udp::ROCE, length: length - Ipv4::LENGTH as u16, checksum: 0 };
         let pad = payload.len().next_multiple_of(4) - payload.len();
-        let bth = Bth { pad: pad as u8, ..self.bth };
-        let (ip, udp, bth) = (ip.emit(), udp.emit(), bth.emit());
-        let (buffer, _) = buffer.split_at_mut(usize::from(length));
-        let (fixed, rest) = buffer.split_at_mut(Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH);
-        let (covered, icrc) = rest.split_at_mut(rest.len() - Icrc::LENGTH);
-        fixed[..Ipv4::LENGTH].copy_from_slice(&ip);
-        fixed[Ipv4::LENGTH..][..Udp::LENGTH].copy_from_slice(&udp);
-        fixed[Ipv4::LENGTH + Udp::LENGTH..].copy_from_slice(&bth);
-        let (extended, padded) = covered.split_at_mut(self.extended.length());
+        let mut headers = [0; Bth::LENGTH + Extended::LONGEST];
+        let headers = &mut headers[..Bth::LENGTH + self.extended.length()];
+        let (bth, extended) = headers.split_at_mut(Bth::LENGTH);
+        bth.copy_from_slice(&Bth { pad: pad as u8, ..self.bth }.emit());
         self.extended.emit(extended);
-        padded[..payload.len()].copy_from_slice(payload);
-        padded[payload.len()..].fill(0);
-        let mut crc = Icrc::begin(ip, udp, bth);
-        crc.update(covered);
-        icrc.copy_from_slice(&crc.finish());
-        buffer
+        enclose(&self.envelope, self.port, headers, payload, buffer)
     }
+}
+
+/// Bytes of a datagram with so many bytes of headers from the BTH on.
+pub(crate) fn length(headers: usize, payload: usize) -> usize {
+    Ipv4::LENGTH + Udp::LENGTH + headers + payload.next_multiple_of(4) + Icrc::LENGTH
+}
+
+/// Opens a datagram and checks its ICRC: what is on the envelope, the source port, and the packet from its BTH on.
+pub(crate) fn open(bytes: &[u8]) -> Result<(Envelope, u16, &[u8]), ParseError> {
+    let (ip, datagram) = Ipv4::parse(bytes)?;
+    if ip.protocol != Ipv4::UDP {
+        return Err(ParseError::Protocol(ip.protocol));
+    }
+    let (udp, rest) = Udp::parse(datagram)?;
+    if udp.destination != Udp::ROCE {
+        return Err(ParseError::Port(udp.destination));
+    }
+    let needed = Bth::LENGTH + Icrc::LENGTH;
+    let truncated = ParseError::Truncated { found: rest.len(), needed };
+    let (packet, icrc) = rest.split_last_chunk::<{ Icrc::LENGTH }>().ok_or(truncated)?;
+    let (bth, covered) = packet.split_first_chunk().ok_or(truncated)?;
+    let mut crc = Icrc::begin(*take(bytes)?.0, *take(datagram)?.0, *bth);
+    crc.update(covered);
+    if crc.finish() == *icrc { Ok((ip.into(), udp.source, packet)) } else { Err(ParseError::Checksum) }
+}
+
+/// Writes a datagram with these `headers` from the BTH on, which say how the payload is padded.
+pub(crate) fn enclose<'a>(
+    envelope: &Envelope,
+    port: u16,
+    headers: &[u8],
+    payload: &[u8],
+    buffer: &'a mut [u8],
+) -> &'a [u8] {
+    let ip = envelope.around(Ipv4::UDP, length(headers.len(), payload.len()) - Ipv4::LENGTH);
+    let length = ip.length;
+    let udp = Udp { source: port, destination: Udp::ROCE, length: length - Ipv4::LENGTH as u16, checksum: 0 };
+    let (ip, udp) = (ip.emit(), udp.emit());
+    let (buffer, _) = buffer.split_at_mut(usize::from(length));
+    let (fixed, rest) = buffer.split_at_mut(Ipv4::LENGTH + Udp::LENGTH);
+    let (packet, icrc) = rest.split_at_mut(rest.len() - Icrc::LENGTH);
+    fixed[..Ipv4::LENGTH].copy_from_slice(&ip);
+    fixed[Ipv4::LENGTH..].copy_from_slice(&udp);
+    let (front, padded) = packet.split_at_mut(headers.len());
+    front.copy_from_slice(headers);
+    padded[..payload.len()].copy_from_slice(payload);
+    padded[payload.len()..].fill(0);
+    let mut bth = [0; Bth::LENGTH];
+    bth.copy_from_slice(&packet[..Bth::LENGTH]);
+    let mut crc = Icrc::begin(ip, udp, bth);
+    crc.update(&packet[Bth::LENGTH..]);
+    icrc.copy_from_slice(&crc.finish());
+    buffer
 }
 
 impl Extended {

@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 use selvedge_units::{Instant, Psn, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{self, Flags, Segment, TcpDatagram, Timestamps};
+use selvedge_wire::verbs::opcode::operation;
+use selvedge_wire::verbs::{self, Headers};
 use selvedge_wire::{
     Aeth, Bth, Content, Ecn, Envelope, Extended, Extension, Frame, Hole, Icrc, Ipv4, MacAddress, Opcode, ParseError,
     Pfc, Reth, Roce, Syndrome, Udp,
@@ -216,6 +218,24 @@ fn a_tcp_segment_is_what_scapy_makes_of_it() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         assert!(Frame::parse(&bytes).is_err(), "bit {bit}");
     }
+}
+
+#[test]
+fn an_rdma_operation_comes_back_as_it_was_sent() {
+    let headers = Headers {
+        bth: Bth { opcode: operation::SEND_ONLY_IMMEDIATE, pad: 3, ..Bth::default() },
+        immediate: Some([1, 2, 3, 4]),
+        ..Headers::default()
+    };
+    let content = Content::Rdma(verbs::Datagram { envelope: ENVELOPE, port: 50_000, headers });
+    let frame = Frame { destination: MacAddress::local(2), source: MacAddress::local(1), content };
+    let mut buffer = [0; 128];
+    let bytes = frame.emit(b"hello", &mut buffer);
+    assert_eq!(bytes.len(), frame.length(5));
+    assert_eq!(Frame::parse(bytes), Ok((frame, &b"hello"[..])));
+    let mut damaged = bytes.to_vec();
+    damaged[60] ^= 1;
+    assert_eq!(Frame::parse(&damaged), Err(ParseError::Checksum));
 }
 
 #[test]

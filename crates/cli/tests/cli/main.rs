@@ -5,30 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
+use selvedge_testkit::texts::{NS3_FLOWS as FLOWS, NS3_TOPOLOGY as TOPOLOGY, SCENARIO as SMALL};
 use serde_json::Value;
 
 mod files;
 mod replay;
 mod studies;
-
-const SMALL: &str = r#"
-title = "small"
-seeds = 2
-stop = { flows = 50 }
-[topology.fat-tree]
-k = 4
-link = { rate = "40Gbps", delay = "2us" }
-[workload.poisson]
-load = 0.3
-sizes = { fixed = "4KB" }
-[[series]]
-preset = "irn"
-[[series]]
-preset = "roce+pfc"
-"#;
-
-const TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
-const FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";
 
 /// A folder to work in.
 struct Scratch(selvedge_testkit::Scratch);

@@ -23,13 +23,15 @@ print(count)
 ";
 
 /// Every kind of request, and connections by the connection manager.
-const PROGRAMS: [(&str, &[&str]); 7] = [
+const PROGRAMS: [(&str, &[&str]); 9] = [
     ("ib_write_bw", &["-F", "-n", "20", "-s", "10000"]),
     ("ib_read_bw", &["-F", "-n", "20", "-s", "10000"]),
     ("ib_send_bw", &["-F", "-n", "20", "-s", "10001"]),
     ("ib_atomic_bw", &["-F", "-n", "20"]),
     ("ib_atomic_bw", &["-F", "-n", "20", "-A", "CMP_AND_SWAP"]),
     ("ib_send_bw", &["-F", "-n", "20", "-s", "1001", "-c", "UD"]),
+    ("ib_send_bw", &["-F", "-n", "20", "-s", "5001", "-c", "UC"]),
+    ("ib_write_bw", &["-F", "-n", "20", "-s", "5001", "-c", "UC"]),
     ("ibv_rc_pingpong", &["-g", "1", "-n", "20", "-s", "5000"]),
 ];
 

@@ -16,6 +16,8 @@ use super::work::Route;
 pub enum Service {
     /// Reliable connection.
     Reliable,
+    /// Unreliable connection.
+    Unreliable,
     /// Unreliable datagrams.
     Datagram,
 }
@@ -82,7 +84,7 @@ pub enum QpState {
     ReadyToSend,
     /// Sends nothing new: what was begun is finished.
     Draining,
-    /// A send request of a datagram queue pair has failed.
+    /// A send request has failed, of a queue pair that is not reliable.
     SendError,
     /// Has failed: requests are flushed.
     Error,

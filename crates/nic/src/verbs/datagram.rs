@@ -10,6 +10,7 @@ use super::arrival::{Arrival, Site};
 use super::attributes::{PARTITION, Terms};
 use super::error::VerbsError;
 use super::memory::Memory;
+use super::qp::SendFailed;
 use super::region::Intent;
 use super::rnic::Transmit;
 use super::shared::Shared;
@@ -26,9 +27,6 @@ pub(super) struct Datagrams {
     waiting: VecDeque<SendRequest>,
     psn: u32,
 }
-
-/// The send queue has failed.
-pub(super) struct Failed;
 
 impl Datagrams {
     pub(super) fn len(&self) -> usize {
@@ -52,10 +50,10 @@ impl Datagrams {
         terms: &Terms,
         shared: &mut Shared,
         payload: &mut Payload,
-    ) -> Result<Option<Transmit>, Failed> {
+    ) -> Result<Option<Transmit>, SendFailed> {
         let Some(request) = self.waiting.front() else { return Ok(None) };
         let (Operation::Send(attached), Some(destination)) = (request.operation, request.destination) else {
-            return Err(Failed);
+            return Err(SendFailed);
         };
         let length = request.length();
         let mut status = Status::Success;
@@ -89,7 +87,7 @@ impl Datagrams {
             shared.complete(terms.init.send_cq, request.completion(terms.number, status, 0));
         }
         self.waiting.pop_front();
-        if status == Status::Success { Ok(Some(transmit)) } else { Err(Failed) }
+        if status == Status::Success { Ok(Some(transmit)) } else { Err(SendFailed) }
     }
 
     /// A datagram has arrived. What does not fit is dropped: nobody waits for an answer.

@@ -36,6 +36,7 @@ mod selective;
 mod shared;
 mod srq;
 mod transition;
+mod unreliable;
 mod window;
 mod work;
 

@@ -2,7 +2,7 @@
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
-use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::opcode::{SERVICE, UNRELIABLE, operation as op};
 
 use super::arrival::{Arrival, Site};
 use super::attributes::{QpChange, QpInit, QpState, Service, Terms};
@@ -16,6 +16,7 @@ use super::responder::Responder;
 use super::rnic::{Limits, Transmit};
 use super::shared::{Event, Shared};
 use super::transition;
+use super::unreliable::{Inbound, Outbound};
 use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, SendRequest, Status};
 
 /// A queue pair.
@@ -29,6 +30,8 @@ pub(super) struct QueuePair {
     requester: Requester,
     responder: Responder,
     datagrams: Datagrams,
+    outbound: Outbound,
+    inbound: Inbound,
     receives: Receives,
     notification: Notification,
     /// Packets of requests that an acknowledgement waits for.
@@ -41,6 +44,9 @@ pub(super) struct QueuePair {
 
 /// Packets of requests that may leave before an acknowledgement that waits.
 const OVERTAKES: u8 = 8;
+
+/// The send queue has failed, and nothing else.
+pub(super) struct SendFailed;
 
 /// Why a queue pair fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +74,8 @@ impl QueuePair {
             requester: Requester::new(&terms),
             responder: Responder::new(&terms),
             datagrams: Datagrams::default(),
+            outbound: Outbound::default(),
+            inbound: Inbound::new(&terms),
             receives: Receives::default(),
             notification: Notification::new(&terms),
             overtook: 0,
@@ -102,7 +110,10 @@ impl QueuePair {
                 *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
             }
             (_, QpState::Error) => self.fail(shared, None),
-            (QpState::Initialised, QpState::ReadyToReceive) => self.responder = Responder::new(&self.terms),
+            (QpState::Initialised, QpState::ReadyToReceive) => {
+                self.responder = Responder::new(&self.terms);
+                self.inbound = Inbound::new(&self.terms);
+            }
             (QpState::ReadyToReceive, QpState::ReadyToSend) => self.requester.begin(&self.terms),
             _ => {}
         }
@@ -122,6 +133,7 @@ impl QueuePair {
         }
         let waiting = match self.init.service {
             Service::Reliable => self.requester.len(),
+            Service::Unreliable => self.outbound.len(),
             Service::Datagram => self.datagrams.len(),
         };
         if waiting >= self.init.capacities.send_requests as usize {
@@ -130,6 +142,7 @@ impl QueuePair {
         request.check(&self.init)?;
         match self.init.service {
             Service::Reliable => self.requester.post(request),
+            Service::Unreliable => self.outbound.post(request),
             Service::Datagram => self.datagrams.post(request)?,
         }
         if matches!(self.state, QpState::Error | QpState::SendError) {
@@ -170,14 +183,21 @@ impl QueuePair {
             return;
         }
         let is_datagram = headers.deth.is_some();
+        let is_unreliable = headers.bth.opcode & SERVICE == UNRELIABLE;
+        // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
+        let is_peer = arrival.route.remote == self.terms.route.remote;
         let outcome = match self.init.service {
             Service::Datagram if is_datagram => {
                 let mut site = Site { shared, memory, receives: &mut self.receives };
                 Datagrams::receive(&self.terms, &mut site, arrival);
                 Ok(())
             }
-            // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
-            Service::Reliable if !is_datagram && arrival.route.remote == self.terms.route.remote => {
+            Service::Unreliable if is_unreliable && is_peer => {
+                let mut site = Site { shared, memory, receives: &mut self.receives };
+                self.inbound.receive(&self.terms, &mut site, arrival);
+                Ok(())
+            }
+            Service::Reliable if !is_datagram && !is_unreliable && is_peer => {
                 self.notification.on_arrival(cx.now, &self.terms, arrival);
                 match headers.bth.opcode {
                     notification::OPCODE => {
@@ -225,7 +245,7 @@ impl QueuePair {
     }
     /// What is to be said of packets that have arrived, before anything else.
     pub(super) fn poll_ack(&mut self) -> Option<Transmit> {
-        if self.init.service == Service::Datagram {
+        if self.init.service != Service::Reliable {
             return None;
         }
         let notification = self.notification.poll(&self.terms);
@@ -238,18 +258,8 @@ impl QueuePair {
         shared: &mut Shared,
         payload: &mut Payload,
     ) -> Option<Transmit> {
-        if self.init.service == Service::Datagram {
-            if self.state != QpState::ReadyToSend {
-                return None;
-            }
-            return match self.datagrams.poll_transmit(&self.terms, shared, payload) {
-                Ok(found) => found,
-                Err(_) => {
-                    self.state = QpState::SendError;
-                    self.flush_sends(shared);
-                    None
-                }
-            };
+        if self.init.service != Service::Reliable {
+            return self.poll_unreliable(shared, payload);
         }
         if let Some(notification) = self.notification.poll(&self.terms) {
             return Some(notification);
@@ -266,6 +276,24 @@ impl QueuePair {
         // A failed queue pair still says why.
         let reply = self.responder.poll_transmit(cx, &self.terms, shared, payload);
         reply.or_else(|| self.poll_requester(cx, shared, payload))
+    }
+    /// What needs no answer. A request that fails takes only those with it that were to be sent.
+    fn poll_unreliable(&mut self, shared: &mut Shared, payload: &mut Payload) -> Option<Transmit> {
+        if !matches!(self.state, QpState::ReadyToSend | QpState::Draining) {
+            return None;
+        }
+        let admits = self.state == QpState::ReadyToSend;
+        let polled = match self.init.service {
+            Service::Unreliable => self.outbound.poll_transmit(&self.terms, shared, payload, admits),
+            _ if admits => self.datagrams.poll_transmit(&self.terms, shared, payload),
+            _ => Ok(None),
+        };
+        self.drained(shared);
+        polled.unwrap_or_else(|SendFailed| {
+            self.state = QpState::SendError;
+            self.flush_sends(shared);
+            None
+        })
     }
     fn poll_requester(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, payload: &mut Payload) -> Option<Transmit> {
         if !matches!(self.state, QpState::ReadyToSend | QpState::Draining) {
@@ -303,7 +331,8 @@ impl QueuePair {
 
     /// All that was begun is finished, if it is to drain.
     fn drained(&mut self, shared: &mut Shared) {
-        if self.state == QpState::Draining && !self.requester.has_begun() && self.set.drained_event == Some(true) {
+        let has_begun = self.requester.has_begun() || self.outbound.has_begun();
+        if self.state == QpState::Draining && !has_begun && self.set.drained_event == Some(true) {
             self.set.drained_event = None;
             shared.events.push_back(Event::Drained(self.number));
         }
@@ -329,14 +358,14 @@ impl QueuePair {
         }
     }
     fn flush_sends(&mut self, shared: &mut Shared) {
-        for request in self.requester.drain().chain(self.datagrams.drain()) {
+        for request in self.requester.drain().chain(self.outbound.drain()).chain(self.datagrams.drain()) {
             let flushed = Completion::flushed(request.id, request.kind(), self.number);
             shared.complete(self.init.send_cq, flushed);
         }
     }
     fn flush_receives(&mut self, shared: &mut Shared) {
         let begun = self.responder.drain();
-        for request in begun.into_iter().chain(self.receives.drain()) {
+        for request in begun.into_iter().chain(self.inbound.drain()).chain(self.receives.drain()) {
             let flushed = Completion::flushed(request.id, CompletionKind::Receive, self.number);
             shared.complete(self.init.receive_cq, flushed);
         }
@@ -382,8 +411,14 @@ impl SendRequest {
         if length > u64::from(Limits::HERE.message) {
             return Err(VerbsError::Invalid("a message of more than 2 GB"));
         }
-        if init.service == Service::Datagram && !matches!(self.operation, Operation::Send(_)) {
-            return Err(VerbsError::Invalid("datagram queue pairs only send"));
+        match (init.service, self.operation) {
+            (Service::Datagram, Operation::Send(_)) | (Service::Reliable, _) => {}
+            (Service::Datagram, _) => return Err(VerbsError::Invalid("datagram queue pairs only send")),
+            (
+                Service::Unreliable,
+                Operation::Send(Attached::Nothing | Attached::Immediate(_)) | Operation::Write { .. },
+            ) => {}
+            (Service::Unreliable, _) => return Err(VerbsError::Invalid("unreliable connections only send and write")),
         }
         Ok(())
     }

@@ -13,22 +13,22 @@ pub(super) fn check(service: Service, state: QpState, change: &QpChange) -> Resu
         return Err(VerbsError::Invalid("the queue pair is not in the state that it is said to be in"));
     }
     let to = change.state.unwrap_or(state);
-    let is_reliable = service == Service::Reliable;
+    let (is_reliable, is_connected) = (service == Service::Reliable, service != Service::Datagram);
     let needs: &[(bool, &'static str)] = match (state, to) {
         (_, Reset | Error) => &[],
         (Reset, Initialised) => &[
             (change.pkey_index.is_some(), "a partition key index is needed to initialise"),
             (change.port.is_some(), "a port is needed to initialise"),
-            (!is_reliable || change.access.is_some(), "access rights are needed to initialise"),
-            (is_reliable || change.qkey.is_some(), "a Q_Key is needed to initialise"),
+            (!is_connected || change.access.is_some(), "access rights are needed to initialise"),
+            (is_connected || change.qkey.is_some(), "a Q_Key is needed to initialise"),
         ],
-        (Initialised, ReadyToReceive) if is_reliable => &[
+        (Initialised, ReadyToReceive) if is_connected => &[
             (change.route.is_some(), "the way to the other side is needed to receive"),
             (change.mtu.is_some(), "a path MTU is needed to receive"),
             (change.destination.is_some(), "the other side's queue pair is needed to receive"),
             (change.receive_psn.is_some(), "the first PSN to expect is needed to receive"),
-            (change.reads_answered.is_some(), "the number of Reads to answer is needed to receive"),
-            (change.not_ready_timer.is_some(), "an RNR timer is needed to receive"),
+            (!is_reliable || change.reads_answered.is_some(), "the number of Reads to answer is needed to receive"),
+            (!is_reliable || change.not_ready_timer.is_some(), "an RNR timer is needed to receive"),
         ],
         (ReadyToReceive, ReadyToSend) if is_reliable => &[
             (change.send_psn.is_some(), "the first PSN to send is needed to send"),

@@ -76,7 +76,7 @@ struct Victim {
     cm: ConnectionManager,
     now: Instant,
     cq: CqId,
-    qps: [QpNumber; 3],
+    qps: [QpNumber; 4],
     route: Route,
 }
 
@@ -110,7 +110,12 @@ impl Victim {
         let capacities =
             Capacities { send_requests: 16, receive_requests: 16, send_pieces: 2, receive_pieces: 2, inline: 32 };
         let [standard, selective] = recoveries();
-        let kinds = [(Service::Reliable, standard), (Service::Reliable, selective), (Service::Datagram, standard)];
+        let kinds = [
+            (Service::Reliable, standard),
+            (Service::Reliable, selective),
+            (Service::Datagram, standard),
+            (Service::Unreliable, standard),
+        ];
         let qps = kinds.map(|(service, recovery)| {
             let init = QpInit {
                 service,
@@ -162,7 +167,7 @@ impl Victim {
         let mut bytes = script.bytes(length).to_vec();
         if bytes.len() >= 12 {
             bytes[1] &= 0xf0;
-            bytes[5..8].copy_from_slice(&self.qps[usize::from(which % 3)].0.to_be_bytes()[1..]);
+            bytes[5..8].copy_from_slice(&self.qps[usize::from(which % 4)].0.to_be_bytes()[1..]);
             if which & 0x80 != 0 {
                 // Near what is expected.
                 let psn = Psn::new(0xff_fffe).plus(u32::from(bytes[11] & 0x1f));
@@ -176,7 +181,7 @@ impl Victim {
 
     /// A request of our own application.
     fn post(&mut self, script: &mut Script<'_>) {
-        let (qp, kind) = (self.qps[usize::from(script.byte() % 3)], script.byte());
+        let (qp, kind) = (self.qps[usize::from(script.byte() % 4)], script.byte());
         let remote = Remote { address: OPEN.start + u64::from(script.byte()), key: script.byte().into() };
         let window = WINDOWS[usize::from(kind >> 7)];
         let operation = match kind % 9 {

@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use selvedge_nic::REQUESTS;
 use selvedge_telemetry::{DropReason, FlowRow, Probe, Trace};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::netrt::Message;
+use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use super::partition::Partition;
@@ -107,6 +109,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             || pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
     }
 
+    /// The headers of a packet of an application's queue pair.
+    fn headers_of(&self, packet: &Packet, slot: Slot) -> Option<Headers> {
+        (packet.slot == REQUESTS).then(|| self.records.headers(slot))
+    }
+
     /// How long port `at` has been transmitting.
     fn busy(&self, at: u32) -> Duration {
         busy_time(&self.egress[at], self.extras[at].rate, self.gap, self.now)
@@ -120,9 +127,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
             let arrives = self.now + serialisation + port.delay;
-            let (busy, port) = (self.busy(at), extra.id);
+            let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
             let waiting = Bytes::new(self.lines[at * self.classes + u32::from(packet.class)].bytes);
-            self.write(self.owner_of(at), What::Sent { port, packet, serialisation, arrives, busy, waiting });
+            self.write(self.owner_of(at), What::Sent { port, packet, headers, serialisation, arrives, busy, waiting });
         }
     }
 
@@ -131,7 +138,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
         let packet = *self.pool.get(slot);
         if self.sees(at, &packet) {
-            self.write(self.owner_of(at), What::Arrived { port: self.extras[at].id, packet });
+            let (port, headers) = (self.extras[at].id, self.headers_of(&packet, slot));
+            self.write(self.owner_of(at), What::Arrived { port, packet, headers });
         }
     }
 

@@ -180,6 +180,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
+            switch.store.prefetch();
             for port in switch.pending.whose() {
                 self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
             }
@@ -283,15 +284,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Puts a packet on the wire of port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
-        if RECORDED {
-            self.note_sent(at, packet.slot);
-        }
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
         let frame = u64::from(packet.frame);
         let serialisation = match self.egress[at].plain_serialisation(frame + self.gap) {
             Some(plain) => plain,
             None => self.look_closer(at, packet),
         };
+        if RECORDED {
+            self.note_sent(at, packet.slot);
+        }
         let port = &mut self.egress[at];
         port.busy_until = self.now + serialisation;
         port.frames += 1;

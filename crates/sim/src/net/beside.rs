@@ -19,10 +19,6 @@ use crate::kernel::partition::Partition;
 
 /// What lies beside one packet.
 #[derive(Clone, Copy)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "values that cross partitions with their packets; only where INT or tunnels are on"
-)]
 pub(crate) enum Record {
     Nothing,
     /// What switches have written.

@@ -17,11 +17,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = (0..self.classes).map(|class| self.lines[at * self.classes + class].bytes).sum();
             let mut path = self.records.get(slot).path();
+            let ps_per_byte = BYTE_PS / self.extras[at].rate.as_bps() as f64;
             let hop = Hop {
                 at_ps: self.now.as_ps() as f64,
-                sent: (port.bytes + port.frames * self.gap) as f64,
-                queue: queue as f64,
-                ps_per_byte: BYTE_PS / self.extras[at].rate.as_bps() as f64,
+                busy_ps: (port.bytes + port.frames * self.gap) as f64 * ps_per_byte,
+                queue_ps: queue as f64 * ps_per_byte,
             };
             path.push(self.switches[port.owner].id, hop);
             self.records.put(slot, Record::Path(path));

@@ -39,7 +39,14 @@ impl Store {
         self.free = entry.at;
         *entry = *descriptor;
         (entry.at, entry.flags) = (NONE, flags);
+        self.prefetch();
         place
+    }
+
+    /// Fetches what [`Store::put`] will need.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&self.places, self.free);
     }
 
     /// Lets `next` come after what lies at `place`.

@@ -108,6 +108,6 @@ fn a_trimmed_packet_is_its_headers_from_there_on() {
         }
     }
     let at_host =
-        |event: &&Event| matches!(&event.what, What::Arrived { port: PortId(8), packet } if packet.is_trimmed());
+        |event: &&Event| matches!(&event.what, What::Arrived { port: PortId(8), packet, .. } if packet.is_trimmed());
     assert!(events.iter().filter(at_host).count() > 50);
 }

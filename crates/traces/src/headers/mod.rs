@@ -10,7 +10,8 @@
 //!    a scheme adds to each packet (IRN, section 6.3) become payload.
 //! 3. *NDP* has no dissector: its packets look like RoCE's, its pulls like acknowledgements whose MSN is the number of the pull.
 //!    Of a trimmed packet the headers are left, with the lengths of the whole.
-//! 4. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
+//! 4. *Applications' queue pairs* (`[workload.verbs]`) have real headers, which lie beside their packets.
+//! 5. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
 
 mod tcp;
 
@@ -24,7 +25,7 @@ use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
     Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, NetRt,
-    Opcode, Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds,
+    Opcode, Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds, verbs,
 };
 
 use tcp::Connections;
@@ -67,9 +68,13 @@ impl Headers {
     }
 
     /// The frame of `packet`, which `port` sent if it is a pause, and how many bytes of payload it has. Packets come
-    /// in the order in which they were sent.
-    pub(crate) fn frame(&mut self, packet: &Packet, port: PortId) -> (Frame, usize) {
+    /// in the order in which they were sent; those of applications' queue pairs have headers of their own.
+    pub(crate) fn frame(&mut self, packet: &Packet, headers: Option<&verbs::Headers>, port: PortId) -> (Frame, usize) {
         let (content, payload) = match packet.repr {
+            Repr::Data(Data { payload, .. }) if let Some(headers) = headers => {
+                (self.rdma(packet, headers), usize::from(payload))
+            }
+            Repr::Ack(_) | Repr::HoleNack(_) if let Some(headers) = headers => (self.rdma(packet, headers), 0),
             Repr::Data(data) => self.data(packet, &data),
             Repr::Ack(ack) => self.ack(packet, &ack),
             Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
@@ -145,6 +150,11 @@ impl Headers {
             bth: Bth { partition: PARTITION, destination: number(packet.qp), ..bth },
             extended,
         })
+    }
+
+    fn rdma(&self, packet: &Packet, headers: &verbs::Headers) -> Content {
+        let envelope = self.envelope(packet, headers.bth.psn.get());
+        Content::Rdma(verbs::Datagram { envelope, port: Udp::source_port(packet.entropy), headers: *headers })
     }
 
     fn envelope(&self, packet: &Packet, number: u32) -> Envelope {

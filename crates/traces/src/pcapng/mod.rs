@@ -10,7 +10,7 @@ use selvedge_sim::record::{Event, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
-use selvedge_wire::{Packet, Repr};
+use selvedge_wire::{Packet, Repr, verbs};
 
 use crate::fate::{is_lost_on_link, with_fates};
 use crate::headers::{Headers, address};
@@ -62,12 +62,14 @@ impl<W: Write> Capture<W> {
                         self.headers.learn(flow, (sender, *qp));
                     }
                 }
-                What::Sent { port, packet, .. } => {
-                    self.packet(*port, event.at, Direction::Out, packet, comment(packet, None).as_deref())?;
+                What::Sent { port, packet, headers, .. } => {
+                    let comment = comment(packet, None);
+                    self.packet(*port, event.at, Direction::Out, (packet, headers.as_ref()), comment.as_deref())?;
                 }
                 // What is lost on a link never comes out of it.
-                What::Arrived { port, packet } if !fate.is_some_and(is_lost_on_link) => {
-                    self.packet(*port, event.at, Direction::In, packet, comment(packet, fate).as_deref())?;
+                What::Arrived { port, packet, headers } if !fate.is_some_and(is_lost_on_link) => {
+                    let comment = comment(packet, fate);
+                    self.packet(*port, event.at, Direction::In, (packet, headers.as_ref()), comment.as_deref())?;
                 }
                 _ => {}
             }
@@ -85,7 +87,7 @@ impl<W: Write> Capture<W> {
         port: PortId,
         at: Instant,
         direction: Direction,
-        packet: &Packet,
+        (packet, headers): (&Packet, Option<&verbs::Headers>),
         comment: Option<&str>,
     ) -> io::Result<()> {
         let interface = match self.interfaces.get(&port) {
@@ -105,7 +107,7 @@ impl<W: Write> Capture<W> {
         }
         // A pause comes from the port that sent it.
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
-        let (frame, payload) = self.headers.frame(packet, source);
+        let (frame, payload) = self.headers.frame(packet, headers, source);
         let bytes = frame.emit(&ZEROS[..payload], &mut self.buffer);
         // Lengths in a trimmed packet's headers are those of the whole.
         let left = if packet.is_trimmed() { bytes.len().min(usize::from(packet.frame)) } else { bytes.len() };

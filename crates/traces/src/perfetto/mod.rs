@@ -66,7 +66,7 @@ impl<W: Write> Timeline<W> {
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
         with_fates(events).try_for_each(|(event, fate)| match (&event.what, fate) {
             (What::Arrived { .. }, Some(reason)) if is_lost_on_link(reason) => Ok(()),
-            (What::Arrived { port, packet }, Some(_)) => {
+            (What::Arrived { port, packet, .. }, Some(_)) => {
                 self.ports.on_arrived(&mut self.rows, Place { at: event.at, port: *port, packet })
             }
             _ => self.on_event(event),
@@ -85,7 +85,7 @@ impl<W: Write> Timeline<W> {
                 let flow = self.flows.name_of(packet);
                 self.ports.on_sent(rows, Place { at, port: *port, packet }, flow, *serialisation, *waiting)
             }
-            What::Arrived { port, packet } => {
+            What::Arrived { port, packet, .. } => {
                 self.ports.on_arrived(rows, Place { at, port: *port, packet })?;
                 match event.node {
                     Node::Host(host) => self.flows.on_arrived(rows, at, host, packet),

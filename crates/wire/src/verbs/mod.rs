@@ -14,11 +14,13 @@
 //! Between two of our own follow [`Extension`] and [`Placement`]: see [`Headers::ours`].
 
 mod atomic;
+mod datagram;
 mod deth;
 pub mod opcode;
 mod placement;
 
 pub use atomic::AtomicEth;
+pub use datagram::Datagram;
 pub use deth::Deth;
 pub use placement::Placement;
 

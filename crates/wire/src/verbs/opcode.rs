@@ -1,7 +1,11 @@
 //! Opcodes: the upper three bits name the service, the lower five the operation.
 
+/// The bits that name the service.
+pub const SERVICE: u8 = 0xe0;
 /// Reliable connection.
 pub const RELIABLE: u8 = 0x00;
+/// Unreliable connection.
+pub const UNRELIABLE: u8 = 0x20;
 /// Unreliable datagram.
 pub const DATAGRAM: u8 = 0x60;
 
@@ -66,7 +70,7 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
         placed: false,
     };
     const PLACED: Layout = Layout { placed: true, ..NONE };
-    let of = match (opcode & 0xe0, opcode & 0x1f) {
+    let of = match (opcode & SERVICE, opcode & !SERVICE) {
         (RELIABLE, operation) => match operation {
             SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => PLACED,
             SEND_LAST_IMMEDIATE | SEND_ONLY_IMMEDIATE => Layout { immediate: true, ..PLACED },
@@ -80,6 +84,13 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
             ACKNOWLEDGE | READ_ACKNOWLEDGE => Layout { aeth: true, ..NONE },
             ATOMIC_ACKNOWLEDGE => Layout { aeth: true, original: true, ..PLACED },
             COMPARE_SWAP | FETCH_ADD => Layout { atomic: true, ..PLACED },
+            _ => return None,
+        },
+        (UNRELIABLE, operation) => match operation {
+            SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY | WRITE_MIDDLE | WRITE_LAST => NONE,
+            SEND_LAST_IMMEDIATE | SEND_ONLY_IMMEDIATE | WRITE_LAST_IMMEDIATE => Layout { immediate: true, ..NONE },
+            WRITE_FIRST | WRITE_ONLY => Layout { reth: true, ..NONE },
+            WRITE_ONLY_IMMEDIATE => Layout { reth: true, immediate: true, ..NONE },
             _ => return None,
         },
         (DATAGRAM, SEND_ONLY) => Layout { deth: true, ..NONE },

@@ -51,7 +51,7 @@ fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
             }
         }
     }
-    assert_eq!(known, 3 * 26, "24 operations of connections, two of datagrams");
+    assert_eq!(known, 3 * 38, "24 operations of reliable connections, 12 of unreliable ones, two of datagrams");
 }
 
 #[test]

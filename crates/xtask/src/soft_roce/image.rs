@@ -17,9 +17,10 @@ pub(super) struct Image {
 }
 
 /// What the guest can run.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 17] = [
     "ibv_devinfo",
     "ibv_rc_pingpong",
+    "ibv_uc_pingpong",
     "ibv_ud_pingpong",
     "ibv_srq_pingpong",
     "ib_write_bw",

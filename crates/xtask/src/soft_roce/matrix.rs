@@ -38,14 +38,16 @@ const fn trial(program: &'static str, arguments: &'static str) -> Trial {
 }
 
 /// All of them.
-pub(super) const TRIALS: [Trial; 15] = [
+pub(super) const TRIALS: [Trial; 17] = [
     trial("ibv_rc_pingpong", "-c -n 200"),
     trial("ibv_rc_pingpong", "-e -c -s 20000 -n 50"),
     trial("ibv_srq_pingpong", "-c -n 100 -q 4"),
+    trial("ibv_uc_pingpong", "-n 100 -s 5000"),
     trial("ibv_ud_pingpong", "-c -n 200 -s 1000"),
     trial("ib_write_bw", "-F -n 200 -s 10000"),
     trial("ib_write_bw", "-F -a -n 20"),
     trial("ib_write_lat", "-F -n 100"),
+    trial("ib_write_bw", "-F -n 50 -c UC -s 5000"),
     trial("ib_read_bw", "-F -n 100 -s 30000"),
     trial("ib_read_lat", "-F -n 100"),
     trial("ib_send_bw", "-F -n 200 -s 5000"),

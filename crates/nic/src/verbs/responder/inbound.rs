@@ -6,7 +6,7 @@ use selvedge_wire::verbs::{AtomicEth, Headers};
 use super::Refusal;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
-use crate::verbs::message::nak;
+use crate::verbs::message::{Position, nak};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::shared::Shared;
@@ -15,6 +15,16 @@ use crate::verbs::work::{Attached, Completion, CompletionKind, ReceiveRequest, S
 pub(super) const MALFORMED: Refusal = Refusal::Nak(nak::INVALID_REQUEST, Failure::InvalidRequest);
 pub(super) const FORBIDDEN: Refusal = Refusal::Nak(nak::REMOTE_ACCESS, Failure::Access);
 pub(super) const BROKEN: Refusal = Refusal::Nak(nak::REMOTE_OPERATION, Failure::Fatal);
+
+/// All but the last packet of a message are full; the last of several carries something.
+pub(super) fn check_length(terms: &Terms, position: Position, payload: u32) -> Result<(), Refusal> {
+    let is_right = match position {
+        Position::First | Position::Middle => payload == terms.mtu,
+        Position::Last => payload > 0 && payload <= terms.mtu,
+        Position::Only => payload <= terms.mtu,
+    };
+    if is_right { Ok(()) } else { Err(MALFORMED) }
+}
 
 /// Where the region of `key` has `length` bytes at `address`, if the other side may do that there. Nothing may be done
 /// to nothing anywhere.

@@ -3,6 +3,7 @@
 //! As the requester it begins standard ([`standard`]) and goes over to [`selective`] with the first packet of that
 //! kind, once the other side has said that it knows how.
 
+mod in_order;
 mod inbound;
 mod selective;
 mod standard;
@@ -14,6 +15,7 @@ use selvedge_transport::Cx;
 use selvedge_units::Instant;
 use selvedge_wire::verbs::{Headers, Ours};
 
+pub(super) use self::in_order::InOrder;
 use self::selective::Selective;
 use self::standard::Standard;
 use super::arrival::{Arrival, Site};
@@ -39,7 +41,7 @@ enum Mode {
 }
 
 /// A request is refused.
-enum Refusal {
+pub(super) enum Refusal {
     /// No receive request was ready.
     NotReady,
     /// With a NAK; the queue pair fails.

@@ -15,7 +15,6 @@ use selvedge_wire::{Ack, AckKind, Aeth, Bth, Extension, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
-use super::standard::check_length;
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
@@ -205,7 +204,7 @@ impl Selective {
         let placement = headers.placement.unwrap_or_default();
         match Asked::of(headers.bth.opcode).ok_or(MALFORMED)? {
             Asked::Send(position) => {
-                check_length(terms, position, payload)?;
+                inbound::check_length(terms, position, payload)?;
                 let slot = self.slot(terms, site, placement)?;
                 let Some(request) = &slot.request else { return Ok(()) };
                 let offset = u64::from(placement.packet) * u64::from(terms.mtu);
@@ -220,7 +219,7 @@ impl Selective {
                 Ok(())
             }
             Asked::Write(position) => {
-                check_length(terms, position, payload)?;
+                inbound::check_length(terms, position, payload)?;
                 let reth = headers.reth.ok_or(MALFORMED)?;
                 if position.ends() != (reth.length == payload) || reth.length < payload {
                     return Err(MALFORMED);

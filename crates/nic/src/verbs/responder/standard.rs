@@ -11,6 +11,7 @@ use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Aeth, Syndrome};
 
 use super::Refusal;
+use super::in_order::InOrder;
 use super::inbound::{self, MALFORMED};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
@@ -22,25 +23,19 @@ use crate::verbs::requester::go_back_n as go_back_n_of;
 use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::reach;
 use crate::verbs::shared::Shared;
-use crate::verbs::work::{CompletionKind, Payload, ReceiveRequest, Span, Status};
+use crate::verbs::work::{Payload, ReceiveRequest, Span};
 
 /// What a standard responder remembers.
 pub(super) struct Standard {
     receiver: Receiver<go_back_n::Recv>,
     /// Messages completed.
     msn: u32,
-    inbound: Option<Inbound>,
+    messages: InOrder,
     replies: VecDeque<Reply>,
     /// Atomic operations that were done lately, and what they found: to be said again, not done again.
     atomics: VecDeque<(Seq, u64)>,
     /// No receive request was ready for the packet that is expected: what follows it is dropped.
     not_ready: bool,
-}
-
-/// The message that is under way.
-enum Inbound {
-    Send { request: ReceiveRequest, received: u64 },
-    Write { key: u32, address: u64, length: u64, received: u64 },
 }
 
 /// What is to be said, in order.
@@ -81,7 +76,7 @@ impl Standard {
         Self {
             receiver: Receiver::with(go_back_n::Recv::new(&config), terms.receive_psn),
             msn: 0,
-            inbound: None,
+            messages: InOrder::default(),
             replies: VecDeque::new(),
             atomics: VecDeque::new(),
             not_ready: false,
@@ -94,16 +89,13 @@ impl Standard {
     pub(super) fn is_idle_at(&self, terms: &Terms, psn: Psn) -> bool {
         let expected = self.receiver.expected();
         let near = expected..expected + u64::from(reach(&terms.init.recovery));
-        self.inbound.is_none() && psn.near(expected, terms.receive_psn).is_some_and(|seq| near.contains(&seq))
+        self.messages.is_idle() && psn.near(expected, terms.receive_psn).is_some_and(|seq| near.contains(&seq))
     }
     pub(super) fn msn(&self) -> u32 {
         self.msn
     }
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
-        match self.inbound.take() {
-            Some(Inbound::Send { request, .. }) => Vec::from([request]),
-            _ => Vec::new(),
-        }
+        self.messages.drain().into_iter().collect()
     }
 
     pub(super) fn on_request(
@@ -222,9 +214,11 @@ impl Standard {
         let &Arrival { headers, payload, .. } = arrival;
         let asked = Asked::of(headers.bth.opcode).ok_or(MALFORMED)?;
         match asked {
-            Asked::Send(position) => self.send(terms, site, arrival, position)?,
-            Asked::Write(position) => self.write(terms, site, arrival, position)?,
-            Asked::Read | Asked::Atomic if self.inbound.is_some() || payload > 0 => return Err(MALFORMED),
+            Asked::Send(_) | Asked::Write(_) => {
+                let is_complete = self.messages.take(terms, site, arrival, asked)?;
+                self.msn = self.msn.wrapping_add(u32::from(is_complete));
+            }
+            Asked::Read | Asked::Atomic if !self.messages.is_idle() || payload > 0 => return Err(MALFORMED),
             Asked::Read => return self.read(terms, site.shared, headers, seq),
             Asked::Atomic => {
                 let atomic = headers.atomic.ok_or(MALFORMED)?;
@@ -253,80 +247,6 @@ impl Standard {
         let (key, address, msn) = (reth.key, reth.address, self.msn);
         self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: false });
         Ok(message::packets(length, terms.mtu))
-    }
-
-    fn send(
-        &mut self,
-        terms: &Terms,
-        site: &mut Site<'_, impl Memory>,
-        arrival: &Arrival<'_>,
-        position: Position,
-    ) -> Result<(), Refusal> {
-        let &Arrival { headers, payload, .. } = arrival;
-        check_length(terms, position, payload)?;
-        let (request, received) = match self.inbound.take() {
-            None if position.begins() => (site.receives.take(site.shared, &terms.init).ok_or(Refusal::NotReady)?, 0),
-            Some(Inbound::Send { request, received }) if !position.begins() => (request, received),
-            other => {
-                self.inbound = other;
-                return Err(MALFORMED);
-            }
-        };
-        let outcome = inbound::scatter(terms, site.shared, site.memory, &request, received, payload);
-        let received = received + u64::from(payload);
-        if outcome.is_ok() && !position.ends() {
-            self.inbound = Some(Inbound::Send { request, received });
-            return Ok(());
-        }
-        let (status, solicited) = (outcome.err().unwrap_or(Status::Success), headers.bth.solicited);
-        let (kind, attached) = (CompletionKind::Receive, inbound::attached(headers));
-        let completion = inbound::completion(terms, request.id, status, kind, received, attached, solicited);
-        inbound::deliver(terms, site.shared, completion)?;
-        self.msn = self.msn.wrapping_add(1);
-        outcome.map_err(inbound::refusal_of)
-    }
-
-    fn write(
-        &mut self,
-        terms: &Terms,
-        site: &mut Site<'_, impl Memory>,
-        arrival: &Arrival<'_>,
-        position: Position,
-    ) -> Result<(), Refusal> {
-        let &Arrival { headers, payload, .. } = arrival;
-        check_length(terms, position, payload)?;
-        let (key, address, length, received) = match (&self.inbound, headers.reth) {
-            (None, Some(reth)) if position.begins() => {
-                let length = u64::from(reth.length);
-                inbound::reach(terms, site.shared, Intent::RemoteWrite, reth.key, reth.address, length)?;
-                (reth.key, reth.address, length, 0)
-            }
-            (&Some(Inbound::Write { key, address, length, received }), _) if !position.begins() => {
-                (key, address, length, received)
-            }
-            _ => return Err(MALFORMED),
-        };
-        let after = received + u64::from(payload);
-        if after > length || (position.ends() && after != length) {
-            return Err(MALFORMED);
-        }
-        let request = match headers.immediate {
-            Some(_) if site.receives.available(site.shared, &terms.init) == 0 => return Err(Refusal::NotReady),
-            Some(_) => site.receives.take(site.shared, &terms.init),
-            None => None,
-        };
-        inbound::write(terms, site.shared, site.memory, key, address.wrapping_add(received), payload)?;
-        self.inbound = (!position.ends()).then_some(Inbound::Write { key, address, length, received: after });
-        if position.ends() {
-            self.msn = self.msn.wrapping_add(1);
-        }
-        if let Some(request) = request {
-            let attached = inbound::attached(headers);
-            let (kind, solicited) = (CompletionKind::ReceiveWrite, headers.bth.solicited);
-            let completion = inbound::completion(terms, request.id, Status::Success, kind, length, attached, solicited);
-            site.shared.complete(terms.init.receive_cq, completion);
-        }
-        Ok(())
     }
 
     /// An acknowledgement, if that is what is to be said next.
@@ -384,14 +304,4 @@ impl Standard {
             }
         }
     }
-}
-
-/// All but the last packet of a message are full; the last of several carries something.
-pub(super) fn check_length(terms: &Terms, position: Position, payload: u32) -> Result<(), Refusal> {
-    let is_right = match position {
-        Position::First | Position::Middle => payload == terms.mtu,
-        Position::Last => payload > 0 && payload <= terms.mtu,
-        Position::Only => payload <= terms.mtu,
-    };
-    if is_right { Ok(()) } else { Err(MALFORMED) }
 }

@@ -3,5 +3,6 @@ mod failures;
 mod resources;
 mod stress;
 mod transfers;
+mod unreliable;
 mod windows;
 mod world;

@@ -19,7 +19,7 @@ mod config;
 mod links;
 
 pub use config::{HpccConfig, HpccConfig as Config};
-use links::{Fullest, Links, larger, smaller};
+use links::{BaseRtt, Links, larger, smaller};
 
 /// Switches whose telemetry a packet has room for.
 pub const MOST_SWITCHES: usize = PathRecord::MOST;
@@ -36,6 +36,8 @@ pub struct Control {
     utilisation: f64,
     /// incStage.
     stage: u32,
+    /// From where on the window follows U: eta, or nothing once incStage is maxStage.
+    threshold: f64,
     /// lastUpdateSeq.
     updated_at: Seq,
     /// What the newest acknowledgement said: a round trip has passed since `updated_at`, and everything before
@@ -50,8 +52,9 @@ pub struct Control {
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    base_rtt: f64,
-    per_base_rtt: f64,
+    base_rtt: BaseRtt,
+    /// 1 / T, for bytes and bits per second.
+    bps_per_byte: f64,
     eta: f64,
     max_stage: u32,
     additive_increase: f64,
@@ -75,14 +78,15 @@ impl Control {
             reference: most,
             utilisation: 0.0,
             stage: 0,
+            threshold: if config.max_stage > 0 { config.target_utilisation } else { 0.0 },
             updated_at: Seq::ZERO,
             is_round: false,
             sent: Seq::ZERO,
             rate: Rate::MAX,
             links: Box::new(Links::UNKNOWN),
             settings: Settings {
-                base_rtt,
-                per_base_rtt: 1.0 / base_rtt,
+                base_rtt: BaseRtt { ps: base_rtt, per_ps: 1.0 / base_rtt },
+                bps_per_byte: BYTE_PS / base_rtt,
                 eta: config.target_utilisation,
                 max_stage: config.max_stage,
                 additive_increase: resolved(config.additive_increase, "additive-increase")
@@ -93,29 +97,21 @@ impl Control {
         }
     }
 
-    /// Algorithm 1, `MeasureInflight`: moves U by the fullest link.
-    #[inline]
-    fn measure(&mut self, fullest: Fullest) {
-        let Settings { base_rtt, per_base_rtt, .. } = self.settings;
-        let weight = larger(smaller(fullest.passed, base_rtt), 0.0) * per_base_rtt;
-        self.utilisation = (1.0 - weight) * self.utilisation + weight * fullest.load;
-    }
-
     /// Algorithm 1, `ComputeWind` and `NewAck`.
     #[inline]
     fn adjust(&mut self) {
-        let Settings { eta, max_stage, additive_increase, most, least, .. } = self.settings;
-        let follows = self.utilisation >= eta || self.stage >= max_stage;
+        let Settings { eta, max_stage, additive_increase, most, least, bps_per_byte, .. } = self.settings;
         // W_c / (U / eta), or W_c.
-        let divisor = if follows { self.utilisation } else { eta };
+        let divisor = larger(self.utilisation, self.threshold);
         self.window = larger(smaller(self.reference * eta / divisor + additive_increase, most), least);
         if self.is_round {
-            self.stage = if follows { 0 } else { self.stage + 1 };
+            self.stage = if self.utilisation >= self.threshold { 0 } else { self.stage + 1 };
+            self.threshold = if self.stage < max_stage { eta } else { 0.0 };
             self.reference = self.window;
             self.updated_at = self.sent;
         }
         // R = W / T; at line rate the link itself paces.
-        let bps = self.window * self.settings.per_base_rtt * BYTE_PS;
+        let bps = self.window * bps_per_byte;
         self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(bps as i64 as u64) };
         self.bytes = Bytes::new(self.window as i64 as u64);
     }
@@ -132,8 +128,8 @@ impl Congestion for Control {
     }
     #[inline]
     fn on_telemetry(&mut self, path: &PathRecord) {
-        if let Some(fullest) = self.links.renew(path, self.settings.per_base_rtt) {
-            self.measure(fullest);
+        if let Some(utilisation) = self.links.measure(path, self.utilisation, self.settings.base_rtt) {
+            self.utilisation = utilisation;
             self.adjust();
         }
     }

@@ -57,7 +57,7 @@ impl Path {
         let mut record = PathRecord::EMPTY;
         for ((switch, &sent), &(_, queue)) in (0..).zip(&self.sent).zip(links) {
             let (at_ps, queue) = (self.now.as_ps() as f64, f64::from(queue));
-            record.push(SwitchId(self.first + switch), Hop { at_ps, sent, queue, ps_per_byte: 200.0 });
+            record.push(SwitchId(self.first + switch), Hop { at_ps, busy_ps: sent * 200.0, queue_ps: queue * 200.0 });
         }
         let Signal::Acked { bytes, rtt, in_flight, marked, .. } = acked(1_106, 24) else { unreachable!() };
         let (acked, sent) = (Seq::new(self.acked), Seq::new(self.acked + 100));

@@ -1,0 +1,24 @@
+//! Small input files, for tests of what reads them.
+
+/// A scenario of two series and two seeds that takes a moment.
+pub const SCENARIO: &str = r#"
+title = "small"
+seeds = 2
+stop = { flows = 50 }
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+[workload.poisson]
+load = 0.3
+sizes = { fixed = "4KB" }
+[[series]]
+preset = "irn"
+[[series]]
+preset = "roce+pfc"
+"#;
+
+/// A `topology.txt` of ns-3: three hosts at one switch.
+pub const NS3_TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
+
+/// A `flow.txt` of ns-3 for them.
+pub const NS3_FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";
