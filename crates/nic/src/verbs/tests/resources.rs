@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use selvedge_transport::Cx;
 use selvedge_units::Instant;
 
-use super::world::{ALL, BASE, Wire, World, go_back_n, irn, request};
+use super::world::{ALL, BASE, QKEY, Wire, World, go_back_n, irn, request};
 use crate::verbs::*;
 
 fn ids(world: &mut World, at: usize) -> Vec<u64> {
@@ -103,14 +103,11 @@ fn completion_queues_raise_the_events_that_were_asked_for_and_notice_an_overrun(
 fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
     let mut world = World::new([irn(); 2], Wire::default(), 1, Service::Datagram);
     for at in 0..2 {
-        world.connect(at, |step| {
-            step.qkey = Some(0x1111_1111);
-            step.access = None;
-        });
+        world.begin_datagrams(at);
     }
     world.receive(1, 9, 1_000, 200);
     let (qp, route) = (world.hosts[1].qp, world.route(0));
-    for (id, qkey) in [(1, 0x2222_2222), (2, 0x1111_1111)] {
+    for (id, qkey) in [(1, !QKEY), (2, QKEY)] {
         let destination = Some(Destination { route, qp, qkey });
         let data = vec![world.hosts[0].sge(0, 100)];
         let send = request(id, Operation::Send(Attached::Immediate([1, 2, 3, 4])), data);
@@ -128,7 +125,7 @@ fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
     assert!(world.hosts[1].memory[1_000..1_040].iter().all(|&byte| byte == 0x45));
     // Without a receive request, it is lost.
     let data = Data::Inline(vec![7; 10]);
-    let destination = Some(Destination { route, qp, qkey: 0x1111_1111 });
+    let destination = Some(Destination { route, qp, qkey: QKEY });
     let send = request(3, Operation::Send(Attached::Nothing), Vec::new());
     world.post(0, SendRequest { destination, data, ..send });
     world.run(1_000);

@@ -8,7 +8,7 @@ use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto};
 use selvedge_units::{Domain, Duration, Psn, Rng, Setting};
 
-use super::world::{BASE, Wire, World, go_back_n, irn, melo, request};
+use super::world::{BASE, MTU, QKEY, Wire, World, go_back_n, irn, melo, request};
 use crate::verbs::*;
 
 const SEEDS: u64 = 150;
@@ -20,6 +20,8 @@ const SLOT: u64 = 10_000;
 const MOST: u64 = 24;
 /// A word that the other side adds to, behind the last slot of what is written to.
 const COUNTER: u64 = 2 * QUARTER + 26 * SLOT;
+/// A word that the other side replaces if it is what it should be.
+const LATCH: u64 = COUNTER + 8;
 
 /// IRN as the software RNIC has it, but for the times.
 fn ours() -> RecoveryConfig {
@@ -41,6 +43,8 @@ struct Case {
     timeout: u8,
     psns: [Psn; 2],
     counters: [u64; 2],
+    /// What is in each side's latch once all that was asked is done.
+    latches: [u64; 2],
 }
 
 /// What one side has asked for.
@@ -48,6 +52,8 @@ struct Case {
 struct Asked {
     operation: u64,
     size: u64,
+    /// What a compare-and-swap is to find.
+    finds: u64,
 }
 
 impl Case {
@@ -72,13 +78,22 @@ impl Case {
             timeout = 14;
         }
         let mtu = any(&mut rng, &[256, 512, 1_024]);
-        let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2] };
+        let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2], latches: [0; 2] };
         case.begin_again();
         case
     }
     /// Another life of both queue pairs, far from the numbers of the one before.
     fn begin_again(&mut self) {
-        self.psns = [0, 1].map(|_| Psn::new(self.rng.below(1 << 24) as u32));
+        // What is still under way of the old life could be of the new one, otherwise.
+        let is_far = |psn: Psn, from: Psn| psn.ahead_of(from).unsigned_abs() > 1 << 14;
+        self.psns = self.psns.map(|before| {
+            loop {
+                let psn = Psn::new(self.rng.below(1 << 24) as u32);
+                if is_far(psn, before) {
+                    break psn;
+                }
+            }
+        });
         let (mtu, timeout, psns, now) = (self.mtu, self.timeout, self.psns, self.world.now);
         for at in 0..2 {
             let host = &mut self.world.hosts[at];
@@ -95,6 +110,7 @@ impl Case {
             });
         }
         self.counters = [0, 1].map(|at| self.word(at, COUNTER));
+        self.latches = [0, 1].map(|at| self.word(at, LATCH));
     }
     fn word(&self, at: usize, place: u64) -> u64 {
         u64::from_ne_bytes(self.world.hosts[at].memory[place as usize..][..8].try_into().expect("8 bytes"))
@@ -106,7 +122,9 @@ impl Case {
             1 => u64::from(self.mtu) * (1 + self.rng.below(2)),
             _ => self.rng.below(9_000),
         };
-        let (operation, fence, split) = (self.rng.below(6), self.rng.below(8) == 0, self.rng.below(size + 1));
+        let (operation, fence, split) = (self.rng.below(7), self.rng.below(8) == 0, self.rng.below(size + 1));
+        let finds = self.latches[1 - at];
+        let (compare, swap) = (if self.rng.below(2) == 0 { finds } else { finds ^ 1 }, self.rng.below(u64::MAX));
         let (here, key) = (&self.world.hosts[at], self.world.hosts[1 - at].key);
         let place = number * SLOT;
         let pieces = |from: u64| vec![here.sge(from, split as u32), here.sge(from + split, (size - split) as u32)];
@@ -121,11 +139,18 @@ impl Case {
                 (3, size, Operation::Write { remote, immediate: Some(immediate) }, pieces(place))
             }
             4 => (4, size, Operation::Read(remote(place)), pieces(3 * QUARTER + place)),
-            _ => {
+            5 => {
                 let answer = vec![here.sge(3 * QUARTER + place, 8)];
                 (5, 8, Operation::FetchAdd { remote: remote(COUNTER), add: 1 }, answer)
             }
+            _ => {
+                let answer = vec![here.sge(3 * QUARTER + place, 8)];
+                (6, 8, Operation::CompareSwap { remote: remote(LATCH), compare, swap }, answer)
+            }
         };
+        if operation == 6 && compare == finds {
+            self.latches[1 - at] = swap;
+        }
         let mut asked = request(number, what, data);
         asked.fence = fence;
         if matches!(operation, 0 | 2 | 3) && size <= 64 && self.rng.below(2) == 0 {
@@ -133,7 +158,7 @@ impl Case {
             asked.data = Data::Inline(self.world.hosts[at].memory[from..][..size as usize].to_vec());
         }
         self.world.post(at, asked);
-        Asked { operation, size }
+        Asked { operation, size, finds }
     }
 
     /// Both sides ask at random, and are left alone now and then.
@@ -181,7 +206,7 @@ impl Case {
                 numbered().filter(|(_, asked)| matches!(asked.operation, 0 | 3)).map(|(number, _)| number).collect();
             assert_eq!(ids(true, 1 - at), taking, "{what}: received in order");
             let (mut found, mut additions) = (Vec::new(), 0);
-            for (number, &Asked { operation, size }) in numbered() {
+            for (number, &Asked { operation, size, finds }) in numbered() {
                 let (here, there) = (&self.world.hosts[at].memory, &self.world.hosts[1 - at].memory);
                 let bytes = |memory: &[u8], from: u64| memory[from as usize..][..size as usize].to_vec();
                 let place = number * SLOT;
@@ -191,9 +216,13 @@ impl Case {
                         assert_eq!(bytes(here, place), bytes(there, 2 * QUARTER + place), "{what}: Write {number}")
                     }
                     4 => assert_eq!(bytes(there, place), bytes(here, 3 * QUARTER + place), "{what}: Read {number}"),
-                    _ => {
+                    5 => {
                         found.push(self.word(at, 3 * QUARTER + place));
                         additions += 1;
+                    }
+                    _ => {
+                        let word = self.word(at, 3 * QUARTER + place);
+                        assert_eq!(word, finds, "{what}: compare-and-swap {number}, once and in order");
                     }
                 }
             }
@@ -202,6 +231,7 @@ impl Case {
             assert_eq!(found, expected, "{what}: each addition once, in order");
             self.counters[1 - at] = self.word(1 - at, COUNTER);
             assert_eq!(self.counters[1 - at], first.wrapping_add(additions), "{what}");
+            assert_eq!(self.word(1 - at, LATCH), self.latches[1 - at], "{what}");
         }
     }
 }
@@ -221,6 +251,59 @@ fn anything_asked_at_random_is_done_once_and_in_order() {
             }
             case.world.run(3_000_000);
             case.check(&asked, &alloc::format!("seed {seed}, round {number}"));
+        }
+    }
+}
+
+#[test]
+fn datagrams_at_random_arrive_whole_or_not_at_all() {
+    for seed in 0..SEEDS {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 8);
+        let wire = Wire {
+            loss: any(&mut rng, &[0, 0, 30, 300]),
+            duplicates: any(&mut rng, &[0, 0, 100]),
+            late: any(&mut rng, &[0, 30]),
+            jitter_us: any(&mut rng, &[0, 5, 100]),
+            batch_us: any(&mut rng, &[0, 20]),
+        };
+        let mut world = World::new([irn(); 2], wire, seed, Service::Datagram);
+        for at in 0..2 {
+            world.begin_datagrams(at);
+        }
+        let (mut sizes, mut received) = (Vec::new(), Vec::new());
+        let (wanted, received_at_most) = (1 + rng.below(40), rng.below(60));
+        for number in 0..received_at_most {
+            world.receive(1, number, QUARTER + number * 400, 40 + u32::from(MTU));
+        }
+        while (sizes.len() as u64) < wanted {
+            let (number, size) = (sizes.len() as u64, rng.below(u64::from(MTU) + 1));
+            let data = vec![world.hosts[0].sge(number * 300, size as u32)];
+            let operation = Operation::Send(Attached::Immediate((number as u32).to_be_bytes()));
+            let destination = Some(Destination { route: world.route(0), qp: world.hosts[1].qp, qkey: QKEY });
+            world.post(0, SendRequest { destination, ..request(number, operation, data) });
+            sizes.push(size);
+            world.run(rng.below(30));
+            received.extend(world.hosts[1].poll());
+        }
+        world.run(1_000);
+        received.extend(world.hosts[1].poll());
+        let sent: Vec<_> = world.hosts[0].poll().iter().map(|done| (done.id, done.status)).collect();
+        assert_eq!(sent, (0..wanted).map(|id| (id, Status::Success)).collect::<Vec<_>>(), "seed {seed}");
+        let mut times = vec![0; sizes.len()];
+        for (at, done) in received.iter().enumerate() {
+            assert_eq!((done.id, done.status), (at as u64, Status::Success), "seed {seed}: receives in order");
+            let Attached::Immediate(number) = done.attached else { panic!("seed {seed}: {done:?}") };
+            let number = u32::from_be_bytes(number) as usize;
+            let size = sizes[number] as usize;
+            assert_eq!(done.length as usize, 40 + size, "seed {seed}");
+            let there = &world.hosts[1].memory[QUARTER as usize + at * 400 + 40..][..size];
+            assert!(there == &world.hosts[0].memory[number * 300..][..size], "seed {seed}, datagram {number}");
+            times[number] += 1;
+        }
+        let most = if wire.duplicates > 0 { 2 } else { 1 };
+        assert!(times.iter().all(|&times| times <= most), "seed {seed}: {times:?}");
+        if wire.loss == 0 && received_at_most >= 2 * wanted {
+            assert!(times.iter().all(|&times| times >= 1), "seed {seed}: {times:?}");
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) const BASE: u64 = 0x7000_0000;
 /// How much a host has.
 pub(crate) const SIZE: usize = 1 << 20;
 pub(crate) const MTU: u16 = 256;
+/// Of all queue pairs for datagrams.
+pub(crate) const QKEY: u32 = 0x1111_1111;
 
 pub(crate) const ALL: Access =
     Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: true };
@@ -223,6 +225,10 @@ impl World {
             adapt(&mut step);
             host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the step is right");
         }
+    }
+    /// The same for a queue pair for datagrams.
+    pub(crate) fn begin_datagrams(&mut self, at: usize) {
+        self.connect(at, |step| (step.qkey, step.access) = (Some(QKEY), None));
     }
     pub(crate) fn post(&mut self, at: usize, request: SendRequest) {
         let (now, host) = (self.now, &mut self.hosts[at]);
