@@ -1,8 +1,8 @@
-//! One colour per series, the same in every chart. After Okabe and Ito, distinguishable with any
+//! One colour per series, the same in every chart. The first eight after Okabe and Ito, distinguishable with any
 //! common colour blindness; lightened for dark backgrounds.
 
 /// On white, on black.
-const COLORS: [(&str, &str); 8] = [
+const COLORS: [(&str, &str); 12] = [
     ("#0072b2", "#56a9e8"),
     ("#d55e00", "#ff8b4a"),
     ("#00805e", "#2fc79b"),
@@ -11,6 +11,11 @@ const COLORS: [(&str, &str); 8] = [
     ("#2f8fc4", "#8fd0f5"),
     ("#5f6670", "#b4bac2"),
     ("#7a6a1f", "#d2c069"),
+    // For studies of many series, which had two of one colour.
+    ("#7b3294", "#b98ae0"),
+    ("#8c510a", "#d9a066"),
+    ("#5f8a00", "#a6d854"),
+    ("#b2182b", "#ff8f8f"),
 ];
 
 /// Custom properties and classes for `series` series, in both themes; `color` is each one's place among the
