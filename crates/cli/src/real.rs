@@ -1,5 +1,6 @@
 //! Scenarios in the real world.
 
+use selvedge_scenario::Plan;
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_telemetry::{Observer, RunRecord};
@@ -19,6 +20,17 @@ pub(crate) fn acquire() -> Result<(), String> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn acquire() -> Result<(), String> {
     Err("the real world needs Linux".to_owned())
+}
+
+/// Whether the real world can do what `plan` asks of it: said before anything is written.
+#[cfg(target_os = "linux")]
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    Ok(selvedge_study::real::check(plan)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn check(_: &Plan) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// One run between two processes of this program.

@@ -118,6 +118,7 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let mut plan = plan_of(&args.input)?;
     if args.real {
         plan = plan.in_world(World::Real);
+        real::check(&plan)?;
     }
     let tracing = tracing_of(&args.tracing)?;
     tracing.check(&plan)?;

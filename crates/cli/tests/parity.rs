@@ -28,7 +28,7 @@ fn what_the_real_world_cannot_do_is_refused_by_its_key() {
         let sets = sets.iter().flat_map(|set| ["--set", set]);
         let words: Vec<&str> = ["run", "--real", "figures/parity", "-q", "--seeds", "1", "--out", &place].into();
         let output = selvedge(&words.into_iter().chain(sets).collect::<Vec<_>>());
-        let _ = std::fs::remove_dir_all(scratch.with_extension("partial"));
+        assert!(!std::path::Path::new(&format!("{place}.partial")).exists(), "{key}: nothing was begun");
         let said = said(&output);
         if said.contains("no permission to make network namespaces") {
             eprintln!("skipped: {said}");

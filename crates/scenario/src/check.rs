@@ -31,7 +31,6 @@ impl Finding {
 /// Checks a resolved scenario; returns what a person should know although it can run.
 pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
-    check_nic(scenario)?;
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
     check_balancing(scenario)?;
@@ -43,7 +42,8 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     Ok(warnings)
 }
 
-fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
+/// Frames of sizes that exist. Before the scenario is resolved: "auto" adds them up.
+pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     let nic = &scenario.nic;
     if !(SMALLEST_MTU..=LARGEST_MTU).contains(&nic.mtu) {
         let message = format!("{} is out of range: a packet carries {SMALLEST_MTU} to {LARGEST_MTU}", nic.mtu);

@@ -176,6 +176,7 @@ fn reworded(message: &str, path: &KeyPath) -> String {
 fn in_toml_words(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
+    let found = found.replace("unit variant", "a name alone");
     let expected = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or above",
         "i64" => "a whole number",
@@ -184,6 +185,9 @@ fn in_toml_words(message: &str) -> String {
         "a string" => "a text in quotes",
         "a sequence" => "a list in [ ]",
         "a map" => "a table in { }",
+        "struct variant" | "newtype variant" => "a table with its settings, as in { name = { ... } }",
+        "unit variant" => "a name alone, in quotes",
+        other if other.starts_with("struct ") => "a table in { }",
         other => other,
     };
     format!("{found}, expected {expected}")

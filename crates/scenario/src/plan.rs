@@ -9,7 +9,7 @@ use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Setting};
 
-use crate::check::{check, check_priorities};
+use crate::check::{Finding, check, check_nic, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -271,10 +271,10 @@ impl Builder<'_> {
         let network = self.network(&variant)?;
         let library = self.library.among(network.graph());
         let mut scenario = variant.scenario.clone();
+        let refuse = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
+        check_nic(&scenario).map_err(refuse)?;
         resolve(&mut scenario, &network);
-        for finding in
-            check(&scenario, &network).map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
-        {
+        for finding in check(&scenario, &network).map_err(refuse)? {
             let warning = draft.error(&variant, &finding.key, finding.message).to_string();
             if !warnings.contains(&warning) {
                 warnings.push(warning);

@@ -211,6 +211,10 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with(
             "[workload.verbs]\nsizes = { fixed = '4KB' }\noperations = ['read']\n[transport.recovery.go-back-n]\n[transport.congestion.dcqcn]\n",
         ),
+        with("[nic]\nmtu = '18446744073709551615B'\n"),
+        with("[workload.collective]\nsize = '1MB'\noperation = 'tree-all-reduce'\n"),
+        with("[workload.incast]\nsize = '1MB'\nsenders = 99\n"),
+        with("[switch.buffer]\ntrimming = 'on'\n"),
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[beside]\nworkloads = ['verbs']\n"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),

@@ -256,18 +256,19 @@ impl<'a> Builder<'a> {
         }
         let link = &env.graph.links[worst.link as usize];
         let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
-        // Rounded down, so that what is advised fits.
-        let most = (100.0 / worst.load).floor();
+        // Two digits, rounded down, so that what is advised fits.
+        let unit = 10_f64.powf((1.0 / worst.load).log10().floor() - 1.0);
+        let most = (1.0 / worst.load / unit).floor() * unit;
+        let digits = (-unit.log10()).round().max(0.0) as usize;
         let loading = self.summaries.iter().find(|summary| summary.load.is_some());
         Err(ConfigError::new(
             loading.map_or(Poisson::NAME, |summary| summary.kind),
             format!(
-                "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {:.2}",
+                "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {most:.digits$}",
                 env.graph.name(from),
                 env.graph.name(to),
                 100.0 * worst.load,
                 100.0 * payload,
-                most / 100.0,
             ),
         ))
     }

@@ -108,7 +108,8 @@ impl Incast {
         let (count, senders) = match &self.senders {
             Senders::Count(0) => return Err(ConfigError::new("senders", "found 0, expected at least 1")),
             Senders::Count(count) if *count >= hosts => {
-                let message = format!("found {count}, but only {} hosts can send to another one", hosts - 1);
+                let message =
+                    format!("found {count}, but of {hosts} hosts at most {} can send to another one", hosts - 1);
                 return Err(ConfigError::new("senders", message));
             }
             Senders::Count(count) => (*count as usize, None),

@@ -1,5 +1,6 @@
 //! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines cost.
 
+use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
@@ -67,6 +68,22 @@ fn each_operation_completes_by_each_recovery_whatever_is_lost() {
                 assert_eq!(outcome.flows.len(), 60, "{verb:?} with {per_mille} of a thousand lost");
                 assert_eq!(outcome.record.retransmissions > 0, per_mille > 0, "{verb:?}");
             }
+        }
+    }
+}
+
+/// Headers of RDMA differ in length: a queue of one packet has room for any.
+#[test]
+fn they_complete_where_switches_trim() {
+    let trimming = BufferConfig::Trimming(Trimming { packets: 1, ..Trimming::default() });
+    for verb in ALL {
+        for pairs in [fixed(1).pairs, Partners::AllToAll] {
+            let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 8, pairs, ..fixed(5_000) };
+            let scene = Scene::new(star(&[link(100, 1_000), link(10, 1_000), link(100, 1_000)]), Series::Irn);
+            let scene = scene.with(|config| config.switch.buffer = trimming);
+            let outcome = scene.with(|config| config.workload.verbs = Many::from(verbs)).finish();
+            assert!(!outcome.flows.is_empty(), "{verb:?}");
+            assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()), "{verb:?}");
         }
     }
 }

@@ -17,9 +17,12 @@ mod translate;
 use std::io;
 use std::path::Path;
 
+use selvedge_scenario::{Plan, World};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_telemetry::{Observer, RunRecord};
+
+use crate::StudyError;
 
 pub use peer::serve;
 
@@ -29,6 +32,18 @@ pub use peer::serve;
 /// Where the kernel allows none; says what would help.
 pub fn acquire() -> io::Result<()> {
     selvedge_dataplane::impair::acquire().map(drop)
+}
+
+/// Whether the real world can do what a plan's runs in it ask for.
+///
+/// # Errors
+/// The first thing that it cannot, by key.
+pub fn check(plan: &Plan) -> Result<(), StudyError> {
+    for point in plan.points().filter(|point| plan.series[point.series].world == World::Real) {
+        translate::translate(&plan.config(point), plan.library(point))
+            .map_err(|error| StudyError::refused(&plan.series[point.series].name, point.seed, &error))?;
+    }
+    Ok(())
 }
 
 /// Runs scenarios between two processes of `program`, which calls [`serve`] when it is given `words`. [`acquire`] comes

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use selvedge_nic::{NicParams, VerbsParams};
 use selvedge_units::{Bytes, Duration, HostId, Setting};
 use selvedge_wire::Hole;
+use selvedge_wire::verbs::Headers;
 
 use super::classes::Classes;
 use super::cut::Cut;
@@ -43,6 +44,8 @@ pub(super) fn fabric(
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (eqds, eqif) = config.transport.tunnels(&config.nic);
     let (has_cargo, has_verbs) = (eqif.is_some(), verbs.is_some());
+    // RDMA headers vary; the queue of a packet has room for the longest.
+    let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
     Ok(Fabric {
         nic: NicParams {
             mtu: config.nic.mtu.get() as u16,
@@ -71,9 +74,9 @@ pub(super) fn fabric(
         queueing: match &config.switch.buffer {
             BufferConfig::Trimming(trimming) => {
                 let class = classes.index(trimming.header_class);
-                Queueing::Trimming(trimming::Rules::new(trimming, frame_limit, class))
+                Queueing::Trimming(trimming::Rules::new(trimming, queued, class))
             }
-            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, frame_limit)),
+            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, queued)),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
         shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
