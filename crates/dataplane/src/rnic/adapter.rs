@@ -19,14 +19,14 @@ use super::device::Device;
 use super::events::{Owner, Owners};
 use super::network::{Counters, Network};
 use super::state::State;
-use super::{fork, memory, progress};
+use super::{courtesy, fork, memory, progress};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
 pub(super) const TURNS: usize = 64;
 /// Requests that may wait for others to leave together with them, while applications poll.
 const GATHERED: u32 = 32;
-/// Polls without a completion before the processor is offered to others: on a busy machine the peer may need it.
+/// Polls without a completion before others are thought of.
 const PATIENCE: u64 = 16;
 
 /// Looks at the lock before it is waited for.
@@ -420,8 +420,11 @@ impl Adapter {
         drop(state);
         if found > 0 {
             self.empty.store(0, Ordering::Relaxed);
-        } else if self.empty.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
-            std::thread::yield_now();
+        } else {
+            let before = self.empty.fetch_add(1, Ordering::Relaxed);
+            if before >= PATIENCE {
+                courtesy::rest(self, before == PATIENCE);
+            }
         }
         Ok(found)
     }

@@ -22,6 +22,7 @@ mod arrival;
 mod batch;
 mod channel;
 mod connections;
+mod courtesy;
 mod datagrams;
 mod device;
 mod environment;
