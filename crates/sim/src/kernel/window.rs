@@ -192,6 +192,8 @@ struct Run<'a, const RECORDED: bool> {
     changes: Vec<Change>,
     sample: Option<Duration>,
     next_sample: Instant,
+    /// Events at the last sample.
+    sampled: u64,
     stop_at: Instant,
     stop_flows: u64,
     /// End of the last window.
@@ -223,6 +225,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             changes,
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
+            sampled: 0,
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
@@ -281,7 +284,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 self.change_links();
             }
             if due == self.next_sample {
-                if self.is_quiet() {
+                if self.is_quiet() || self.is_still(begin) {
                     self.skip_samples(begin);
                 } else {
                     self.sample_ports();
@@ -312,6 +315,17 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             closed += partition.flows_closed;
         }
         started == finished && started == closed
+    }
+
+    /// Whether nothing has happened since the last sample, and nothing will for very many: until `begin`. Senders wait
+    /// for timeouts that have grown to seconds.
+    fn is_still(&self, begin: Instant) -> bool {
+        const MANY: u64 = 1_000;
+        let is_far = self.sample.is_some_and(|interval| begin.since(self.now) > interval * MANY);
+        is_far && self.events() == self.sampled
+    }
+    fn events(&self) -> u64 {
+        self.partitions.iter().map(|partition| lock(partition).events).sum()
     }
 
     /// Tells the recorder what has happened since the last window. The partitions' logs are in order;
@@ -358,10 +372,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.ports.sort_unstable_by_key(|row| row.port);
         self.observer.on_ports(&self.ports);
         self.ports.clear();
+        self.sampled = self.events();
         self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));
     }
 
-    /// Flow lists may begin seconds into the run: nobody wants samples of nothing.
+    /// Flow lists may begin seconds into the run, and lost flows may wait for minutes: nobody wants samples of nothing.
     fn skip_samples(&mut self, begin: Instant) {
         let Some(interval) = self.sample else { return };
         let skipped = begin.since(self.next_sample).as_ps() / interval.as_ps() + 1;

@@ -7,7 +7,7 @@ use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{CongestionConfig, lia};
-use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use crate::support::{Scene, Series, link, pair, star};
 
@@ -80,6 +80,21 @@ fn slow_start_takes_the_rounds_that_it_takes() {
     let outcome = scene.flow(0, 1, 70 * 1_024, Duration::ZERO).finish();
     let fct = outcome.flow(0).fct().unwrap().as_us_f64();
     assert!((50.0..55.0).contains(&fct), "{fct} us");
+}
+
+/// Timeouts grow to minutes, and nobody gets anywhere; the run ends, and what it samples is when something happens.
+#[test]
+fn hours_of_silence_are_not_sampled() {
+    let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
+        lossy(config, Chance::from_f64(1.0).unwrap());
+        config.sample = Some(Duration::from_us(10));
+    });
+    let outcome = scene.flow(0, 1, 5_000, Duration::ZERO).run();
+    assert_eq!((outcome.record.flows_started, outcome.record.flows_finished), (1, 0));
+    assert!(outcome.record.end > Instant::ZERO + TcpConfig::default().max_rto, "{}", outcome.record.end);
+    assert!(outcome.ports.len() < 10_000, "{} samples", outcome.ports.len());
+    let drops: u64 = outcome.ports.iter().map(|row| u64::from(row.drops)).sum();
+    assert_eq!(drops, outcome.record.data_drops.total(), "each loss is in some sample");
 }
 
 #[test]
