@@ -36,6 +36,8 @@ pub(crate) struct Qp {
     pub(crate) builder: Mutex<Builder>,
 }
 
+const _: () = assert!(std::mem::offset_of!(Qp, wr_flush) == size_of::<ibv_qp_ex>(), "where newer headers have it");
+
 /// `enum ibv_qp_type`.
 mod kind {
     pub(super) const RELIABLE: i32 = 2;

@@ -25,13 +25,11 @@ pub(super) fn is_kept(address: u64, length: u64) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let Some(end) = address.checked_add(length) else { return false };
     let mut at = address;
-    for mapping in maps.lines().filter_map(Mapping::of) {
-        if mapping.first <= at && at < mapping.end {
-            if !mapping.is_shared || !is_on_disk(mapping.path) {
-                return false;
-            }
-            at = mapping.end;
+    for mapping in maps.lines().filter_map(Mapping::of).filter(|mapping| mapping.end > address && mapping.first < end) {
+        if mapping.first > at || !mapping.is_shared || !is_on_disk(mapping.path) {
+            return false;
         }
+        at = mapping.end;
     }
     at >= end
 }

@@ -99,3 +99,24 @@ counter: EOPNOTSUPP
 ";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", said(&output));
 }
+
+#[test]
+fn words_are_written_at_one_stroke_and_flushed() {
+    let Some(program) = build("once.c", &["-libverbs"]) else { return };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{}", std::process::id()));
+    let output = LOOPBACK.run(&[&program, LOOPBACK.device, &file.display().to_string()]);
+    let _ = std::fs::remove_file(file);
+    let expected = "\
+capabilities: 0x7
+ordinary memory that is to survive: EINVAL
+atomic write: success
+written: yes
+posted: success
+flush: success
+flush of all: success
+flush to the file: success
+in the file: yes
+no right to that: remote access error
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", said(&output));
+}
