@@ -1,4 +1,4 @@
-//! Flushes: requests that make sure of what was written before (InfiniBand architecture, volume 1, release 1.6, annex A19).
+//! Flushes: requests that make sure of what was written before (InfiniBand architecture, volume 1, annex A19).
 
 use selvedge_wire::verbs::Feth;
 use selvedge_wire::{Reth, verbs::Headers};

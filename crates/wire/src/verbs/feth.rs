@@ -1,4 +1,4 @@
-//! The flush extended transport header (InfiniBand architecture, volume 1, release 1.6, annex A19).
+//! The flush extended transport header (InfiniBand architecture, volume 1, annex A19).
 //!
 //! | bits | field                                                                    |
 //! |------|--------------------------------------------------------------------------|
