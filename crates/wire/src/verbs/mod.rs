@@ -12,7 +12,8 @@
 //! | ImmDt      | last or only packets with an immediate                | 4     |
 //! | IETH       | last or only packets of Sends that invalidate         | 4     |
 //!
-//! Between two of our own follow [`Extension`] and [`Placement`]: see [`Headers::ours`].
+//! Between two of our own, every packet of a Write has a RETH (IRN, section 5.3.1), every packet of a Read's answer an AETH,
+//! and [`Extension`] and [`Placement`] follow: see [`Headers::ours`].
 
 mod atomic;
 mod datagram;
@@ -134,7 +135,7 @@ impl Headers {
         headers.flush = reader.read(layout.flush, Feth::parse)?;
         headers.reth = reader.read(layout.reth || (is_ours && layout.write), Reth::parse)?;
         headers.atomic = reader.read(layout.atomic, AtomicEth::parse)?;
-        headers.aeth = reader.read(layout.aeth, Aeth::parse)?;
+        headers.aeth = reader.read(layout.aeth || (is_ours && layout.middle), Aeth::parse)?;
         headers.original = reader
             .read(layout.original, |bytes| take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest)))?;
         headers.immediate =

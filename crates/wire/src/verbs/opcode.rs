@@ -51,6 +51,9 @@ pub(super) struct Layout {
     pub(super) write: bool,
     pub(super) atomic: bool,
     pub(super) aeth: bool,
+    /// In the middle of an answer: between two of our own it has an AETH like the rest, so that all packets of an answer
+    /// are equally long, and can leave together.
+    pub(super) middle: bool,
     pub(super) original: bool,
     pub(super) immediate: bool,
     pub(super) invalidate: bool,
@@ -68,6 +71,7 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
         write: false,
         atomic: false,
         aeth: false,
+        middle: false,
         original: false,
         immediate: false,
         invalidate: false,
@@ -85,7 +89,7 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
             WRITE_LAST_IMMEDIATE => Layout { write: true, immediate: true, ..PLACED },
             WRITE_ONLY_IMMEDIATE => Layout { reth: true, immediate: true, ..PLACED },
             READ_RESPONSE_FIRST | READ_RESPONSE_LAST | READ_RESPONSE_ONLY => Layout { aeth: true, ..PLACED },
-            READ_RESPONSE_MIDDLE => PLACED,
+            READ_RESPONSE_MIDDLE => Layout { middle: true, ..PLACED },
             ACKNOWLEDGE | READ_ACKNOWLEDGE => Layout { aeth: true, ..NONE },
             ATOMIC_ACKNOWLEDGE => Layout { aeth: true, original: true, ..PLACED },
             COMPARE_SWAP | FETCH_ADD => Layout { atomic: true, ..PLACED },

@@ -23,7 +23,7 @@ fn full(opcode: u8, ours: Ours) -> Option<Headers> {
         deth: layout.deth.then_some(Deth { qkey: 0x1111_1111, source: QpNumber(5) }),
         reth: (layout.reth || (uses && layout.write)).then_some(reth),
         atomic: layout.atomic.then_some(AtomicEth { address: 8, key: 9, swap_add: 10, compare: 11 }),
-        aeth: layout.aeth.then_some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: 3 }),
+        aeth: (layout.aeth || (uses && layout.middle)).then_some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: 3 }),
         original: layout.original.then_some(u64::MAX - 1),
         immediate: layout.immediate.then_some([1, 2, 3, 4]),
         invalidate: layout.invalidate.then_some(0xdead_beef),
@@ -53,6 +53,20 @@ fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
         }
     }
     assert_eq!(known, 3 * 40, "26 operations of reliable connections, 12 of unreliable ones, two of datagrams");
+}
+
+/// Only packets of one length leave together, and messages of a few packets have many ends.
+#[test]
+fn between_two_of_our_own_all_packets_of_a_message_are_equally_long() {
+    use opcode::operation::*;
+    for message in [
+        [SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY],
+        [WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY],
+        [READ_RESPONSE_FIRST, READ_RESPONSE_MIDDLE, READ_RESPONSE_LAST, READ_RESPONSE_ONLY],
+    ] {
+        let lengths = message.map(|opcode| full(opcode, Ours::Uses(1)).map(|headers| headers.length()));
+        assert!(lengths[0].is_some() && lengths.iter().all(|length| *length == lengths[0]), "{message:?}: {lengths:?}");
+    }
 }
 
 #[test]

@@ -406,8 +406,8 @@ impl Selective {
                 let bytes = if found.is_ok() { bytes } else { 0 };
                 payload.spans.extend(found.ok().filter(|_| bytes > 0).map(|address| Span { address, length: bytes }));
                 let bth = Bth { ack_request, ..terms.bth(message::response_opcode(position), psn) };
-                let aeth = (position != Position::Middle).then_some(aeth);
-                Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..headers }, payload: bytes })
+                let headers = Headers { bth, aeth: Some(aeth), ..headers };
+                Some(Transmit { route: terms.route, headers, payload: bytes })
             }
         }
     }
