@@ -60,8 +60,8 @@ fn is_on_disk(path: &str) -> bool {
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let found = unsafe { libc::statfs(name.as_ptr(), &raw mut about) } == 0;
-    const RAMFS: i64 = 0x8584_58f6;
-    found && ![libc::TMPFS_MAGIC as i64, libc::HUGETLBFS_MAGIC as i64, RAMFS].contains(&(about.f_type as i64))
+    const RAMFS: libc::c_long = 0x8584_58f6;
+    found && ![libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC, RAMFS].contains(&about.f_type)
 }
 
 #[cfg(test)]
