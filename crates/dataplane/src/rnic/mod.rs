@@ -32,6 +32,7 @@ mod forward;
 mod invariant;
 mod memory;
 mod network;
+mod persist;
 mod port;
 mod progress;
 pub mod settings;
