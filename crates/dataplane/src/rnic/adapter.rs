@@ -39,6 +39,8 @@ pub struct Adapter {
     clock: Clock,
     /// Counts polls and posts of applications: while it grows, they do the thread's work.
     pub(super) calls: AtomicU64,
+    /// An application is about to wait for an event: it will not poll.
+    pub(super) armed: AtomicBool,
     /// Polls in a row that found nothing.
     empty: AtomicU64,
     /// This is a child that was forked: the adapter is its parent's.
@@ -102,6 +104,7 @@ impl Adapter {
             network,
             stuck: None,
             payload: Payload::default(),
+            told: 0,
             gathered: 0,
             asleep_until: Instant::ZERO,
             is_parked: false,
@@ -111,6 +114,7 @@ impl Adapter {
             wake,
             clock: Clock::start(),
             calls: AtomicU64::new(0),
+            armed: AtomicBool::new(false),
             empty: AtomicU64::new(0),
             is_foreign: AtomicBool::new(false),
             packets,
@@ -393,7 +397,8 @@ impl Adapter {
     pub fn arm_cq(&self, cq: CqId, solicited_only: bool) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         state.rnic.arm_cq(cq, solicited_only)?;
-        // The application is about to wait: its polls will not do our work any more.
+        // Its polls will not do our work any more.
+        self.armed.store(true, Ordering::Relaxed);
         if state.is_parked {
             self.wake();
         }

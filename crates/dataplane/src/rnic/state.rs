@@ -23,6 +23,8 @@ pub(super) struct State {
     /// A packet that was taken from the engine and did not fit into the socket, with its payload.
     pub(super) stuck: Option<Transmit>,
     pub(super) payload: Payload,
+    /// Events that applications were told of.
+    pub(super) told: u64,
     /// Calls that posted since anything was sent.
     pub(super) gathered: u32,
     /// When the thread will look again by itself.
@@ -102,6 +104,7 @@ impl State {
     }
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.rnic.poll_event() {
+            self.told += 1;
             self.owners.tell(event);
         }
         self.connections.tell();
