@@ -68,10 +68,14 @@ impl Datagrams {
             // An answer of the connection manager goes where the question came from.
             flow_label: as_label(self.ends.from_port),
         };
+        let mut invariant = self.ends.invariant(self.segment.saturating_sub(Icrc::LENGTH));
         let mut identification = 0;
         for datagram in bytes.chunks(self.segment.max(1)) {
             let sound = datagram.split_last_chunk::<{ Icrc::LENGTH }>().and_then(|(packet, icrc)| {
-                identification = self.ends.identify(identification, packet, *icrc)?;
+                if datagram.len() != self.segment {
+                    invariant = self.ends.invariant(packet.len());
+                }
+                identification = invariant.identify(identification, packet, *icrc)?;
                 Headers::parse(packet).ok()
             });
             let Some((headers, payload)) = sound else {
