@@ -9,7 +9,8 @@ use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
-    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, Transmit, VerbsError, WindowId,
+    WindowKind,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -102,8 +103,9 @@ impl Adapter {
             owners: Owners::default(),
             connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
             network,
-            stuck: None,
+            outgoing: Transmit::default(),
             payload: Payload::default(),
+            is_stuck: false,
             told: 0,
             gathered: 0,
             asleep_until: Instant::ZERO,

@@ -50,7 +50,16 @@ impl Batch {
     /// An empty batch; of one packet at most if the system does not cut datagrams.
     pub(super) fn new(segments: bool) -> Self {
         let most = if segments { MOST_SEGMENTS } else { 1 };
-        Self { flow: None, invariant: None, segment: 0, count: 0, is_closed: false, bytes: vec![0; ROOM].into(), used: 0, most }
+        Self {
+            flow: None,
+            invariant: None,
+            segment: 0,
+            count: 0,
+            is_closed: false,
+            bytes: vec![0; ROOM].into(),
+            used: 0,
+            most,
+        }
     }
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0

@@ -79,6 +79,13 @@ pub struct Rnic {
     deadlines: BTreeSet<(Instant, u32)>,
 }
 
+impl Default for Transmit {
+    /// Nothing, to nowhere.
+    fn default() -> Self {
+        Self { route: Route::NOWHERE, headers: Headers::default(), payload: 0 }
+    }
+}
+
 impl Rnic {
     /// Bits of a queue pair's number below the prefix.
     pub const QP_BITS: u32 = 18;
@@ -424,23 +431,21 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
-    /// The next packet to send; `payload` is overwritten with where its payload stands.
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload) -> Option<Transmit> {
+    /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there is one.
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
         while let Some(&qp) = self.ready.front() {
             payload.clear();
             let pair = self.qps.get_mut(&qp);
-            let found = pair.and_then(|pair| pair.poll_transmit(cx, &mut self.shared, payload));
-            if found.is_none() {
-                self.ready.pop_front();
-                if let Some(pair) = self.qps.get_mut(&qp) {
-                    pair.is_ready = false;
-                }
-                self.renew(qp);
-                continue;
+            if pair.is_some_and(|pair| pair.poll_transmit(cx, &mut self.shared, payload, transmit)) {
+                return true;
             }
-            return found;
+            self.ready.pop_front();
+            if let Some(pair) = self.qps.get_mut(&qp) {
+                pair.is_ready = false;
+            }
+            self.renew(qp);
         }
-        None
+        false
     }
     /// The queue pair that has sent last.
     pub fn whose_turn(&self) -> Option<QpNumber> {

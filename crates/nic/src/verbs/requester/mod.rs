@@ -22,8 +22,8 @@ use alloc::collections::VecDeque;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::{Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
 use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
 use self::selective::Selective;
@@ -57,6 +57,8 @@ pub(super) struct Requester {
     begun: usize,
     /// How many have left the queue: request `n` of the connection's life stands at `n - completed`.
     completed: u64,
+    /// Whose packet was sent last, by its number in the connection's life: the next is likely its, too.
+    sending: u64,
     /// Reads and Atomics that have begun and are not answered completely, by their numbers in the connection's life.
     unanswered: VecDeque<u64>,
     sender: Sender,
@@ -87,6 +89,7 @@ impl Requester {
             queue: VecDeque::new(),
             begun: 0,
             completed: 0,
+            sending: 0,
             unanswered: VecDeque::new(),
             sender: sender(terms, go_back_n(terms), terms.send_psn),
             first_psn: terms.send_psn,
@@ -146,41 +149,44 @@ impl Requester {
         if let Mode::Selective(selective) = &mut self.mode { selective.poll_ack(terms) } else { None }
     }
 
+    #[inline(always)]
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
         shared: &mut Shared,
         payload: &mut Payload,
+        transmit: &mut Transmit,
         admits: bool,
-    ) -> Result<Option<Transmit>, Failure> {
+    ) -> Result<bool, Failure> {
         if let Some(ack) = self.poll_ack(terms) {
-            return Ok(Some(ack));
+            *transmit = ack;
+            return Ok(true);
         }
         if self.not_ready_until.is_some_and(|until| cx.now < until) {
-            return Ok(None);
+            return Ok(false);
         }
         self.not_ready_until = None;
         self.go_over(terms);
         if admits {
             self.begin_requests(cx, terms, shared)?;
         }
-        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
+        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(false) };
         if let Mode::Standard(standard) = &self.mode {
-            let wqe = self.find(segment.seq).map(|at| &self.queue[at]);
+            let wqe = find(&self.queue, segment.seq).map(|at| &self.queue[at]);
             if !standard.may_send(terms, wqe, segment.seq, self.sender.acked()) {
-                return Ok(None);
+                return Ok(false);
             }
         }
         let queue = &self.queue;
         let size = |seq| find(queue, seq).map_or(0, |at| queue[at].payload(seq, terms));
         let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
-        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(None) };
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(false) };
         payload.clear();
-        match self.packet(cx, terms, shared, segment, payload) {
-            Ok(transmit) => {
+        match self.packet(cx, terms, shared, segment, payload, transmit) {
+            Ok(()) => {
                 self.pass_over_answers(cx, shared);
-                Ok(Some(transmit))
+                Ok(true)
             }
             Err(Failed(status)) => {
                 self.fail(terms, shared, segment.seq, status);
@@ -250,10 +256,19 @@ impl Requester {
     }
 
     /// The request that `seq` belongs to, by its place in the queue.
-    fn find(&self, seq: Seq) -> Option<usize> {
-        find(&self.queue, seq)
+    #[inline]
+    fn find(&mut self, seq: Seq) -> Option<usize> {
+        let likely = self.sending.wrapping_sub(self.completed) as usize;
+        let has_it = |at: &usize| {
+            let wqe = self.queue.get(*at);
+            wqe.is_some_and(|wqe| wqe.first <= seq && seq < wqe.first + wqe.packets)
+        };
+        let at = [likely, likely.wrapping_add(1)].into_iter().find(has_it).or_else(|| find(&self.queue, seq))?;
+        self.sending = self.completed + at as u64;
+        Some(at)
     }
 
+    #[inline(always)]
     fn packet(
         &mut self,
         cx: &mut Cx<'_>,
@@ -261,23 +276,26 @@ impl Requester {
         shared: &mut Shared,
         segment: Segment,
         payload: &mut Payload,
-    ) -> Result<Transmit, Failed> {
+        transmit: &mut Transmit,
+    ) -> Result<(), Failed> {
         let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
         let wqe = &self.queue[at];
         let psn = segment.seq.to_psn(self.first_psn);
-        let (headers, offset, length) = match &mut self.mode {
+        let headers = &mut transmit.headers;
+        let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
-                let ours = match (self.peer, scheme(&terms.init.recovery)) {
+                let (found, offset, length) = standard.headers(terms, wqe, segment, psn);
+                *headers = found;
+                headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
                 };
-                let (headers, offset, length) = standard.headers(terms, wqe, segment, psn);
-                (Headers { ours, ..headers }, offset, length)
+                (offset, length)
             }
             Mode::Selective(_) => {
-                let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
+                let place = selective::headers(terms, wqe, segment, psn, cx.now, headers);
                 headers.bth.ack_request = asks(terms, &self.sender, segment);
-                (headers, offset, length)
+                place
             }
         };
         if length > 0 {
@@ -285,7 +303,9 @@ impl Requester {
             found.ok_or(Failed(Status::LocalProtection))?;
         }
         shared.count_sent(segment.retransmission);
-        Ok(Transmit { route: terms.route, headers, payload: length })
+        transmit.route = terms.route;
+        transmit.payload = length;
+        Ok(())
     }
 
     /// An acknowledgement, or an answer to a Read or an Atomic.
