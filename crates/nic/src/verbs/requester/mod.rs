@@ -61,6 +61,8 @@ pub(super) struct Requester {
     sending: u64,
     /// Reads and Atomics that have begun and are not answered completely, by their numbers in the connection's life.
     unanswered: VecDeque<u64>,
+    /// As many Reads are under way as may be, or were until lately.
+    has_asked_enough: bool,
     sender: Sender,
     first_psn: Psn,
     peer: Peer,
@@ -91,6 +93,7 @@ impl Requester {
             completed: 0,
             sending: 0,
             unanswered: VecDeque::new(),
+            has_asked_enough: false,
             sender: sender(terms, go_back_n(terms), terms.send_psn),
             first_psn: terms.send_psn,
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
@@ -211,9 +214,7 @@ impl Requester {
                 (Mode::Standard(_), Peer::Ours) => true,
                 (Mode::Standard(_), Peer::Unknown) => self.begun > 0,
                 (Mode::Standard(_), Peer::Standard) => false,
-                (Mode::Selective(_), _) => {
-                    self.queue[self.begun].is_read() && self.unanswered.len() >= usize::from(terms.reads_asked.max(1))
-                }
+                (Mode::Selective(_), _) => self.queue[self.begun].is_read() && !self.may_ask(terms),
             };
             let wqe = &mut self.queue[self.begun];
             if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
@@ -245,6 +246,7 @@ impl Requester {
             }
             if wqe.is_read() {
                 self.unanswered.push_back(self.completed + self.begun as u64);
+                self.has_asked_enough = self.unanswered.len() >= usize::from(terms.reads_asked.max(1));
             }
             if self.sender.is_done() {
                 self.progress = cx.now;
@@ -253,6 +255,15 @@ impl Requester {
             self.begun += 1;
         }
         Ok(())
+    }
+
+    /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else each answer
+    /// lets one request go, alone, and what is asked for one by one is answered one by one.
+    fn may_ask(&mut self, terms: &Terms) -> bool {
+        let most = usize::from(terms.reads_asked.max(1));
+        let least = if terms.init.ack_every > 1 { most - most / 4 } else { most - 1 };
+        self.has_asked_enough &= self.unanswered.len() > least;
+        !self.has_asked_enough && self.unanswered.len() < most
     }
 
     /// The request that `seq` belongs to, by its place in the queue.
