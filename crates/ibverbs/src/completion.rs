@@ -211,6 +211,8 @@ fn opcode_of(kind: CompletionKind) -> c_int {
         CompletionKind::FetchAdd => 4,
         CompletionKind::Bind => 5,
         CompletionKind::LocalInvalidate => 6,
+        CompletionKind::Flush => 8,
+        CompletionKind::AtomicWrite => 9,
         CompletionKind::Receive => 128,
         CompletionKind::ReceiveWrite => 129,
     }

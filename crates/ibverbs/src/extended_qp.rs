@@ -7,15 +7,19 @@ use std::mem;
 use std::slice;
 use std::sync::{MutexGuard, PoisonError};
 
-use selvedge_nic::verbs::{Attached, Data, Destination, Operation, Remote, SendRequest};
+use selvedge_nic::verbs::{Attached, Data, Destination, Flush, Operation, Remote, SendRequest};
+use selvedge_wire::verbs::Feth;
 
 use crate::abi::{ibv_ah, ibv_data_buf, ibv_mw, ibv_mw_bind_info, ibv_qp_ex, ibv_sge};
 use crate::pair::Qp;
 use crate::post::{self, flag};
 use crate::{error, window};
 
-/// `enum ibv_qp_create_send_ops_flags`: all but segmentation and atomic writes.
-pub(crate) const OPERATIONS: u64 = 0b11_1111_1111;
+/// `enum ibv_qp_create_send_ops_flags`: all but segmentation.
+pub(crate) const OPERATIONS: u64 = 0b1_1011_1111_1111;
+
+/// What stands behind `struct ibv_qp_ex` of rdma-core 44, since 45.
+pub(crate) type WrFlush = unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, usize, u8, u8);
 
 /// Requests that are being built.
 #[derive(Default)]
@@ -49,6 +53,7 @@ pub(crate) fn equip(qp: &mut ibv_qp_ex) {
     qp.wr_start = Some(start);
     qp.wr_complete = Some(complete);
     qp.wr_abort = Some(abort);
+    qp.wr_atomic_write = Some(atomic_write);
 }
 
 unsafe extern "C" fn start(qp: *mut ibv_qp_ex) {
@@ -110,6 +115,34 @@ unsafe extern "C" fn compare_swap(qp: *mut ibv_qp_ex, key: u32, address: u64, co
 }
 unsafe extern "C" fn fetch_add(qp: *mut ibv_qp_ex, key: u32, address: u64, add: u64) {
     unsafe { begin(qp, Operation::FetchAdd { remote: Remote { address, key }, add }) }
+}
+unsafe extern "C" fn atomic_write(qp: *mut ibv_qp_ex, key: u32, address: u64, value: *const c_void) {
+    unsafe {
+        begin(qp, Operation::AtomicWrite(Remote { address, key }));
+        set(qp, |request| request.data = Data::Inline(post::copy(value, size_of::<u64>())));
+    }
+}
+pub(crate) unsafe extern "C" fn flush(
+    qp: *mut ibv_qp_ex,
+    key: u32,
+    address: u64,
+    length: usize,
+    placement: u8,
+    selectivity: u8,
+) {
+    // `enum ibv_placement_type` and `enum ibv_selectivity_level` are as on the wire.
+    let global = placement & Feth::GLOBAL != 0;
+    let persistent = placement & Feth::PERSISTENT != 0;
+    let is_known = placement & !(Feth::GLOBAL | Feth::PERSISTENT) == 0 && selectivity <= Feth::REGION;
+    let whole_region = selectivity == Feth::REGION;
+    let remote = Remote { address, key };
+    match u32::try_from(length) {
+        Ok(length) if is_known && (global || persistent) => {
+            let flush = Flush { remote, length, whole_region, global, persistent };
+            unsafe { begin(qp, Operation::Flush(flush)) }
+        }
+        _ => unsafe { building(qp).failed = Some(libc::EINVAL) },
+    }
 }
 unsafe extern "C" fn bind(qp: *mut ibv_qp_ex, mw: *mut ibv_mw, key: u32, info: *const ibv_mw_bind_info) {
     match unsafe { window::bind_type_2(mw, key, &*info) } {

@@ -100,10 +100,14 @@ mod flag {
     pub(super) const ON_DEMAND: u32 = 1 << 6;
     /// About huge pages: nothing changes.
     pub(super) const HUGE: u32 = 1 << 7;
+    /// Others may make sure that what they have written is seen.
+    pub(super) const FLUSH_GLOBAL: u32 = 1 << 8;
+    /// Or that it survives the loss of power.
+    pub(super) const FLUSH_PERSISTENT: u32 = 1 << 9;
     /// Those that a NIC may ignore.
     pub(super) const OPTIONAL: u32 = 0x3ff0_0000;
-    pub(super) const KNOWN: u32 =
-        LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | BIND | ZERO_BASED | ON_DEMAND | HUGE | OPTIONAL;
+    const REMOTE: u32 = REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | FLUSH_GLOBAL | FLUSH_PERSISTENT;
+    pub(super) const KNOWN: u32 = LOCAL_WRITE | REMOTE | BIND | ZERO_BASED | ON_DEMAND | HUGE | OPTIONAL;
 }
 
 /// `enum ibv_access_flags` as the engine has them.
@@ -114,6 +118,8 @@ pub(crate) fn access(flags: c_uint) -> Access {
         remote_read: flags & flag::REMOTE_READ != 0,
         remote_atomic: flags & flag::REMOTE_ATOMIC != 0,
         bind: flags & flag::BIND != 0,
+        flush_global: flags & flag::FLUSH_GLOBAL != 0,
+        flush_persistent: flags & flag::FLUSH_PERSISTENT != 0,
     }
 }
 
@@ -134,6 +140,8 @@ pub(crate) fn flags(access: Access) -> c_uint {
         (access.remote_read, flag::REMOTE_READ),
         (access.remote_atomic, flag::REMOTE_ATOMIC),
         (access.bind, flag::BIND),
+        (access.flush_global, flag::FLUSH_GLOBAL),
+        (access.flush_persistent, flag::FLUSH_PERSISTENT),
     ]
     .into_iter()
     .filter(|(has, _)| *has)
@@ -149,6 +157,9 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
     let address = if is_zero_based(flags) { 0 } else { iova };
     let start = addr.expose_provenance() as u64;
     let region = Region { pd: inner.id, address, start, length: length as u64, access: access(flags) };
+    if !can_be_flushed(inner.adapter, &region) {
+        return error::null(libc::EINVAL);
+    }
     // SAFETY: that the memory is the application's to share is what registering it says.
     let outcome =
         unsafe { if is_on_demand { inner.adapter.reg_mr_on_demand(region) } else { inner.adapter.reg_mr(region) } };
@@ -159,6 +170,15 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
         }
         Err(refusal) => error::null(error::of(refusal)),
     }
+}
+
+/// Whether others may flush a region as they are to be allowed to. Soft RoCE refuses in the same way what is not persistent.
+fn can_be_flushed(adapter: &Adapter, region: &Region) -> bool {
+    let is_well = !region.access.flush_persistent || adapter.can_persist(region.start, region.length);
+    if !is_well {
+        error::say("IBV_ACCESS_FLUSH_PERSISTENT is for memory that is a file, mapped with MAP_SHARED, on a disk");
+    }
+    is_well
 }
 
 #[unsafe(no_mangle)]
@@ -235,6 +255,10 @@ pub unsafe extern "C" fn ibv_rereg_mr(
     }
     if what & ACCESS != 0 {
         wanted.access = access(flags as c_uint);
+    }
+    if !can_be_flushed(owner.adapter, &wanted) {
+        error::set(libc::EINVAL);
+        return REFUSED;
     }
     // SAFETY: as registering.
     if let Err(refusal) = unsafe { owner.adapter.rereg_mr(region.lkey, wanted) } {

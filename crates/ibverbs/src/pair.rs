@@ -15,7 +15,7 @@ use crate::abi::{
 use crate::channel::Unacknowledged;
 use crate::completion::Cq;
 use crate::context::Context;
-use crate::extended_qp::{self, Builder};
+use crate::extended_qp::{self, Builder, WrFlush};
 use crate::memory::{Pd, access, flags};
 use crate::query::{is_port, mtu_code};
 use crate::srq::Srq;
@@ -25,6 +25,8 @@ use crate::{address, error};
 #[repr(C)]
 pub(crate) struct Qp {
     pub(crate) abi: ibv_qp_ex,
+    /// Belongs to the structure above since rdma-core 45.
+    wr_flush: WrFlush,
     pub(crate) number: QpNumber,
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
@@ -33,6 +35,8 @@ pub(crate) struct Qp {
     /// Requests that are being built.
     pub(crate) builder: Mutex<Builder>,
 }
+
+const _: () = assert!(std::mem::offset_of!(Qp, wr_flush) == size_of::<ibv_qp_ex>(), "where newer headers have it");
 
 /// `enum ibv_qp_type`.
 mod kind {
@@ -102,6 +106,7 @@ impl Qp {
         extended_qp::equip(&mut abi);
         let mut qp = Box::new(Self {
             abi,
+            wr_flush: extended_qp::flush,
             number: QpNumber(0),
             adapter: domain.adapter,
             unacknowledged: Unacknowledged::default(),

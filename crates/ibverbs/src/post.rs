@@ -24,6 +24,7 @@ mod opcode {
     pub(super) const LOCAL_INVALIDATE: i32 = 7;
     pub(super) const BIND: i32 = 8;
     pub(super) const SEND_INVALIDATE: i32 = 9;
+    pub(super) const ATOMIC_WRITE: i32 = 15;
 }
 
 /// `enum ibv_send_flags`.
@@ -84,6 +85,8 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
         opcode::READ => Operation::Read(remote),
         opcode::COMPARE_SWAP => Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap },
         opcode::FETCH_ADD => Operation::FetchAdd { remote: word, add: atomic.compare_add },
+        opcode::ATOMIC_WRITE => Operation::AtomicWrite(remote),
+        // A flush has no place in this structure: it is for those who build requests field by field.
         opcode::LOCAL_INVALIDATE => Operation::LocalInvalidate(wr.imm_data),
         opcode::BIND => unsafe { window::bind_type_2(wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info)? },
         _ => return Err(libc::EINVAL),

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::net::Ipv6Addr;
 use std::ptr;
 
+use selvedge_dataplane::rnic::Device;
 use selvedge_nic::verbs::Limits;
 
 use crate::abi::{ibv_context, ibv_device_attr, ibv_device_attr_ex, ibv_gid, ibv_gid_entry, ibv_port_attr};
@@ -17,6 +18,9 @@ const ROCE_V2: u32 = 2;
 const SYSFS_ROCE_V2: c_int = 1;
 /// The only partition: everybody, full members.
 const EVERYBODY: u16 = 0xffff;
+
+/// Places for GIDs, most of them empty, as in other NICs.
+const GID_TABLE: usize = 256;
 
 /// The number that vendors do not have; Linux's soft RoCE says so, too.
 const NO_VENDOR: u32 = 0xff_ffff;
@@ -51,6 +55,7 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     if unsafe { Context::of(context) }.adapter.has_on_demand() {
         all.odp_caps = on_demand();
     }
+    all.device_cap_flags_ex = u64::from(capabilities()) | more_capabilities();
     all.phys_port_cnt_ex = 1;
     unsafe { give(&all, attributes.cast(), size) };
     0
@@ -65,8 +70,9 @@ fn on_demand() -> [u64; 3] {
     const RECEIVE: u64 = 1 << 1;
     const WRITE_READ_ATOMIC: u64 = 0b111 << 2;
     const SHARED_RECEIVE: u64 = 1 << 5;
+    const FLUSH_ATOMIC_WRITE: u64 = 0b11 << 6;
     let messages = SEND | RECEIVE | SHARED_RECEIVE;
-    [SUPPORTED | WHOLE_ADDRESS_SPACE, messages | WRITE_READ_ATOMIC, messages]
+    [SUPPORTED | WHOLE_ADDRESS_SPACE, messages | WRITE_READ_ATOMIC | FLUSH_ATOMIC_WRITE, messages]
 }
 
 /// Copies as much of `all` as the caller knows, zeros behind it.
@@ -87,6 +93,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.sys_image_guid = guid;
     attributes.max_mr_size = u64::MAX;
     attributes.page_size_cap = 0xffff_f000;
+    // Software has no number of its own.
     attributes.vendor_id = NO_VENDOR;
     attributes.max_qp = limits.queue_pairs as c_int;
     attributes.max_qp_wr = limits.requests as c_int;
@@ -109,8 +116,6 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_srq_sge = limits.pieces as c_int;
     attributes.max_pkeys = 1;
     attributes.local_ca_ack_delay = 15;
-    // As Linux's soft RoCE: software has no number of its own.
-    attributes.vendor_id = 0xff_ffff;
     attributes.phys_port_cnt = 1;
     attributes
 }
@@ -126,6 +131,14 @@ fn capabilities() -> u32 {
     const WINDOWS_TYPE_2B: u32 = 1 << 24;
     let queues = CURRENT_STATE | NOT_READY_NAK | SRQ_RESIZE;
     BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | WINDOWS | WINDOWS_TYPE_2B
+}
+
+/// Those that need more than 32 bits, `enum ib_uverbs_device_cap_flags`.
+fn more_capabilities() -> u64 {
+    const FLUSH_GLOBAL: u64 = 1 << 38;
+    const FLUSH_PERSISTENT: u64 = 1 << 39;
+    const ATOMIC_WRITE: u64 = 1 << 40;
+    FLUSH_GLOBAL | FLUSH_PERSISTENT | ATOMIC_WRITE
 }
 
 /// `enum ibv_mtu` for bytes of payload.
@@ -166,7 +179,7 @@ fn port_attributes(context: &Context) -> ibv_port_attr {
         state: if device.is_up { ACTIVE } else { DOWN },
         max_mtu: mtu_code(4_096),
         active_mtu: mtu_code(device.payload()),
-        gid_tbl_len: device.gids.len() as c_int,
+        gid_tbl_len: gid_table(device) as c_int,
         port_cap_flags: CONNECTION_MANAGER | GIDS_ARE_ADDRESSES,
         max_msg_sz: Limits::HERE.message,
         bad_pkey_cntr: 0,
@@ -213,10 +226,15 @@ pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, inde
     0
 }
 
+/// Whether there is such a place for a GID, and what stands there; an empty place has zeros.
 unsafe fn gid_at(context: *mut ibv_context, port: u32, index: c_int) -> Option<ibv_gid> {
-    let gids = &unsafe { Context::of(context) }.device().gids;
-    let at = usize::try_from(index).ok().filter(|_| is_port(port))?;
-    gids.get(at).map(gid_of)
+    let device = unsafe { Context::of(context) }.device();
+    let at = usize::try_from(index).ok().filter(|&at| is_port(port) && at < gid_table(device))?;
+    Some(device.gids.get(at).map_or(ibv_gid { raw: [0; 16] }, gid_of))
+}
+
+fn gid_table(device: &Device) -> usize {
+    device.gids.len().max(GID_TABLE)
 }
 
 pub(crate) fn gid_of(address: &Ipv6Addr) -> ibv_gid {
@@ -230,11 +248,14 @@ pub unsafe extern "C" fn ibv_query_gid_type(
     index: u32,
     kind: *mut c_int,
 ) -> c_int {
+    /// What empty places are said to have.
+    const SYSFS_ROCE_V1: c_int = 0;
     if unsafe { gid_at(context, port.into(), index as c_int) }.is_none() {
         error::set(libc::EINVAL);
         return -1;
     }
-    unsafe { *kind = SYSFS_ROCE_V2 };
+    let is_there = unsafe { Context::of(context) }.device().gids.len() > index as usize;
+    unsafe { *kind = if is_there { SYSFS_ROCE_V2 } else { SYSFS_ROCE_V1 } };
     0
 }
 
@@ -258,7 +279,11 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     if !is_port(port) {
         return libc::EINVAL;
     }
-    let Some(found) = entry(unsafe { Context::of(context) }, index) else { return libc::EINVAL };
+    let context = unsafe { Context::of(context) };
+    let Some(found) = entry(context, index) else {
+        let is_empty = (index as usize) < gid_table(context.device());
+        return if is_empty { libc::ENODATA } else { libc::EINVAL };
+    };
     unsafe { give(&found, to.cast(), size) };
     0
 }

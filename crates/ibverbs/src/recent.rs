@@ -22,7 +22,7 @@ pub struct ibv_mr_init_attr {
     fd: c_int,
     fd_offset: u64,
     dmah: *mut c_void,
-    buf: *mut c_void,
+    buf: *const ibv_buf,
 }
 
 /// Bits of its `comp_mask`.
@@ -39,7 +39,9 @@ pub unsafe extern "C" fn ibv_reg_mr_ex(pd: *mut ibv_pd, wanted: *mut ibv_mr_init
     if wanted.comp_mask & !(given::IOVA | given::ADDR | given::BUF) != 0 {
         return error::null(libc::EOPNOTSUPP);
     }
-    if !has(given::ADDR) {
+    let fits = |buffer: &ibv_buf| buffer.has(pd, wanted.addr, wanted.length);
+    // SAFETY: from `ibv_alloc_buf`.
+    if !has(given::ADDR) || (has(given::BUF) && !unsafe { wanted.buf.as_ref() }.is_some_and(fits)) {
         return error::null(libc::EINVAL);
     }
     let iova = if has(given::IOVA) { wanted.iova } else { wanted.addr as u64 };
@@ -49,16 +51,27 @@ pub unsafe extern "C" fn ibv_reg_mr_ex(pd: *mut ibv_pd, wanted: *mut ibv_mr_init
 /// Behind a handle of C's: a buffer.
 pub struct ibv_buf {
     address: *mut c_void,
+    size: usize,
+    /// Whose it is: no other may register it.
+    pd: *mut ibv_pd,
+}
+
+impl ibv_buf {
+    fn has(&self, pd: *mut ibv_pd, addr: *mut c_void, length: usize) -> bool {
+        let offset = addr.addr().checked_sub(self.address.addr());
+        let end = offset.and_then(|offset| offset.checked_add(length));
+        self.pd == pd && end.is_some_and(|end| end <= self.size)
+    }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_alloc_buf(_: *mut ibv_pd, size: usize, handle: *mut *mut ibv_buf) -> *mut c_void {
+pub unsafe extern "C" fn ibv_alloc_buf(pd: *mut ibv_pd, size: usize, handle: *mut *mut ibv_buf) -> *mut c_void {
     const PAGE: usize = 4_096;
     let mut address = ptr::null_mut();
     // SAFETY: where to is ours.
     match unsafe { libc::posix_memalign(&raw mut address, PAGE, size.max(1)) } {
         0 => {
-            unsafe { *handle = Box::into_raw(Box::new(ibv_buf { address })) };
+            unsafe { *handle = Box::into_raw(Box::new(ibv_buf { address, size, pd })) };
             address
         }
         errno => error::null(errno),
@@ -75,17 +88,21 @@ pub unsafe extern "C" fn ibv_free_buf(handle: *mut ibv_buf) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_buf_mr(
     pd: *mut ibv_pd,
-    _: *mut ibv_buf,
+    buf: *mut ibv_buf,
     addr: *mut c_void,
     length: usize,
     access: c_int,
 ) -> *mut ibv_mr {
-    unsafe { ibv_reg_mr_iova2(pd, addr, length, addr as u64, access as c_uint) }
+    // SAFETY: zeros are null pointers and numbers.
+    let mut wanted: ibv_mr_init_attr = unsafe { std::mem::zeroed() };
+    wanted.comp_mask = given::ADDR | given::BUF;
+    (wanted.length, wanted.access, wanted.addr, wanted.buf) = (length, access, addr, buf);
+    unsafe { ibv_reg_mr_ex(pd, &raw mut wanted) }
 }
 /// Ordinary memory cannot be given away by a descriptor.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_export_buf_dmabuf_fd(_: *mut ibv_buf) -> c_int {
-    error::set(libc::EOPNOTSUPP);
+    error::set(libc::ENODATA);
     -1
 }
 #[unsafe(no_mangle)]

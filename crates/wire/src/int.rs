@@ -4,6 +4,7 @@
 //! them to the acknowledgement. Here the fields have all their bits; on the wire they take what the paper's take.
 
 use selvedge_units::{Bytes, SwitchId};
+use wide::f64x2;
 
 /// What one output was like when it began to send the packet.
 ///
@@ -19,23 +20,18 @@ pub struct Hop {
     pub queue_ps: f64,
 }
 
-/// A number for each of two hops: processors do the same to both at once.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[repr(align(16))]
-pub struct Pair(pub [f64; 2]);
-
-/// Two hops, side by side; one that is not there is all zero. See [`Hop`].
+/// Two hops, side by side, because processors do the same to both at once; one that is not there is all zero. See [`Hop`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[expect(missing_docs, reason = "as in Hop")]
 pub struct HopPair {
-    pub at_ps: Pair,
-    pub busy_ps: Pair,
-    pub queue_ps: Pair,
+    pub at_ps: f64x2,
+    pub busy_ps: f64x2,
+    pub queue_ps: f64x2,
 }
 
 impl HopPair {
     /// Outputs that have done nothing.
-    pub const ZERO: Self = Self { at_ps: Pair([0.0; 2]), busy_ps: Pair([0.0; 2]), queue_ps: Pair([0.0; 2]) };
+    pub const ZERO: Self = Self { at_ps: f64x2::ZERO, busy_ps: f64x2::ZERO, queue_ps: f64x2::ZERO };
 }
 
 /// What a packet's switches have written, in the order of its way.
@@ -62,9 +58,9 @@ impl PathRecord {
         self.id ^= switch.0;
         let (pair, lane) = (self.count as usize / 2, self.count as usize % 2);
         if let Some(pair) = self.pairs.get_mut(pair) {
-            pair.at_ps.0[lane] = hop.at_ps;
-            pair.busy_ps.0[lane] = hop.busy_ps;
-            pair.queue_ps.0[lane] = hop.queue_ps;
+            pair.at_ps.as_mut_array()[lane] = hop.at_ps;
+            pair.busy_ps.as_mut_array()[lane] = hop.busy_ps;
+            pair.queue_ps.as_mut_array()[lane] = hop.queue_ps;
             self.count += 1;
         }
     }
@@ -95,7 +91,7 @@ mod tests {
     #[test]
     fn switches_write_in_order_and_stop_where_there_is_no_room() {
         let record = record(0..12);
-        assert!(record.pairs().flat_map(|pair| pair.busy_ps.0).eq((0..8).map(f64::from)));
+        assert!(record.pairs().flat_map(|pair| pair.busy_ps.to_array()).eq((0..8).map(f64::from)));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::device::Device;
 use super::events::{Owner, Owners};
 use super::network::{Counters, Network};
 use super::state::State;
-use super::{courtesy, fork, memory, progress};
+use super::{courtesy, fork, memory, persist, progress};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
@@ -202,6 +202,10 @@ impl Adapter {
     /// Whether memory may be registered that need not be there: where accesses are guarded.
     pub fn has_on_demand(&self) -> bool {
         memory::IS_GUARDED
+    }
+    /// Whether this memory can be made to survive the loss of power: all of it is files that are kept.
+    pub fn can_persist(&self, address: u64, length: u64) -> bool {
+        persist::is_kept(address, length)
     }
     /// Registers memory that need not be there yet; returns its key.
     ///

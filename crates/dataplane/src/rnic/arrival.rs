@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use selvedge_nic::verbs::{Fault, Memory, Route};
 
-use super::memory;
+use super::{memory, persist};
 
 /// Bytes of the network header that precedes a datagram.
 const HEADER: usize = 40;
@@ -70,6 +70,16 @@ impl Memory for Arrival<'_> {
     }
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
         memory::compare_swap(address, compare, swap)
+    }
+    fn word(&self) -> Option<u64> {
+        self.payload.try_into().ok().map(u64::from_ne_bytes)
+    }
+    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        memory::replace(address, value)
+    }
+    fn flush(&mut self, address: u64, length: u64, persistent: bool) -> Result<(), Fault> {
+        memory::settle();
+        if persistent { persist::write_back(address, length) } else { Ok(()) }
     }
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
         memory::write(address, &value.to_ne_bytes())

@@ -54,6 +54,22 @@ pub(super) fn compare_swap(address: u64, compare: u64, swap: u64) -> Result<u64,
     unsafe { guard::compare_swap(address as *mut u64, compare, swap) }
 }
 
+/// Replaces 8 bytes at a multiple of 8, at one stroke.
+pub(super) fn replace(address: u64, value: u64) -> Result<(), Fault> {
+    let mut before = fetch_add(address, 0)?;
+    loop {
+        match compare_swap(address, before, value)? {
+            found if found == before => return Ok(()),
+            found => before = found,
+        }
+    }
+}
+
+/// Who sees anything that happens from now on sees what was written before.
+pub(super) fn settle() {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
 /// Whether memory can be used as it is about to be registered: every page is mapped; the first and the last can be read,
 /// and written if they are to be.
 pub(super) fn probe(address: u64, length: u64, written: bool) -> Result<(), Fault> {
@@ -139,6 +155,7 @@ mod tests {
         assert_eq!(fetch_add(address, 3), Ok(5));
         assert_eq!(compare_swap(address, 7, 1), Ok(8));
         assert_eq!(compare_swap(address, 8, 1), Ok(8));
+        assert_eq!((replace(address, 9), replace(address, 1), replace(8, 1)), (Ok(()), Ok(()), Err(Fault)));
         assert_eq!(word.load(std::sync::atomic::Ordering::SeqCst), 1);
     }
 }

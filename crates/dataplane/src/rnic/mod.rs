@@ -33,6 +33,7 @@ mod invariant;
 mod lookout;
 mod memory;
 mod network;
+mod persist;
 mod port;
 mod progress;
 pub mod settings;

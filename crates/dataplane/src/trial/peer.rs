@@ -33,7 +33,7 @@ pub struct Peer {
 }
 
 const EVERYTHING: Access =
-    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: false };
+    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, ..Access::NONE };
 const COMPLETIONS: u32 = 1 << 16;
 const FIRST: Psn = Psn::new(0);
 /// Code of 10 us: how long a sender waits for a receive request.

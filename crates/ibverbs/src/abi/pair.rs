@@ -174,7 +174,7 @@ structures! {
         wr_start: Of<unsafe extern "C" fn(*mut ibv_qp_ex)>,
         wr_complete: Of<unsafe extern "C" fn(*mut ibv_qp_ex) -> c_int>,
         wr_abort: Of<unsafe extern "C" fn(*mut ibv_qp_ex)>,
-        wr_atomic_write: Missing,
+        wr_atomic_write: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, *const c_void)>,
     }
     struct ibv_ece {
         vendor_id: u32,

@@ -50,7 +50,7 @@ const FIRST: Psn = Psn::new(0);
 /// Code of 10 us: how long a sender waits for a receive request.
 const NOT_READY: u8 = 1;
 const EVERYTHING: Access =
-    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: false };
+    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, ..Access::NONE };
 
 impl Nic {
     /// A queue pair for an application, not connected yet.

@@ -46,6 +46,15 @@ impl Memory for Ledger {
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
         Ok(self.change(address, |before| if before == compare { swap } else { before }))
     }
+    fn word(&self) -> Option<u64> {
+        Some(0)
+    }
+    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        self.store(address, value)
+    }
+    fn flush(&mut self, _: u64, _: u64, _: bool) -> Result<(), Fault> {
+        Ok(())
+    }
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
         self.change(address, |_| value);
         Ok(())

@@ -167,7 +167,7 @@ impl SendRequest {
     ) -> Option<()> {
         let Data::Gather(pieces) = &self.data else { return None };
         let intent = match self.operation {
-            Operation::Send(_) | Operation::Write { .. } => Intent::LocalRead,
+            Operation::Send(_) | Operation::Write { .. } | Operation::AtomicWrite(_) => Intent::LocalRead,
             _ => Intent::LocalWrite,
         };
         regions.spans(pd, pieces, offset, length, intent, found)
@@ -180,6 +180,8 @@ impl SendRequest {
             Operation::Read(_) => CompletionKind::Read,
             Operation::CompareSwap { .. } => CompletionKind::CompareSwap,
             Operation::FetchAdd { .. } => CompletionKind::FetchAdd,
+            Operation::AtomicWrite(_) => CompletionKind::AtomicWrite,
+            Operation::Flush(_) => CompletionKind::Flush,
             Operation::LocalInvalidate(_) => CompletionKind::LocalInvalidate,
             Operation::Bind(_) => CompletionKind::Bind,
         }

@@ -31,6 +31,19 @@ pub trait Memory {
     /// # Errors
     /// If the memory is gone.
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault>;
+    /// The packet's payload as a word in the host's byte order, if it is 8 bytes.
+    fn word(&self) -> Option<u64>;
+    /// Replaces the 8 bytes at `address`, a multiple of 8, at one stroke.
+    ///
+    /// # Errors
+    /// If the memory is gone.
+    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault>;
+    /// Makes sure that whoever reads the `length` bytes at `address` finds what was placed there, and, if `persistent`, that it
+    /// survives the loss of power.
+    ///
+    /// # Errors
+    /// If the memory is gone, or cannot be made to.
+    fn flush(&mut self, address: u64, length: u64, persistent: bool) -> Result<(), Fault>;
     /// Writes 8 bytes to `address`: an atomic operation's answer.
     ///
     /// # Errors

@@ -64,6 +64,8 @@ pub(super) fn request_opcode(operation: &Operation, position: Position) -> u8 {
         (Operation::Read(_), _) => op::READ_REQUEST,
         (Operation::CompareSwap { .. }, _) => op::COMPARE_SWAP,
         (Operation::FetchAdd { .. }, _) => op::FETCH_ADD,
+        (Operation::AtomicWrite(_), _) => op::ATOMIC_WRITE,
+        (Operation::Flush(_), _) => op::FLUSH,
         (Operation::LocalInvalidate(_) | Operation::Bind(_), _) => unreachable!("it is not sent"),
     }
 }
@@ -87,8 +89,8 @@ pub(super) enum Asked {
     Write(Position),
     /// A Read.
     Read,
-    /// An atomic operation.
-    Atomic,
+    /// Something else that has an answer beside an acknowledgement, and is done once: an atomic operation, a flush.
+    Once,
 }
 
 impl Asked {
@@ -104,7 +106,7 @@ impl Asked {
             op::WRITE_LAST | op::WRITE_LAST_IMMEDIATE => Self::Write(Position::Last),
             op::WRITE_ONLY | op::WRITE_ONLY_IMMEDIATE => Self::Write(Position::Only),
             op::READ_REQUEST => Self::Read,
-            op::COMPARE_SWAP | op::FETCH_ADD => Self::Atomic,
+            op::COMPARE_SWAP | op::FETCH_ADD | op::ATOMIC_WRITE | op::FLUSH => Self::Once,
             _ => return None,
         })
     }

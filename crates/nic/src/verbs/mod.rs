@@ -21,6 +21,7 @@ mod arrival;
 mod attributes;
 mod datagram;
 mod error;
+mod flush;
 mod handshake;
 mod memory;
 mod message;
@@ -45,6 +46,7 @@ mod tests;
 
 pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
 pub use error::VerbsError;
+pub use flush::Flush;
 pub use handshake::Handshake;
 pub use memory::{Fault, Memory};
 pub use queue::CqId;

@@ -409,7 +409,7 @@ impl SendRequest {
                 if bytes.len() > init.capacities.inline as usize {
                     return Err(VerbsError::Invalid("more inline data than the queue pair was made for"));
                 }
-                if !matches!(self.operation, Operation::Send(_) | Operation::Write { .. }) {
+                if !matches!(self.operation, Operation::Send(_) | Operation::Write { .. } | Operation::AtomicWrite(_)) {
                     return Err(VerbsError::Invalid("only data that is sent can be inline"));
                 }
                 bytes.len() as u64

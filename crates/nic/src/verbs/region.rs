@@ -29,6 +29,10 @@ pub struct Access {
     pub remote_atomic: bool,
     /// Memory windows may be bound to it.
     pub bind: bool,
+    /// Others may make sure that what they have written is seen.
+    pub flush_global: bool,
+    /// Others may make sure that what they have written survives the loss of power.
+    pub flush_persistent: bool,
 }
 
 /// A piece of memory under a key.
@@ -59,9 +63,22 @@ pub(super) enum Intent {
     RemoteRead,
     /// The other side does an atomic operation.
     RemoteAtomic,
+    /// The other side makes sure of what it has written.
+    Flush { global: bool, persistent: bool },
 }
 
 impl Access {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        local_write: false,
+        remote_write: false,
+        remote_read: false,
+        remote_atomic: false,
+        bind: false,
+        flush_global: false,
+        flush_persistent: false,
+    };
+
     fn allows(self, intent: Intent) -> bool {
         match intent {
             Intent::LocalRead => true,
@@ -69,11 +86,14 @@ impl Access {
             Intent::RemoteWrite => self.remote_write,
             Intent::RemoteRead => self.remote_read,
             Intent::RemoteAtomic => self.remote_atomic,
+            Intent::Flush { global, persistent } => {
+                (!global || self.flush_global) && (!persistent || self.flush_persistent)
+            }
         }
     }
-    /// Whether a queue pair with these rights lets the other side do that.
+    /// Whether a queue pair with these rights lets the other side do that. Flushes are a matter of regions alone.
     pub(super) fn admits(self, intent: Intent) -> bool {
-        self.allows(intent)
+        matches!(intent, Intent::Flush { .. }) || self.allows(intent)
     }
 }
 
@@ -85,7 +105,11 @@ impl Region {
     }
     /// The same, if members of `pd` are allowed `intent`.
     pub(super) fn resolve(&self, pd: PdId, address: u64, length: u64, intent: Intent) -> Option<u64> {
-        if self.pd == pd && self.access.allows(intent) { self.place(address, length) } else { None }
+        if self.opens_to(pd, intent) { self.place(address, length) } else { None }
+    }
+    /// Whether members of `pd` are allowed `intent`.
+    fn opens_to(&self, pd: PdId, intent: Intent) -> bool {
+        self.pd == pd && self.access.allows(intent)
     }
 }
 
@@ -164,6 +188,12 @@ impl Regions {
             Some(region) => region.resolve(pd, address, length, intent),
             None => self.windows.resolve(pd, qp, key, address, length, intent),
         }
+    }
+
+    /// All that the remote key `key` leads to, if it allows `intent` to the queue pair `qp` of `pd`.
+    pub(super) fn whole(&self, pd: PdId, qp: QpNumber, key: u32, intent: Intent) -> Option<&Region> {
+        let found = self.get(key).or_else(|| self.windows.view(qp, key))?;
+        found.opens_to(pd, intent).then_some(found)
     }
 
     /// The pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids it, or the list is shorter.

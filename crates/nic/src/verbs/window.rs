@@ -186,9 +186,13 @@ impl Windows {
         length: u64,
         intent: Intent,
     ) -> Option<u64> {
+        self.view(qp, key)?.resolve(pd, address, length, intent)
+    }
+    /// What the window of `key` shows to `qp`, if it is open.
+    pub(super) fn view(&self, qp: QpNumber, key: u32) -> Option<&Region> {
         let window = self.by_prefix.get(&prefix(key)).filter(|window| window.variant == key as u8)?;
-        let bound = window.bound.filter(|bound| window.kind == WindowKind::Type1 || bound.by == qp)?;
-        bound.view.resolve(pd, address, length, intent)
+        let bound = window.bound.as_ref().filter(|bound| window.kind == WindowKind::Type1 || bound.by == qp)?;
+        Some(&bound.view)
     }
 }
 

@@ -5,6 +5,7 @@ use core::net::Ipv6Addr;
 
 use selvedge_units::QpNumber;
 
+use super::flush::Flush;
 use super::window::Bind;
 
 /// A piece of memory.
@@ -102,6 +103,10 @@ pub enum Operation {
         /// How much.
         add: u64,
     },
+    /// Writes 8 bytes at the responder at one stroke, once everything before is done.
+    AtomicWrite(Remote),
+    /// Makes sure of what was written before.
+    Flush(Flush),
     /// Closes a window of one's own, by its key.
     LocalInvalidate(u32),
     /// Binds a memory window.
@@ -218,6 +223,10 @@ pub enum CompletionKind {
     CompareSwap,
     /// A fetch-and-add was done.
     FetchAdd,
+    /// An atomic write was done.
+    AtomicWrite,
+    /// What was written before was made sure of.
+    Flush,
     /// A window was closed.
     LocalInvalidate,
     /// A window was bound.

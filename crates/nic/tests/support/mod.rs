@@ -49,6 +49,16 @@ impl Memory for Guard {
     fn compare_swap(&mut self, address: u64, _: u64, _: u64) -> Result<u64, Fault> {
         self.fetch_add(address, 0)
     }
+    fn word(&self) -> Option<u64> {
+        (self.payload == 8).then_some(7)
+    }
+    fn replace(&mut self, address: u64, _: u64) -> Result<(), Fault> {
+        self.fetch_add(address, 0).map(drop)
+    }
+    fn flush(&mut self, address: u64, length: u64, _: bool) -> Result<(), Fault> {
+        self.touch(address, length);
+        Ok(())
+    }
     fn store(&mut self, address: u64, _: u64) -> Result<(), Fault> {
         self.touch(address, 8);
         Ok(())
@@ -95,7 +105,15 @@ impl Victim {
         let mut rnic = Rnic::new(0, 16);
         let pd = rnic.alloc_pd();
         let cq = rnic.create_cq(64).expect("it is right");
-        let all = Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: true };
+        let all = Access {
+            local_write: true,
+            remote_write: true,
+            remote_read: true,
+            remote_atomic: true,
+            bind: true,
+            flush_global: true,
+            flush_persistent: true,
+        };
         let own = Access { local_write: true, ..Access::default() };
         for (range, access, key) in [(OPEN, all, OPEN_KEY), (OWN, own, OWN_KEY)] {
             let region =
@@ -184,7 +202,7 @@ impl Victim {
         let (qp, kind) = (self.qps[usize::from(script.byte() % 4)], script.byte());
         let remote = Remote { address: OPEN.start + u64::from(script.byte()), key: script.byte().into() };
         let window = WINDOWS[usize::from(kind >> 7)];
-        let operation = match kind % 9 {
+        let operation = match kind % 11 {
             0 => Operation::Send(Attached::Immediate([kind; 4])),
             1 => Operation::Write { remote, immediate: None },
             2 => Operation::Write { remote, immediate: Some([kind; 4]) },
@@ -193,6 +211,8 @@ impl Victim {
             5 => Operation::Send(Attached::Invalidate(remote.key)),
             6 => Operation::LocalInvalidate(window << 8 | remote.key),
             7 => Operation::CompareSwap { remote, compare: 1, swap: 2 },
+            8 => Operation::AtomicWrite(remote),
+            9 => Operation::Flush(Flush { remote, length: kind.into(), global: true, ..Flush::default() }),
             _ => Operation::Bind(Bind {
                 window: WindowId(window),
                 key: remote.key,
@@ -204,7 +224,8 @@ impl Victim {
                     remote_write: true,
                     remote_read: true,
                     remote_atomic: true,
-                    bind: false,
+                    flush_global: true,
+                    ..Access::NONE
                 },
                 zero_based: kind & 0x40 != 0,
             }),

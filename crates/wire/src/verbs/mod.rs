@@ -4,7 +4,8 @@
 //! | header     | of                                                    | bytes |
 //! |------------|-------------------------------------------------------|-------|
 //! | DETH       | datagrams                                             | 8     |
-//! | RETH       | first or only packets of Writes, Read requests        | 16    |
+//! | FETH       | flush requests                                        | 4     |
+//! | RETH       | first or only packets of Writes, Read and flush requests, atomic writes | 16 |
 //! | AtomicETH  | atomic requests                                       | 28    |
 //! | AETH       | acknowledgements, first, last or only Read responses  | 4     |
 //! | AtomicAckETH | atomic responses                                    | 8     |
@@ -17,12 +18,14 @@
 mod atomic;
 mod datagram;
 mod deth;
+mod feth;
 pub mod opcode;
 mod placement;
 
 pub use atomic::AtomicEth;
 pub use datagram::Datagram;
 pub use deth::Deth;
+pub use feth::Feth;
 pub use placement::Placement;
 
 use crate::aeth::Aeth;
@@ -41,7 +44,9 @@ pub struct Headers {
     pub ours: Ours,
     /// Who sent a datagram.
     pub deth: Option<Deth>,
-    /// Where a Write goes, or a Read reads.
+    /// What a flush makes sure of.
+    pub flush: Option<Feth>,
+    /// Where a Write goes, or what a Read reads or a flush is about.
     pub reth: Option<Reth>,
     /// What an atomic operation does.
     pub atomic: Option<AtomicEth>,
@@ -106,7 +111,7 @@ impl Headers {
     pub fn begin(&mut self, bth: Bth) {
         self.bth = bth;
         self.ours = Ours::No;
-        (self.deth, self.reth, self.atomic, self.aeth) = (None, None, None, None);
+        (self.deth, self.flush, self.reth, self.atomic, self.aeth) = (None, None, None, None, None);
         (self.original, self.immediate, self.invalidate) = (None, None, None);
         (self.extension, self.placement, self.holes) = (None, None, None);
     }
@@ -116,6 +121,7 @@ impl Headers {
         let of = |there: bool, length: usize| if there { length } else { 0 };
         Bth::LENGTH
             + of(self.deth.is_some(), Deth::LENGTH)
+            + of(self.flush.is_some(), Feth::LENGTH)
             + of(self.reth.is_some(), Reth::LENGTH)
             + of(self.atomic.is_some(), AtomicEth::LENGTH)
             + of(self.aeth.is_some(), Aeth::LENGTH)
@@ -143,6 +149,7 @@ impl Headers {
         let is_ours = matches!(self.ours, Ours::Uses(_));
         let mut reader = Reader(rest);
         reader.read(&mut self.deth, layout.deth, Deth::parse)?;
+        reader.read(&mut self.flush, layout.flush, Feth::parse)?;
         reader.read(&mut self.reth, layout.reth || (is_ours && layout.write), Reth::parse)?;
         reader.read(&mut self.atomic, layout.atomic, AtomicEth::parse)?;
         reader.read(&mut self.aeth, layout.aeth || (is_ours && layout.middle), Aeth::parse)?;
@@ -177,6 +184,7 @@ impl Headers {
         bth[Self::RESERVED] |= self.ours.bits();
         writer.write(&bth);
         writer.option(self.deth.map(|deth| deth.emit()));
+        writer.option(self.flush.map(|flush| flush.emit()));
         writer.option(self.reth.map(|reth| reth.emit()));
         writer.option(self.atomic.map(|atomic| atomic.emit()));
         writer.option(self.aeth.map(|aeth| aeth.emit()));

@@ -37,12 +37,15 @@ pub mod operation {
     pub const SEND_ONLY_INVALIDATE: u8 = 0x17;
     /// One of the eight that are free: the requester's answer to a Read response (IRN, section 5.2).
     pub const READ_ACKNOWLEDGE: u8 = 0x18;
+    pub const FLUSH: u8 = 0x1c;
+    pub const ATOMIC_WRITE: u8 = 0x1d;
 }
 
 /// Which headers follow the BTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Layout {
     pub(super) deth: bool,
+    pub(super) flush: bool,
     pub(super) reth: bool,
     /// A later packet of a Write: between two of our own it has a RETH, too.
     pub(super) write: bool,
@@ -63,6 +66,7 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
     use operation::*;
     const NONE: Layout = Layout {
         deth: false,
+        flush: false,
         reth: false,
         write: false,
         atomic: false,
@@ -79,7 +83,8 @@ pub(super) fn layout(opcode: u8) -> Option<Layout> {
             SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => PLACED,
             SEND_LAST_IMMEDIATE | SEND_ONLY_IMMEDIATE => Layout { immediate: true, ..PLACED },
             SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Layout { invalidate: true, ..PLACED },
-            WRITE_FIRST | WRITE_ONLY | READ_REQUEST => Layout { reth: true, ..PLACED },
+            WRITE_FIRST | WRITE_ONLY | READ_REQUEST | ATOMIC_WRITE => Layout { reth: true, ..PLACED },
+            FLUSH => Layout { flush: true, reth: true, ..PLACED },
             WRITE_MIDDLE | WRITE_LAST => Layout { write: true, ..PLACED },
             WRITE_LAST_IMMEDIATE => Layout { write: true, immediate: true, ..PLACED },
             WRITE_ONLY_IMMEDIATE => Layout { reth: true, immediate: true, ..PLACED },

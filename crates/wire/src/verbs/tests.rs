@@ -19,6 +19,7 @@ fn full(opcode: u8, ours: Ours) -> Option<Headers> {
             ..Bth::default()
         },
         ours,
+        flush: layout.flush.then_some(Feth { placement: Feth::GLOBAL | Feth::PERSISTENT, selectivity: Feth::REGION }),
         deth: layout.deth.then_some(Deth { qkey: 0x1111_1111, source: QpNumber(5) }),
         reth: (layout.reth || (uses && layout.write)).then_some(reth),
         atomic: layout.atomic.then_some(AtomicEth { address: 8, key: 9, swap_add: 10, compare: 11 }),
@@ -51,7 +52,7 @@ fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
             }
         }
     }
-    assert_eq!(known, 3 * 38, "24 operations of reliable connections, 12 of unreliable ones, two of datagrams");
+    assert_eq!(known, 3 * 40, "26 operations of reliable connections, 12 of unreliable ones, two of datagrams");
 }
 
 /// Only packets of one length leave together, and messages of a few packets have many ends.
@@ -75,4 +76,16 @@ fn reserved_bits_that_mean_nothing_to_us_are_ignored() {
         assert!(ours == Ours::No || ours.bits() == bits, "{bits:#x}");
     }
     assert_eq!(Ours::from_bits(0), Ours::No);
+}
+
+#[test]
+fn a_flush_names_placement_selectivity_and_range() {
+    let bth = Bth { opcode: opcode::operation::FLUSH, ..Bth::default() };
+    let flush = Some(Feth { placement: Feth::PERSISTENT, selectivity: Feth::RANGE });
+    let reth = Some(Reth { address: 0x1122_3344_5566_7788, key: 0x0102_0304, length: 0x40 });
+    let mut buffer = [0; Headers::LONGEST];
+    let length = Headers { bth, flush, reth, ..Headers::default() }.emit(0, &mut buffer);
+    // As Linux's soft RoCE sends it.
+    let expected = [0, 0, 0, 2, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 1, 2, 3, 4, 0, 0, 0, 0x40];
+    assert_eq!(buffer[Bth::LENGTH..length], expected);
 }

@@ -7,7 +7,7 @@ use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Extension, Reth, Syndrome};
 
-use super::standard::{atomic, attach};
+use super::standard::{attach, once};
 use super::wqe::Wqe;
 use super::{Failed, Mode, Requester, scheme};
 use crate::verbs::arrival::Arrival;
@@ -48,7 +48,11 @@ impl Selective {
     pub(super) fn number(&mut self, operation: &Operation) -> u32 {
         let counter = match operation {
             Operation::Send(_) | Operation::Write { immediate: Some(_), .. } => &mut self.next_receive,
-            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. } => &mut self.next_read,
+            Operation::Read(_)
+            | Operation::CompareSwap { .. }
+            | Operation::FetchAdd { .. }
+            | Operation::AtomicWrite(_)
+            | Operation::Flush(_) => &mut self.next_read,
             Operation::Write { immediate: None, .. } | Operation::LocalInvalidate(_) | Operation::Bind(_) => return 0,
         };
         let number = *counter;
@@ -94,15 +98,14 @@ pub(super) fn headers(
         Operation::Read(remote) => {
             headers.reth = Some(Reth { address: remote.address, key: remote.key, length: wqe.length as u32 });
         }
-        _ => headers.atomic = atomic(operation),
+        _ => once(headers, operation),
     }
     if position.ends() {
         attach(headers, operation);
     }
     let is_read = wqe.is_read();
     headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
-    let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
-    (offset, bytes)
+    (offset, wqe.payload(segment.seq, terms))
 }
 
 impl Requester {

@@ -44,7 +44,7 @@ impl Standard {
     pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, seq: Seq, acked: Seq) -> bool {
         let Some(wqe) = wqe.filter(|wqe| wqe.is_read() && seq >= self.covered) else { return true };
         let is_new = seq == self.cursor;
-        let (.., packets) = answer_from(terms, wqe, seq - wqe.first);
+        let (_, packets) = answer_from(terms, wqe, seq - wqe.first);
         let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
         fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
     }
@@ -73,8 +73,9 @@ impl Standard {
         };
         let is_read = wqe.is_read();
         if is_read {
-            let (reth, atomic, packets) = answer_from(terms, wqe, index);
-            (headers.reth, headers.atomic) = (reth, atomic);
+            let (reth, packets) = answer_from(terms, wqe, index);
+            headers.reth = reth;
+            once(&mut headers, &wqe.request.operation);
             self.covered = seq + packets;
             self.asked.push_back(self.covered);
         } else if let Operation::Write { remote, .. } = wqe.request.operation
@@ -92,15 +93,14 @@ impl Standard {
         if headers.bth.ack_request {
             self.since_ack_request = 0;
         }
-        let bytes = if is_read { 0 } else { message::bytes_in(index, wqe.length, terms.mtu) };
-        (headers, offset, bytes)
+        (headers, offset, wqe.payload(seq, terms))
     }
 }
 
 /// What asks for the answer from its packet `index` on, and how many packets that are: at most half a window, so
 /// that answers do not come faster than they can be taken. What is asked for again ends where it ended the first time:
 /// behind that the responder expects something new.
-fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, Option<AtomicEth>, u64) {
+fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, u64) {
     match wqe.request.operation {
         Operation::Read(remote) => {
             let most = u64::from(terms.init.window / 2).max(1);
@@ -108,22 +108,31 @@ fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, Option<At
             let offset = index * u64::from(terms.mtu);
             let length = (wqe.length - offset).min(packets * u64::from(terms.mtu));
             let address = remote.address.wrapping_add(offset);
-            (Some(Reth { address, key: remote.key, length: length as u32 }), None, packets)
+            (Some(Reth { address, key: remote.key, length: length as u32 }), packets)
         }
-        operation => (None, atomic(&operation), 1),
+        _ => (None, 1),
     }
 }
 
-/// The header of an atomic operation.
-pub(super) fn atomic(operation: &Operation) -> Option<AtomicEth> {
+/// The headers of what is done once.
+pub(super) fn once(headers: &mut Headers, operation: &Operation) {
+    /// Bytes of a word.
+    const WORD: u32 = 8;
     match *operation {
         Operation::CompareSwap { remote, compare, swap } => {
-            Some(AtomicEth { address: remote.address, key: remote.key, swap_add: swap, compare })
+            headers.atomic = Some(AtomicEth { address: remote.address, key: remote.key, swap_add: swap, compare });
         }
         Operation::FetchAdd { remote, add } => {
-            Some(AtomicEth { address: remote.address, key: remote.key, swap_add: add, compare: 0 })
+            headers.atomic = Some(AtomicEth { address: remote.address, key: remote.key, swap_add: add, compare: 0 });
         }
-        _ => None,
+        Operation::AtomicWrite(remote) => {
+            headers.reth = Some(Reth { address: remote.address, key: remote.key, length: WORD });
+        }
+        Operation::Flush(flush) => {
+            let (feth, reth) = flush.headers();
+            (headers.flush, headers.reth) = (Some(feth), Some(reth));
+        }
+        _ => {}
     }
 }
 

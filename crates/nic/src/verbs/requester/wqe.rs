@@ -20,7 +20,7 @@ pub(super) struct Wqe {
     pub(super) packets: u64,
     /// Bytes of its message, or of the answer.
     pub(super) length: u64,
-    /// Packets of the answer that have arrived; of Reads and Atomics only.
+    /// Packets of the answer that have arrived, of what has one.
     pub(super) answered: u64,
     /// Its recv_WQE_SN or read_WQE_SN.
     pub(super) number: u32,
@@ -37,7 +37,11 @@ impl Wqe {
     pub(super) fn is_read(&self) -> bool {
         matches!(
             self.request.operation,
-            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. }
+            Operation::Read(_)
+                | Operation::CompareSwap { .. }
+                | Operation::FetchAdd { .. }
+                | Operation::AtomicWrite(_)
+                | Operation::Flush(_)
         )
     }
     /// Whether nothing of it is sent.
@@ -58,7 +62,10 @@ impl Wqe {
     }
     /// Bytes of payload in the packet of it that has this sequence number.
     pub(super) fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
-        if self.is_read() { 0 } else { message::bytes_in(seq - self.first, self.length, terms.mtu) }
+        match self.request.operation {
+            Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. } => 0,
+            _ => message::bytes_in(seq - self.first, self.length, terms.mtu),
+        }
     }
     pub(super) fn is_answered(&self, terms: &Terms) -> bool {
         self.answered == self.answer_packets(terms)
@@ -71,9 +78,12 @@ impl Wqe {
     }
     /// Whether its memory may be used so.
     pub(super) fn allowed(&self, terms: &Terms, shared: &Shared) -> Result<(), Failed> {
-        if matches!(self.request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. })
-            && self.length != 8
-        {
+        let length = match self.request.operation {
+            Operation::CompareSwap { .. } | Operation::FetchAdd { .. } | Operation::AtomicWrite(_) => 8,
+            Operation::Flush(_) => 0,
+            _ => self.length,
+        };
+        if self.length != length {
             return Err(Failed(Status::LocalLength));
         }
         if matches!(self.request.data, Data::Inline(_)) || self.is_local() {
@@ -111,7 +121,10 @@ impl Wqe {
                 })?;
                 placed.map_err(|_| Failed(Status::LocalProtection))
             }
-            (Operation::Read(_), Some(_)) | (_, None) => Err(Failed(Status::BadResponse)),
+            (Operation::AtomicWrite(_) | Operation::Flush(_), None) => Ok(()),
+            (Operation::Read(_) | Operation::AtomicWrite(_) | Operation::Flush(_), Some(_)) | (_, None) => {
+                Err(Failed(Status::BadResponse))
+            }
             (_, Some(original)) => {
                 let mut word = None;
                 self.pieces(terms, shared, offset, 8, &mut |span| word = Some(span))?;

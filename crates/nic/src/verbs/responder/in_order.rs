@@ -53,7 +53,7 @@ impl InOrder {
         match asked {
             Asked::Send(position) => self.send(terms, site, arrival, position)?,
             Asked::Write(position) => self.write(terms, site, arrival, position)?,
-            Asked::Read | Asked::Atomic => return Err(MALFORMED),
+            Asked::Read | Asked::Once => return Err(MALFORMED),
         }
         Ok(self.is_idle())
     }

@@ -5,6 +5,7 @@ use selvedge_wire::verbs::{AtomicEth, Headers};
 
 use super::Refusal;
 use crate::verbs::attributes::Terms;
+use crate::verbs::flush::Flush;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{Position, nak};
 use crate::verbs::qp::Failure;
@@ -110,6 +111,33 @@ pub(super) fn atomic(
         _ => memory.fetch_add(at, atomic.swap_add),
     };
     before.map_err(|_| FORBIDDEN)
+}
+
+/// Does an atomic write.
+pub(super) fn atomic_write(
+    terms: &Terms,
+    shared: &Shared,
+    memory: &mut impl Memory,
+    key: u32,
+    address: u64,
+    value: u64,
+) -> Result<(), Refusal> {
+    let at = reach(terms, shared, Intent::RemoteWrite, key, address, 8)?;
+    if !address.is_multiple_of(8) || !at.is_multiple_of(8) {
+        return Err(MALFORMED);
+    }
+    memory.replace(at, value).map_err(|_| FORBIDDEN)
+}
+
+/// What a flush is about: where that begins, and how many bytes it is.
+pub(super) fn flushed(terms: &Terms, shared: &Shared, flush: &Flush) -> Result<(u64, u64), Refusal> {
+    let intent = Intent::Flush { global: flush.global, persistent: flush.persistent };
+    let all = shared.regions.whole(terms.init.pd, terms.number, flush.remote.key, intent).ok_or(FORBIDDEN)?;
+    if flush.whole_region {
+        return Ok((all.start, all.length));
+    }
+    let length = u64::from(flush.length);
+    Ok((all.place(flush.remote.address, length).ok_or(FORBIDDEN)?, length))
 }
 
 /// What the end of a message carries.

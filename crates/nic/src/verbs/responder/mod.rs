@@ -5,6 +5,7 @@
 
 mod in_order;
 mod inbound;
+mod query;
 mod selective;
 mod standard;
 

@@ -10,11 +10,12 @@ use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::verbs::{AtomicEth, Headers, Ours, Placement};
+use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
 
 use super::Refusal;
 use super::inbound::{self, FORBIDDEN, MALFORMED};
+use super::query::{Found, Query};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
@@ -48,7 +49,7 @@ pub(super) struct Selective {
     /// Receive requests by recv_WQE_SN, from `oldest_receive` on.
     slots: VecDeque<Slot>,
     oldest_receive: u32,
-    /// Reads and Atomics that wait for what was sent before them.
+    /// What has an answer and waits for what was sent before.
     waiting: BTreeMap<Seq, Request>,
     /// Of answers: rPSN.
     sender: Sender,
@@ -64,17 +65,12 @@ struct Slot {
     completion: Option<(Completion, Seq)>,
 }
 
-/// A Read or an Atomic.
+/// What has an answer.
 #[derive(Clone, Copy)]
 struct Request {
     /// Its read_WQE_SN.
     number: u32,
-    what: What,
-}
-#[derive(Clone, Copy)]
-enum What {
-    Read { key: u32, address: u64, length: u64 },
-    Atomic { opcode: u8, header: AtomicEth },
+    what: Query,
 }
 
 /// An answer that is under way.
@@ -85,18 +81,13 @@ struct Answer {
     msn: u32,
     what: Found,
 }
-#[derive(Clone, Copy)]
-enum Found {
-    Read { key: u32, address: u64, length: u64 },
-    Atomic(u64),
-}
 
 impl Answer {
     /// Bytes of payload in the packet of it that has this sequence number.
     fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
         match self.what {
             Found::Read { length, .. } => message::bytes_in(seq - self.first, length, terms.mtu),
-            Found::Atomic(_) => 0,
+            Found::Word(_) | Found::Nothing => 0,
         }
     }
 }
@@ -155,7 +146,7 @@ impl Selective {
         }
         if reply.verdict.accepted().is_some() {
             site.shared.count_accepted(payload);
-            self.note(terms, headers, placement, payload, seq);
+            self.note(terms, site.memory, arrival, placement, seq);
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
                 (_, Some(_)) => Bits::Receive,
                 (bits, None) => bits,
@@ -232,16 +223,8 @@ impl Selective {
                 let at = inbound::reach(terms, site.shared, Intent::RemoteWrite, key, address, length)?;
                 if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN) } else { Ok(()) }
             }
-            Asked::Read | Asked::Atomic if payload > 0 => Err(MALFORMED),
-            Asked::Read => {
-                let reth = headers.reth.ok_or(MALFORMED)?;
-                let length = u64::from(reth.length);
-                inbound::reach(terms, site.shared, Intent::RemoteRead, reth.key, reth.address, length)?;
-                self.has_room(terms, seq)
-            }
-            Asked::Atomic => {
-                let atomic = headers.atomic.ok_or(MALFORMED)?;
-                inbound::reach(terms, site.shared, Intent::RemoteAtomic, atomic.key, atomic.address, 8)?;
+            Asked::Read | Asked::Once => {
+                Query::of(arrival, site.memory)?.check(terms, site.shared)?;
                 self.has_room(terms, seq)
             }
         }
@@ -275,19 +258,13 @@ impl Selective {
     }
 
     /// What an accepted packet means beyond its payload: a premature CQE, or a request that waits for its turn.
-    fn note(&mut self, terms: &Terms, headers: &Headers, placement: Placement, payload: u32, seq: Seq) {
+    fn note(&mut self, terms: &Terms, memory: &impl Memory, arrival: &Arrival<'_>, placement: Placement, seq: Seq) {
+        let &Arrival { headers, payload, .. } = arrival;
         let (kind, position) = match Asked::of(headers.bth.opcode) {
             Some(Asked::Send(position)) => (CompletionKind::Receive, position),
             Some(Asked::Write(position)) if headers.immediate.is_some() => (CompletionKind::ReceiveWrite, position),
-            Some(Asked::Read) => {
-                let Some(reth) = headers.reth else { return };
-                let what = What::Read { key: reth.key, address: reth.address, length: u64::from(reth.length) };
-                self.waiting.insert(seq, Request { number: placement.wqe, what });
-                return;
-            }
-            Some(Asked::Atomic) => {
-                let Some(header) = headers.atomic else { return };
-                let what = What::Atomic { opcode: headers.bth.opcode, header };
+            Some(Asked::Read | Asked::Once) => {
+                let Ok(what) = Query::of(arrival, memory) else { return };
                 self.waiting.insert(seq, Request { number: placement.wqe, what });
                 return;
             }
@@ -321,23 +298,17 @@ impl Selective {
         Ok(())
     }
 
-    /// Begins the Reads, and does the Atomics, that come before `until`: everything before them has arrived.
+    /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has arrived.
     fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
         while let Some(entry) = self.waiting.first_entry()
             && *entry.key() < until
         {
             let (seq, Request { number, what }) = entry.remove_entry();
-            let (what, packets) = match what {
-                What::Read { key, address, length } => {
-                    (Found::Read { key, address, length }, message::packets(length, terms.mtu))
-                }
-                What::Atomic { opcode, header } => {
-                    match inbound::atomic(terms, site.shared, site.memory, opcode, &header) {
-                        Ok(original) => (Found::Atomic(original), 1),
-                        Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
-                    }
-                }
+            let what = match what.execute(terms, site.shared, site.memory) {
+                Ok(found) => found,
+                Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
             };
+            let packets = what.packets(terms);
             let first = self.sender.supplied();
             self.answers.push_back(Answer { first, packets, number, msn: self.msn, what });
             self.sender.supply(packets);
@@ -408,7 +379,7 @@ impl Selective {
         let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return false };
         let Some(answer) = find(segment.seq) else { return false };
         let index = segment.seq - answer.first;
-        let mut bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, segment.seq.to_psn(self.first_psn));
+        let mut bth = terms.bth(op::READ_RESPONSE_ONLY, segment.seq.to_psn(self.first_psn));
         bth.ack_request = selective::asks(terms, &self.sender, segment);
         let headers = &mut transmit.headers;
         headers.begin(bth);
@@ -421,7 +392,7 @@ impl Selective {
         transmit.payload = 0;
         shared.count_sent(segment.retransmission);
         match answer.what {
-            Found::Atomic(original) => headers.original = Some(original),
+            Found::Word(_) | Found::Nothing => (headers.bth.opcode, headers.original) = answer.what.answer(),
             Found::Read { key, address, length } => {
                 headers.bth.opcode = message::response_opcode(Position::of(index, answer.packets));
                 let bytes = message::bytes_in(index, length, terms.mtu);

@@ -13,6 +13,7 @@ use selvedge_wire::{Aeth, Syndrome};
 use super::Refusal;
 use super::in_order::InOrder;
 use super::inbound::{self, MALFORMED};
+use super::query::{Found, Query};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
@@ -32,8 +33,8 @@ pub(super) struct Standard {
     msn: u32,
     messages: InOrder,
     replies: VecDeque<Reply>,
-    /// Atomic operations that were done lately, and what they found: to be said again, not done again.
-    atomics: VecDeque<(Seq, u64)>,
+    /// What was done lately that is to be done once, and what was found: to be said again, not done again.
+    done: VecDeque<(Seq, Found)>,
     /// No receive request was ready for the packet that is expected: what follows it is dropped.
     not_ready: bool,
 }
@@ -42,19 +43,19 @@ pub(super) struct Standard {
 enum Reply {
     Ack { seq: Seq, aeth: Aeth },
     Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, msn: u32, again: bool },
-    Atomic { seq: Seq, original: u64, msn: u32, again: bool },
+    Done { seq: Seq, found: Found, msn: u32, again: bool },
 }
 
 impl Reply {
     fn seq(&self) -> Seq {
         match *self {
-            Self::Ack { seq, .. } | Self::Atomic { seq, .. } => seq,
+            Self::Ack { seq, .. } | Self::Done { seq, .. } => seq,
             Self::Read { first, .. } => first,
         }
     }
     /// Whether it is an answer to something that was asked for again.
     fn is_again(&self) -> bool {
-        matches!(self, Self::Read { again: true, .. } | Self::Atomic { again: true, .. })
+        matches!(self, Self::Read { again: true, .. } | Self::Done { again: true, .. })
     }
     fn is_read(&self) -> bool {
         matches!(self, Self::Read { .. })
@@ -63,7 +64,7 @@ impl Reply {
     fn overlaps(&self, answer: &Self, mtu: u32) -> bool {
         let end = |of: &Self| match *of {
             Self::Ack { seq, .. } => seq,
-            Self::Atomic { seq, .. } => seq + 1,
+            Self::Done { seq, .. } => seq + 1,
             Self::Read { first, length, .. } => first + message::packets(length, mtu),
         };
         self.seq() < end(answer) && answer.seq() < end(self)
@@ -78,7 +79,7 @@ impl Standard {
             msn: 0,
             messages: InOrder::default(),
             replies: VecDeque::new(),
-            atomics: VecDeque::new(),
+            done: VecDeque::new(),
             not_ready: false,
         }
     }
@@ -135,7 +136,7 @@ impl Standard {
             site.shared.count_accepted(arrival.payload);
             self.take(cx, site.shared, arrival);
             self.receiver.skip(messages - 1);
-            if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Atomic)) {
+            if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Once)) {
                 self.say(seq, Syndrome::NO_CREDITS);
             }
             return Ok(());
@@ -178,9 +179,9 @@ impl Standard {
                     );
                 }
             }
-            (Some(Asked::Atomic), _) => {
-                if let Some(&(_, original)) = self.atomics.iter().find(|(done, _)| *done == seq) {
-                    self.answer_again(terms, Reply::Atomic { seq, original, msn: self.msn, again: true });
+            (Some(Asked::Once), _) => {
+                if let Some(&(_, found)) = self.done.iter().find(|(done, _)| *done == seq) {
+                    self.answer_again(terms, Reply::Done { seq, found, msn: self.msn, again: true });
                 }
             }
             _ => {
@@ -211,40 +212,39 @@ impl Standard {
         arrival: &Arrival<'_>,
         seq: Seq,
     ) -> Result<u64, Refusal> {
-        let &Arrival { headers, payload, .. } = arrival;
-        let asked = Asked::of(headers.bth.opcode).ok_or(MALFORMED)?;
+        let asked = Asked::of(arrival.headers.bth.opcode).ok_or(MALFORMED)?;
         match asked {
             Asked::Send(_) | Asked::Write(_) => {
                 let is_complete = self.messages.take(terms, site, arrival, asked)?;
                 self.msn = self.msn.wrapping_add(u32::from(is_complete));
             }
-            Asked::Read | Asked::Atomic if !self.messages.is_idle() || payload > 0 => return Err(MALFORMED),
-            Asked::Read => return self.read(terms, site.shared, headers, seq),
-            Asked::Atomic => {
-                let atomic = headers.atomic.ok_or(MALFORMED)?;
-                let original = inbound::atomic(terms, site.shared, site.memory, headers.bth.opcode, &atomic)?;
-                if self.atomics.len() >= usize::from(terms.reads_answered.max(1)) {
-                    self.atomics.pop_front();
+            Asked::Read | Asked::Once if !self.messages.is_idle() => return Err(MALFORMED),
+            Asked::Read | Asked::Once => {
+                let query = Query::of(arrival, site.memory)?;
+                query.check(terms, site.shared)?;
+                let found = query.execute(terms, site.shared, site.memory)?;
+                if let Found::Read { key, address, length } = found {
+                    return self.read(terms, key, address, length, seq);
                 }
-                self.atomics.push_back((seq, original));
+                if self.done.len() >= usize::from(terms.reads_answered.max(1)) {
+                    self.done.pop_front();
+                }
+                self.done.push_back((seq, found));
                 self.msn = self.msn.wrapping_add(1);
-                self.replies.push_back(Reply::Atomic { seq, original, msn: self.msn, again: false });
+                self.replies.push_back(Reply::Done { seq, found, msn: self.msn, again: false });
             }
         }
         Ok(1)
     }
 
-    fn read(&mut self, terms: &Terms, shared: &Shared, headers: &Headers, seq: Seq) -> Result<u64, Refusal> {
-        let reth = headers.reth.ok_or(MALFORMED)?;
-        let length = u64::from(reth.length);
-        inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length)?;
+    fn read(&mut self, terms: &Terms, key: u32, address: u64, length: u64, seq: Seq) -> Result<u64, Refusal> {
         if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
             // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first time.
             let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
             self.replies.remove(stale.ok_or(MALFORMED)?);
         }
         self.msn = self.msn.wrapping_add(1);
-        let (key, address, msn) = (reth.key, reth.address, self.msn);
+        let msn = self.msn;
         self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: false });
         Ok(message::packets(length, terms.mtu))
     }
@@ -272,11 +272,12 @@ impl Standard {
         }
         match *self.replies.front_mut()? {
             Reply::Ack { .. } => None,
-            Reply::Atomic { seq, original, msn, again } => {
+            Reply::Done { seq, found, msn, again } => {
                 self.replies.pop_front();
                 shared.count_sent(again);
-                let bth = terms.bth(op::ATOMIC_ACKNOWLEDGE, psn(seq));
-                reply(Headers { bth, aeth: done(msn), original: Some(original), ..Headers::default() }, 0)
+                let (opcode, original) = found.answer();
+                let bth = terms.bth(opcode, psn(seq));
+                reply(Headers { bth, aeth: done(msn), original, ..Headers::default() }, 0)
             }
             Reply::Read { first, key, address, length, ref mut sent, msn, again } => {
                 let (index, packets) = (*sent, message::packets(length, terms.mtu));

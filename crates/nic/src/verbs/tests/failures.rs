@@ -17,7 +17,12 @@ fn events(world: &mut World, at: usize) -> Vec<Event> {
 }
 
 /// A request that fails, with two behind it: these are flushed, and both queue pairs have failed.
-fn refused(operation: impl Fn(&World) -> Operation, length: u32, status: Status, event: fn(&World) -> Event) {
+pub(super) fn refused(
+    operation: impl Fn(&World) -> Operation,
+    length: u32,
+    status: Status,
+    event: fn(&World) -> Event,
+) {
     each(|mut world| {
         let before = world.hosts[1].memory.clone();
         let operation = operation(&world);

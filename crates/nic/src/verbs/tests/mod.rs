@@ -1,5 +1,6 @@
 mod bursts;
 mod failures;
+mod once;
 mod resources;
 mod stress;
 mod transfers;

@@ -20,7 +20,7 @@ const SLOT: u64 = 10_000;
 const MOST: u64 = 24;
 /// A word that the other side adds to, behind the last slot of what is written to.
 const COUNTER: u64 = 2 * QUARTER + 26 * SLOT;
-/// A word that the other side replaces if it is what it should be.
+/// A word that the other side replaces, or replaces if it is what it should be.
 const LATCH: u64 = COUNTER + 8;
 
 /// IRN as the software RNIC has it, but for the times.
@@ -122,7 +122,7 @@ impl Case {
             1 => u64::from(self.mtu) * (1 + self.rng.below(2)),
             _ => self.rng.below(9_000),
         };
-        let (operation, fence, split) = (self.rng.below(7), self.rng.below(8) == 0, self.rng.below(size + 1));
+        let (operation, fence, split) = (self.rng.below(9), self.rng.below(8) == 0, self.rng.below(size + 1));
         let finds = self.latches[1 - at];
         let (compare, swap) = (if self.rng.below(2) == 0 { finds } else { finds ^ 1 }, self.rng.below(u64::MAX));
         let (here, key) = (&self.world.hosts[at], self.world.hosts[1 - at].key);
@@ -143,17 +143,24 @@ impl Case {
                 let answer = vec![here.sge(3 * QUARTER + place, 8)];
                 (5, 8, Operation::FetchAdd { remote: remote(COUNTER), add: 1 }, answer)
             }
-            _ => {
+            6 => {
                 let answer = vec![here.sge(3 * QUARTER + place, 8)];
                 (6, 8, Operation::CompareSwap { remote: remote(LATCH), compare, swap }, answer)
             }
+            7 => (7, 8, Operation::AtomicWrite(remote(LATCH)), vec![here.sge(place, 8)]),
+            _ => {
+                let flush = Flush { remote: remote(0), length: 8, global: true, ..Flush::default() };
+                (8, 0, Operation::Flush(flush), Vec::new())
+            }
         };
-        if operation == 6 && compare == finds {
-            self.latches[1 - at] = swap;
+        match operation {
+            6 if compare == finds => self.latches[1 - at] = swap,
+            7 => self.latches[1 - at] = self.word(at, place),
+            _ => {}
         }
         let mut asked = request(number, what, data);
         asked.fence = fence;
-        if matches!(operation, 0 | 2 | 3) && size <= 64 && self.rng.below(2) == 0 {
+        if matches!(operation, 0 | 2 | 3 | 7) && size <= 64 && self.rng.below(2) == 0 {
             let from = place as usize;
             asked.data = Data::Inline(self.world.hosts[at].memory[from..][..size as usize].to_vec());
         }
@@ -220,10 +227,12 @@ impl Case {
                         found.push(self.word(at, 3 * QUARTER + place));
                         additions += 1;
                     }
-                    _ => {
+                    6 => {
                         let word = self.word(at, 3 * QUARTER + place);
                         assert_eq!(word, finds, "{what}: compare-and-swap {number}, once and in order");
                     }
+                    // What an atomic write has written is what is found next, or in the end.
+                    _ => {}
                 }
             }
             let first = self.counters[1 - at];

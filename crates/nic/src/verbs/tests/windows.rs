@@ -9,12 +9,10 @@ use super::world::{ALL, BASE, Wire, World, each, go_back_n, irn, request, status
 use crate::verbs::region::{Intent, Regions};
 use crate::verbs::*;
 
-const WRITE: Access =
-    Access { local_write: false, remote_write: true, remote_read: false, remote_atomic: false, bind: false };
+const WRITE: Access = Access { remote_write: true, ..Access::NONE };
 const READ: Access = Access { remote_read: true, remote_write: false, ..WRITE };
 /// What its owner may do, and bind windows to.
-const PRIVATE: Access =
-    Access { local_write: true, remote_write: false, remote_read: false, remote_atomic: false, bind: true };
+const PRIVATE: Access = Access { local_write: true, bind: true, ..Access::NONE };
 
 /// A region of host 1's that only windows open, its key, a window, and how that is bound to part of it.
 fn window(world: &mut World, kind: WindowKind) -> Bind {
@@ -376,6 +374,7 @@ fn at_random_windows_open_what_a_naive_model_opens() {
         remote_read: bits & 4 != 0,
         remote_atomic: bits & 8 != 0,
         bind: bits & 16 != 0,
+        ..Access::NONE
     };
     for seed in 0..200 {
         let mut rng = Rng::stream(seed, Domain::Impairment, 3);

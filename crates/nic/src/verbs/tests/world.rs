@@ -22,8 +22,15 @@ pub(crate) const MTU: u16 = 256;
 /// Of all queue pairs for datagrams.
 pub(crate) const QKEY: u32 = 0x1111_1111;
 
-pub(crate) const ALL: Access =
-    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, bind: true };
+pub(crate) const ALL: Access = Access {
+    local_write: true,
+    remote_write: true,
+    remote_read: true,
+    remote_atomic: true,
+    bind: true,
+    flush_global: true,
+    flush_persistent: true,
+};
 
 /// IRN with timeouts for a round trip of 20 us.
 pub(crate) fn irn() -> RecoveryConfig {
@@ -121,6 +128,16 @@ impl Memory for View<'_> {
     }
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
         self.word(address, |before| if before == compare { swap } else { before })
+    }
+    fn word(&self) -> Option<u64> {
+        self.payload.try_into().ok().map(u64::from_ne_bytes)
+    }
+    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        assert!(address.is_multiple_of(8));
+        self.store(address, value)
+    }
+    fn flush(&mut self, address: u64, length: u64, _: bool) -> Result<(), Fault> {
+        self.at(address, length as usize).map(drop)
     }
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
         self.word(address, |_| value).map(drop)

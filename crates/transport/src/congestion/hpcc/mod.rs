@@ -19,7 +19,7 @@ mod config;
 mod links;
 
 pub use config::{HpccConfig, HpccConfig as Config};
-use links::{BaseRtt, Links, larger, smaller};
+use links::{BaseRtt, Links, larger, smaller, whole};
 
 /// Switches whose telemetry a packet has room for.
 pub const MOST_SWITCHES: usize = PathRecord::MOST;
@@ -112,8 +112,8 @@ impl Control {
         }
         // R = W / T; at line rate the link itself paces.
         let bps = self.window * bps_per_byte;
-        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(bps as i64 as u64) };
-        self.bytes = Bytes::new(self.window as i64 as u64);
+        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(whole(bps)) };
+        self.bytes = Bytes::new(whole(self.window));
     }
 }
 

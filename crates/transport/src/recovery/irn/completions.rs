@@ -27,8 +27,9 @@ impl Completion {
         match opcode {
             // SEND last and only, without and with immediate; WRITE last and only with immediate.
             2..=5 | 9 | 11 => Self::Receive,
-            // WRITE last and only; READ request; atomics, which section 5.1 handles as READs.
-            8 | 10 | 12 | 19 | 20 => Self::Message,
+            // WRITE last and only; READ request; atomics, which section 5.1 handles as READs, and so flushes and
+            // atomic writes, which are younger than the paper.
+            8 | 10 | 12 | 19 | 20 | 28 | 29 => Self::Message,
             _ => Self::Nothing,
         }
     }

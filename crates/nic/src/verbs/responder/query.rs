@@ -1,0 +1,114 @@
+//! Requests that have an answer beside an acknowledgement: Reads, Atomics, atomic writes, flushes. Each is done once, when
+//! everything before it is.
+
+use selvedge_wire::verbs::opcode::operation as op;
+use selvedge_wire::verbs::{AtomicEth, Headers};
+
+use super::Refusal;
+use super::inbound::{self, MALFORMED};
+use crate::verbs::arrival::Arrival;
+use crate::verbs::attributes::Terms;
+use crate::verbs::flush::Flush;
+use crate::verbs::memory::Memory;
+use crate::verbs::message;
+use crate::verbs::region::Intent;
+use crate::verbs::shared::Shared;
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub(super) enum Query {
+    Read { key: u32, address: u64, length: u64 },
+    Atomic { opcode: u8, header: AtomicEth },
+    AtomicWrite { key: u32, address: u64, value: u64 },
+    Flush(Flush),
+}
+
+/// What there is to answer.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    /// What stands there when the answer is sent.
+    Read { key: u32, address: u64, length: u64 },
+    /// What was there before an Atomic.
+    Word(u64),
+    /// That it is done.
+    Nothing,
+}
+
+impl Found {
+    /// Packets of the answer.
+    pub(super) fn packets(&self, terms: &Terms) -> u64 {
+        match self {
+            Self::Read { length, .. } => message::packets(*length, terms.mtu),
+            Self::Word(_) | Self::Nothing => 1,
+        }
+    }
+    /// The opcode of an answer without payload, and the word that it carries.
+    pub(super) fn answer(&self) -> (u8, Option<u64>) {
+        match self {
+            Self::Word(original) => (op::ATOMIC_ACKNOWLEDGE, Some(*original)),
+            Self::Nothing | Self::Read { .. } => (op::READ_RESPONSE_ONLY, None),
+        }
+    }
+}
+
+impl Query {
+    /// What a packet asks for, which is one of these.
+    pub(super) fn of(arrival: &Arrival<'_>, memory: &impl Memory) -> Result<Self, Refusal> {
+        let &Arrival { headers, payload, .. } = arrival;
+        Self::read(headers, payload, || memory.word()).ok_or(MALFORMED)
+    }
+
+    fn read(headers: &Headers, payload: u32, word: impl FnOnce() -> Option<u64>) -> Option<Self> {
+        /// Bytes of a word.
+        const WORD: u32 = 8;
+        let empty = (payload == 0).then_some(());
+        match headers.bth.opcode {
+            op::READ_REQUEST => {
+                empty?;
+                let reth = headers.reth?;
+                Some(Self::Read { key: reth.key, address: reth.address, length: u64::from(reth.length) })
+            }
+            opcode @ (op::COMPARE_SWAP | op::FETCH_ADD) => {
+                empty?;
+                Some(Self::Atomic { opcode, header: headers.atomic? })
+            }
+            op::ATOMIC_WRITE => {
+                let reth = headers.reth.filter(|reth| reth.length == WORD && payload == WORD)?;
+                Some(Self::AtomicWrite { key: reth.key, address: reth.address, value: word()? })
+            }
+            op::FLUSH => {
+                empty?;
+                Flush::of(headers).map(Self::Flush)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it may be done, as far as can be said before it is its turn.
+    pub(super) fn check(&self, terms: &Terms, shared: &Shared) -> Result<(), Refusal> {
+        let reach = |intent, key, address, length| inbound::reach(terms, shared, intent, key, address, length);
+        match *self {
+            Self::Read { key, address, length } => reach(Intent::RemoteRead, key, address, length).map(drop),
+            Self::Atomic { header, .. } => reach(Intent::RemoteAtomic, header.key, header.address, 8).map(drop),
+            Self::AtomicWrite { key, address, .. } => reach(Intent::RemoteWrite, key, address, 8).map(drop),
+            Self::Flush(flush) => inbound::flushed(terms, shared, &flush).map(drop),
+        }
+    }
+
+    /// Does it.
+    pub(super) fn execute(self, terms: &Terms, shared: &Shared, memory: &mut impl Memory) -> Result<Found, Refusal> {
+        match self {
+            Self::Read { key, address, length } => Ok(Found::Read { key, address, length }),
+            Self::Atomic { opcode, header } => inbound::atomic(terms, shared, memory, opcode, &header).map(Found::Word),
+            Self::AtomicWrite { key, address, value } => {
+                inbound::atomic_write(terms, shared, memory, key, address, value)?;
+                Ok(Found::Nothing)
+            }
+            Self::Flush(flush) => {
+                let (start, length) = inbound::flushed(terms, shared, &flush)?;
+                memory.flush(start, length, flush.persistent).map_err(|_| inbound::FORBIDDEN)?;
+                Ok(Found::Nothing)
+            }
+        }
+    }
+}
