@@ -13,9 +13,10 @@ use super::notification::{self, Notification};
 use super::receives::Receives;
 use super::requester::Requester;
 use super::responder::Responder;
-use super::rnic::{Limits, Transmit};
+use super::rnic::Limits;
 use super::shared::{Event, Shared};
 use super::transition;
+use super::transmit::Transmit;
 use super::unreliable::{Inbound, Outbound};
 use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, SendRequest, Status};
 

@@ -16,6 +16,7 @@ use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
 use super::shared::{Event, Shared, Stats};
 use super::srq::{SharedQueue, SrqAttributes, SrqId};
+use super::transmit::Transmit;
 use super::window::{WindowId, WindowKind};
 use super::work::{Completion, Payload, ReceiveRequest, Route, SendRequest};
 
@@ -54,17 +55,6 @@ impl Limits {
     };
 }
 
-/// A packet to send.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Transmit {
-    /// Where to.
-    pub route: Route,
-    /// Its headers. The payload stands in the spans that came with it.
-    pub headers: Headers,
-    /// Bytes of payload.
-    pub payload: u32,
-}
-
 /// An RDMA NIC without wires and without memory of its own.
 pub struct Rnic {
     shared: Shared,
@@ -77,13 +67,6 @@ pub struct Rnic {
     /// Queue pairs that may have something to send, each at most once.
     ready: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
-}
-
-impl Default for Transmit {
-    /// Nothing, to nowhere.
-    fn default() -> Self {
-        Self { route: Route::NOWHERE, headers: Headers::default(), payload: 0 }
-    }
 }
 
 impl Rnic {

@@ -9,7 +9,7 @@ use selvedge_wire::{Ack, AckKind, Extension, Holes};
 
 use super::attributes::Terms;
 use super::requester::scheme;
-use super::rnic::Transmit;
+use super::transmit::Transmit;
 
 /// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is farther ahead
 /// is of another life of the queue pair.

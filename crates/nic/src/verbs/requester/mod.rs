@@ -13,19 +13,20 @@
 //! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
 //! begun is finished.
 
+mod recovery;
 mod selective;
 mod standard;
 mod wqe;
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::{Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
-use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+use selvedge_transport::{Cx, Next, Segment, Sender};
+use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
+pub(super) use self::recovery::{go_back_n, scheme, sender};
 use self::selective::Selective;
 use self::standard::Standard;
 use self::wqe::Wqe;
@@ -34,9 +35,9 @@ use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
 use super::qp::Failure;
-use super::rnic::Transmit;
 use super::selective::asks;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Payload, SendRequest, Status};
 
 /// What is known of the other side.
@@ -486,31 +487,4 @@ impl Requester {
 
 fn find(queue: &VecDeque<Wqe>, seq: Seq) -> Option<usize> {
     queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
-}
-
-/// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
-pub(super) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
-    match recovery {
-        RecoveryConfig::GoBackN(_) => None,
-        RecoveryConfig::Irn(_) => Some(1),
-        RecoveryConfig::Melo(_) => Some(2),
-    }
-}
-
-/// Go-back-N as the InfiniBand specification has it.
-pub(super) fn go_back_n(terms: &Terms) -> RecoveryConfig {
-    RecoveryConfig::GoBackN(GoBackNConfig {
-        rto: terms.timeout.map_or(Setting::Off, Setting::Value),
-        rto_low: Setting::Off,
-        rto_low_packets: 0,
-        acks: Acks::PerPacket,
-        nack: Nacks::OncePerGap,
-        bdp_cap: Setting::Value(terms.init.window.max(1)),
-    })
-}
-
-/// A sender of so large packets.
-pub(super) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
-    let frame = Bytes::new(u64::from(terms.mtu)) + terms.init.overhead;
-    Sender::new(&SenderConfig { recovery, congestion: terms.init.congestion, frame }, first_psn)
 }

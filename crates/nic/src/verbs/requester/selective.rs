@@ -14,9 +14,9 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
-use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
+use crate::verbs::transmit::Transmit;
 use crate::verbs::work::Operation;
 
 /// What a requester remembers beside its sender.

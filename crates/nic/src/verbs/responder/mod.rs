@@ -24,8 +24,8 @@ use super::attributes::Terms;
 use super::memory::Memory;
 use super::qp::Failure;
 use super::requester::scheme;
-use super::rnic::Transmit;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Payload, ReceiveRequest};
 
 /// See above.

@@ -23,9 +23,9 @@ use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
-use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
+use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
 /// After so many timeouts in a row, what an answer waits for becomes longer.
