@@ -30,6 +30,7 @@ mod events;
 mod fork;
 mod forward;
 mod invariant;
+mod lookout;
 mod memory;
 mod network;
 mod persist;
