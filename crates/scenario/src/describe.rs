@@ -2,8 +2,8 @@
 
 use selvedge_sim::topology::Topology;
 use selvedge_sim::workload::Summary;
-use selvedge_units::Rate;
 
+use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
 impl Plan {
@@ -13,7 +13,7 @@ impl Plan {
         let series = &self.series[0];
         let mut parts = vec![format!("{} hosts", series.network.graph().host_count())];
         parts.push(topology(series));
-        parts.push(in_gbps(series.network.line_rate()));
+        parts.push(line_rates(&series.network));
         parts.extend(series.workloads.iter().take(3).map(workload));
         parts.join(", ")
     }
@@ -34,6 +34,7 @@ fn workload(summary: &Summary) -> String {
     }
 }
 
-fn in_gbps(rate: Rate) -> String {
-    format!("{} Gb/s", rate.as_gbps_f64())
+fn line_rates(network: &Network) -> String {
+    let (slowest, fastest) = (network.slowest_line_rate().as_gbps_f64(), network.line_rate().as_gbps_f64());
+    if slowest < fastest { format!("{slowest} to {fastest} Gb/s") } else { format!("{fastest} Gb/s") }
 }

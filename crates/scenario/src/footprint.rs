@@ -94,7 +94,7 @@ impl FootprintFacts {
     /// TCP, EQDS or NDP among them: their state is of another kind, and their papers do not count it.
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
         let other = |series: &&crate::PlannedSeries| {
-            let transport = &series.scenario.transport;
+            let transport = &series.transport;
             transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some()
         };
         if let Some(series) = plan.series.iter().find(other) {
@@ -123,7 +123,7 @@ impl SchemeFacts {
         // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
         let (footprint, place) = match netrt.enabled {
             true => (netrt.footprint(), "port"),
-            false => (series.scenario.transport.recovery.footprint(), "NIC"),
+            false => (series.transport.recovery.footprint(), "NIC"),
         };
         let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
         Self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_sim::topology::{Graph, Link, Path, Paths, Routes};
-use selvedge_units::{Bytes, Duration, Rate, SwitchId};
+use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 /// A network with its routes.
 #[derive(Clone, Debug)]
@@ -54,9 +54,14 @@ impl Network {
     pub fn bdp(&self) -> Bytes {
         self.paths.bdp()
     }
-    /// Rate of the slowest link of any host.
+    /// Rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {
-        self.paths.slowest_host()
+        self.paths.fastest_host()
+    }
+    /// The same of the slowest.
+    pub(crate) fn slowest_line_rate(&self) -> Rate {
+        let hosts = (0..self.graph.host_count()).map(HostId);
+        hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
     /// The links that end at a switch: those that PFC can pause.
     pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {

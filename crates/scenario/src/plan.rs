@@ -1,13 +1,15 @@
 //! A scenario once it is checked: what runs, and what came of every "auto".
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Graph, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
-use selvedge_units::{Duration, Setting};
+use selvedge_units::{Duration, Rate, Setting};
 
 use crate::check::{Finding, check, check_nic, check_priorities};
 use crate::digest;
@@ -16,7 +18,7 @@ use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
-use crate::resolve::{resolve, sampling_interval, settle};
+use crate::resolve::{in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 use crate::written::{written, written_values};
 
@@ -45,8 +47,12 @@ pub struct PlannedSeries {
     pub series: String,
     /// The condition under which it runs, if there are several.
     pub case: Option<String>,
-    /// The scenario with its values in place, and without "auto".
+    /// The scenario with its values in place, and without "auto", but where each host has its own.
     pub scenario: Scenario,
+    /// Its transport at the fastest hosts.
+    pub transport: TransportConfig,
+    /// The same at others, by the rates of their links, where that makes a difference.
+    pub transports: Vec<(Rate, TransportConfig)>,
     /// Its network.
     pub network: Arc<Network>,
     /// Each of its workloads in numbers.
@@ -205,7 +211,8 @@ impl Plan {
             graph: series.network.graph().clone(),
             switch: scenario.switch.clone(),
             nic: scenario.nic.clone(),
-            transport: scenario.transport,
+            transport: series.transport,
+            transports: series.transports.clone(),
             beside: scenario.beside.clone(),
             workload: scenario.workload.clone(),
             measure: scenario.measure,
@@ -273,13 +280,18 @@ impl Builder<'_> {
         let mut scenario = variant.scenario.clone();
         let refuse = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
         check_nic(&scenario).map_err(refuse)?;
-        resolve(&mut scenario, &network);
-        for finding in check(&scenario, &network).map_err(refuse)? {
-            let warning = draft.error(&variant, &finding.key, finding.message).to_string();
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
+        let transports = resolve(&mut scenario, &network);
+        let transport = scenario.transport;
+        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
+            scenario.transport = other;
+            for finding in check(&scenario, &network).map_err(refuse)? {
+                let warning = draft.error(&variant, &finding.key, finding.message).to_string();
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
             }
         }
+        scenario.transport = in_common(transport, &transports);
         let graph = network.graph();
         LossPlan::new(graph, &scenario.loss, seeds[0], &library)
             .map_err(|error| self.error(&variant, "loss", error))?;
@@ -327,6 +339,8 @@ impl Builder<'_> {
             series: variant.name,
             case: variant.case,
             scenario,
+            transport,
+            transports,
             workloads: workload.summaries,
             worst_link: workload.worst_link,
             flows: extent.known(),

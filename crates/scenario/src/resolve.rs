@@ -1,15 +1,19 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, TransportConfig, Trimming};
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// Replaces every "auto" of `scenario`, which runs on `network`, but that of `sample`.
-pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
+/// Transports by the rate of hosts' links.
+pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
+
+/// Replaces every "auto" of `scenario`, which runs on `network`, but that of `sample`. Returns the transports of hosts
+/// whose links have other rates than the fastest, where that makes a difference.
+pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
     let bdp = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
@@ -61,7 +65,15 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
     };
     switch.netrt.resolve(&fabric);
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
+    let written = *transport;
     let mut needs = transport.resolve(&fabric, nic, trims);
+    let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
+    let others = others.map(|line_rate| {
+        let mut other = written;
+        other.resolve(&Fabric { line_rate, bdp: line_rate.amount_in(network.base_rtt()), ..fabric }, nic, trims);
+        (line_rate, other)
+    });
+    let others = others.filter(|(_, other)| other != transport).collect();
     if let Some(Beside { tcp, .. }) = beside {
         tcp.resolve(&transport.around_tcp(&fabric), nic.mtu);
         // Through tunnels, its queues are in EQIFs, and marks, too.
@@ -69,6 +81,24 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) {
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
     }
     resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
+    others
+}
+
+/// What `transport` and `others` have in common; each host has its own of what is left at "auto".
+pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> TransportConfig {
+    fn keep(ours: &mut toml::Table, theirs: &toml::Table) {
+        for (key, value) in ours {
+            match (value, theirs.get(key)) {
+                (toml::Value::Table(ours), Some(toml::Value::Table(theirs))) => keep(ours, theirs),
+                (value, other) if Some(&*value) != other => *value = "auto".into(),
+                _ => {}
+            }
+        }
+    }
+    let table = |transport| toml::Table::try_from(transport).expect("a transport can be written");
+    let mut common = table(transport);
+    others.iter().for_each(|(_, other)| keep(&mut common, &table(*other)));
+    common.try_into().expect("what depends on rates may be \"auto\"")
 }
 
 /// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and

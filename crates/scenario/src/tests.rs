@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use selvedge_sim::config::BufferConfig;
+use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
-use selvedge_units::{Bytes, Duration, Setting, Toggle};
+use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -356,6 +356,47 @@ fn series_replace_and_never_merge() {
     assert_eq!(rto_low(0), Duration::from_us(200), "a preset keeps the settings of its own algorithm");
     assert_eq!(rto_low(1), Duration::from_us(100), "a replaced table has its defaults");
     assert_eq!(rto_low(2), Duration::from_us(300));
+}
+
+#[test]
+fn each_host_has_what_fits_its_link() {
+    let text = r#"title = "unlike"
+stop = { flows = 10 }
+[topology.explicit]
+hosts = ["slow", "fast", "other"]
+switches = ["s"]
+links = [
+    { between = ["slow", "s"], rate = "25Gbps", delay = "2us" },
+    { between = ["fast", "s"], rate = "100Gbps", delay = "2us" },
+    { between = ["other", "s"], rate = "100Gbps", delay = "2us" },
+]
+[workload.poisson]
+load = 0.1
+sizes = "cdf:web-search"
+"#;
+    let all = "irn,irn+hpcc,irn+swift,roce+dcqcn,roce+timely,melo+aimd,netrt,tcp,tcp+dctcp,mptcp,ndp,eqds,tcp+eqds";
+    let once = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
+    let irn = &once.series[0];
+    assert_eq!((irn.network.line_rate(), irn.network.bdp()), (Rate::from_gbps(100), Bytes::from_kb(100)));
+    // 100 KB and 25 KB of 1,086 bytes each, and the gap.
+    let cap = |transport: &TransportConfig| match transport.recovery {
+        RecoveryConfig::Irn(irn) => irn.bdp_cap,
+        other => panic!("{}", other.name()),
+    };
+    assert_eq!(cap(&irn.transport), Setting::Value(93));
+    let [(rate, slow)] = &irn.transports[..] else { panic!("{:?}", irn.transports) };
+    assert_eq!((*rate, cap(slow)), (Rate::from_gbps(25), Setting::Value(24)));
+    assert_eq!(cap(&irn.scenario.transport), Setting::Auto);
+    // What is said is for all.
+    let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("a plan");
+    assert_eq!((cap(&said.series[0].transport), said.series[0].transports.len()), (Setting::Value(50), 0));
+
+    let twice = plan(&once.to_toml(), &Changes::default()).expect("what was written can be read");
+    assert_eq!(twice.to_toml(), once.to_toml());
+    for (a, b) in once.series.iter().zip(&twice.series) {
+        assert_eq!((&a.name, a.transport, &a.transports), (&b.name, b.transport, &b.transports));
+        assert_eq!(a.digest(), b.digest());
+    }
 }
 
 #[test]

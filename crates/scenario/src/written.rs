@@ -30,7 +30,11 @@ pub(crate) fn written(plan: &Plan) -> String {
         ..plan.series[0].scenario.clone()
     };
     let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
-    format!("# The resolved scenario: every \"auto\" has its value. Running it gives the same results.\n{text}")
+    let but = match plan.series.iter().all(|series| series.transports.is_empty()) {
+        true => "",
+        false => ", but what fits the link of each host",
+    };
+    format!("# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{text}")
 }
 
 /// The values of one series as TOML.

@@ -6,6 +6,26 @@ use std::process::{Command, Stdio};
 use crate::{FLOWS, Scratch, TOPOLOGY, parsed};
 
 #[test]
+fn slow_hosts_hold_up_nobody_else() {
+    let topology =
+        |rate: &str| format!("5 1 4\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n0 3 {rate} 1us 0\n0 4 100Gbps 1us 0\n");
+    let scratch = Scratch::new("slow")
+        .with("alike.txt", &topology("100Gbps"))
+        .with("unlike.txt", &topology("10Gbps"))
+        .with("flow.txt", "2\n1 2 3 100 3000000 0.001\n2 4 3 100 3000000 0.002\n");
+    let series = "irn,irn+hpcc,irn+swift,roce+dcqcn+pfc,melo,eqds,ndp";
+    let slowdowns = |topology: &str| {
+        let arguments = ["run", "--topology", topology, "--flows", "flow.txt", "--series", series, "--seeds", "1"];
+        let (out, _) = scratch.expect(0, &[&arguments[..], &["--json"]].concat());
+        let series = parsed(&out)["series"].as_array().expect("a list").clone();
+        series.iter().map(|one| one["metrics"]["slowdown_mean"]["mean"].as_f64().expect("a number")).collect::<Vec<_>>()
+    };
+    let unlike = slowdowns("unlike.txt");
+    assert_eq!(unlike, slowdowns("alike.txt"));
+    assert!(unlike.iter().all(|&slowdown| slowdown < 1.1), "{unlike:?}");
+}
+
+#[test]
 fn files_of_other_simulators_run_and_give_an_fct_txt() {
     let scratch = Scratch::new("files").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
     let arguments = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,roce+pfc"];

@@ -96,6 +96,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         switch,
         nic,
         transport,
+        transports: Vec::new(),
         beside: None,
         workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
         measure: Measure::All,

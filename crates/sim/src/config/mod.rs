@@ -9,7 +9,7 @@ mod verbs;
 
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
@@ -63,6 +63,8 @@ pub struct SimConfig {
     pub nic: NicConfig,
     /// The engines at both ends of each queue pair.
     pub transport: TransportConfig,
+    /// The same at hosts whose links have other rates, where that makes a difference.
+    pub transports: Vec<(Rate, TransportConfig)>,
     /// The traffic.
     pub workload: WorkloadConfig,
     /// That part of it which speaks TCP beside the transport.
@@ -82,6 +84,10 @@ pub struct SimConfig {
 }
 
 impl SimConfig {
+    /// The engines at hosts whose links have this rate.
+    pub(crate) fn transport_at(&self, rate: Rate) -> &TransportConfig {
+        self.transports.iter().find(|(of, _)| *of == rate).map_or(&self.transport, |(_, transport)| transport)
+    }
     /// The largest frame that is sent.
     pub(crate) fn largest_frame(&self) -> Bytes {
         let own = self.nic.payload(&self.transport) + self.nic.data_header(&self.transport);

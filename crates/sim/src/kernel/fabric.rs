@@ -11,7 +11,8 @@ use crate::topology::{Framing, Graph, InnerNics, Paths};
 
 /// What all partitions share and nobody changes during a window.
 pub(crate) struct Fabric {
-    pub(crate) nic: NicParams,
+    /// What a NIC needs to know; see [`Host`](crate::net::host::Host) for what depends on its link.
+    pub(crate) nic: Arc<NicParams>,
     pub(crate) buffer: BufferConfig,
     pub(crate) accounting: Accounting,
     /// What outputs of switches do beyond serving their lines.

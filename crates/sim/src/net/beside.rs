@@ -12,6 +12,7 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
 use super::descriptor::Descriptor;
+use super::host::Host;
 use super::pool::Slot;
 use crate::kernel::fabric::Fabric;
 use crate::kernel::parcel::Outbox;
@@ -135,12 +136,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return self.handle_verbs(host, slot);
         }
         let (packet, record) = (self.pool.get(slot), self.records.get(slot));
-        let nic = &mut self.hosts[host].nic;
+        let Host { nic, params, .. } = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         if self.fabric.has_cargo {
-            return nic.handle_carrier(&mut cx, &self.fabric.nic, packet, record.cargo());
+            return nic.handle_carrier(&mut cx, params, packet, record.cargo());
         }
-        let handled = nic.handle_packet(&mut cx, &self.fabric.nic, packet);
+        let handled = nic.handle_packet(&mut cx, params, packet);
         nic.handle_path(self.now, packet, &record.path());
         handled
     }
@@ -149,7 +150,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn handle_verbs(&mut self, host: u32, slot: Slot) -> Handled {
         let (packet, headers) = (self.pool.get(slot), self.records.headers(slot));
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let handled = self.hosts[host].nic.handle_verbs(&mut cx, &self.fabric.nic, packet, &headers);
+        let Host { nic, params, .. } = &mut self.hosts[host];
+        let handled = nic.handle_verbs(&mut cx, params, packet, &headers);
         self.attend_applications(host);
         handled
     }

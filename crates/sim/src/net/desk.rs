@@ -74,7 +74,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let class = spec.priority.map_or(own, |priority| self.fabric.class_of[usize::from(priority)]);
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
-        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &self.fabric.nic, &message);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &state.params, &message);
         let row = FlowRow {
             id: spec.id,
             workload: spec.workload,
@@ -132,7 +132,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { row, on_received });
-                let nic = &self.fabric.nic;
+                let nic = &state.params;
                 if self.fabric.speaks_tcp(row.workload) {
                     state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);
                 } else {
@@ -151,7 +151,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             News::Report(report) => {
                 let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-                state.nic.handle_report(&mut cx, &self.fabric.nic, &report);
+                state.nic.handle_report(&mut cx, &state.params, &report);
                 if RECORDED {
                     self.note_woken(host);
                 }

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use selvedge_nic::{Handled, Nic, NicParams};
 use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_transport::Cx;
-use selvedge_units::{Duration, HostId, Instant};
+use selvedge_units::{Duration, HostId, Instant, Rate};
 
 use super::descriptor::Descriptor;
 use super::desk::Receiving;
@@ -22,6 +23,8 @@ pub(crate) struct Host {
     pub(crate) id: HostId,
     pub(crate) port: u32,
     pub(crate) nic: Nic,
+    /// What that needs to know, on a link of this rate.
+    pub(crate) params: Arc<NicParams>,
     /// When its port is free, if it waits for that.
     pub(crate) free_at: u64,
     /// When its port's pause timer fires.
@@ -39,11 +42,14 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(id: HostId, port: u32, nic: &NicParams) -> Self {
+    pub(crate) fn new(id: HostId, port: u32, rate: Rate, params: Arc<NicParams>) -> Self {
+        let mut nic = Nic::new(id, &params);
+        nic.set_link_rate(&params, rate);
         Self {
             id,
             port,
-            nic: Nic::new(id, nic),
+            nic,
+            params,
             free_at: NEVER,
             timer_at: NEVER,
             desk_at: NEVER,
@@ -135,7 +141,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.handle_with_record(host, descriptor.slot)
         } else {
             let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-            self.hosts[host].nic.handle_packet(&mut cx, &self.fabric.nic, packet)
+            let Host { nic, params, .. } = &mut self.hosts[host];
+            nic.handle_packet(&mut cx, params, packet)
         };
         if RECORDED {
             let packet = *self.pool.get(descriptor.slot);
@@ -192,7 +199,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn on_host_wake(&mut self, host: u32) {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        self.hosts[host].nic.handle_timeout(&mut cx, &self.fabric.nic);
+        let Host { nic, params, .. } = &mut self.hosts[host];
+        nic.handle_timeout(&mut cx, params);
         if self.fabric.reads_records {
             // What had waited for missing packets may have come out of a tunnel; a queue pair may have failed.
             self.take_completions(host, 0);
@@ -222,7 +230,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let (slot, packet) = self.pool.vacancy();
-        if !state.nic.poll_transmit(&mut cx, &self.fabric.nic, paused, packet) {
+        if !state.nic.poll_transmit(&mut cx, &state.params, paused, packet) {
             // Nothing may go now. If that is for a pause, its end brings us back.
             if RECORDED {
                 self.log.ignore_heard();

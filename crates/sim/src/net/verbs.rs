@@ -6,14 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use selvedge_nic::Nic;
 use selvedge_nic::verbs::{
     Attached, Completion, CompletionKind, Data, Operation, Remote, SendRequest, Status, VerbsError,
 };
+use selvedge_nic::{ConnectionParams, Nic};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, HostId, QpNumber, Rng};
 
+use super::host::Host;
 use crate::config::TransportConfig;
 use crate::error::ConfigError;
 use crate::kernel::fabric::Fabric;
@@ -231,7 +232,9 @@ pub(crate) fn connect<const RECORDED: bool>(
     postings: &[Posting],
 ) -> Result<(), ConfigError> {
     let fabric = Arc::clone(&partitions[0].fabric);
-    let Some(verbs) = &fabric.nic.verbs else { return Ok(()) };
+    if !fabric.has_verbs {
+        return Ok(());
+    }
     for partition in &mut *partitions {
         partition.applications.resize_with(partition.hosts.len(), Applications::default);
     }
@@ -241,13 +244,11 @@ pub(crate) fn connect<const RECORDED: bool>(
             let (src, dst) = fabric.inner.between(connection.src, connection.dst);
             let stream = u64::from(posting.first()) << 48 ^ n as u64;
             let entropy = Rng::stream(fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
-            let asking = nic_of(partitions, src).create_qp(verbs, &params).map_err(refused)?;
-            let asked = nic_of(partitions, dst).create_qp(verbs, &params).map_err(refused)?;
-            nic_of(partitions, src).connect_qp(&fabric.nic, &params, asking, (dst, asked), entropy).map_err(refused)?;
+            let asking = create_qp(host_of(partitions, src), &params)?;
+            let asked = create_qp(host_of(partitions, dst), &params)?;
+            connect_qp(host_of(partitions, src), &params, asking, (dst, asked), entropy)?;
             // The way back hashes to another path, as answers' do.
-            nic_of(partitions, dst)
-                .connect_qp(&fabric.nic, &params, asked, (src, asking), !entropy)
-                .map_err(refused)?;
+            connect_qp(host_of(partitions, dst), &params, asked, (src, asking), !entropy)?;
             let (partition, local) = fabric.home[src.index()];
             let applications = &mut partitions[usize::from(partition)].applications[local as usize];
             applications.ends.insert((posting.first(), n), asking);
@@ -257,9 +258,24 @@ pub(crate) fn connect<const RECORDED: bool>(
     Ok(())
 }
 
-fn nic_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: HostId) -> &mut Nic {
+fn host_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: HostId) -> &mut Host {
     let (partition, local) = partitions[0].fabric.home[host.index()];
-    &mut partitions[usize::from(partition)].hosts[local].nic
+    &mut partitions[usize::from(partition)].hosts[local]
+}
+
+fn create_qp(host: &mut Host, params: &ConnectionParams) -> Result<QpNumber, ConfigError> {
+    let verbs = host.params.verbs.as_ref().expect("NICs of applications know verbs");
+    host.nic.create_qp(verbs, params).map_err(refused)
+}
+
+fn connect_qp(
+    host: &mut Host,
+    params: &ConnectionParams,
+    own: QpNumber,
+    peer: (HostId, QpNumber),
+    entropy: u32,
+) -> Result<(), ConfigError> {
+    host.nic.connect_qp(&host.params, params, own, peer, entropy).map_err(refused)
 }
 
 fn refused(error: VerbsError) -> ConfigError {

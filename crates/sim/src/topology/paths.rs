@@ -1,5 +1,6 @@
 //! What the way between two hosts is like when nobody else uses it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
@@ -92,19 +93,27 @@ impl Paths {
         }
         longest
     }
-    /// Bandwidth-delay product of the longest path: the slowest host's link rate times twice the
+    /// Bandwidth-delay product of the longest path: the fastest host's link rate times twice the
     /// propagation delay. IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
     pub fn bdp(&self) -> Bytes {
         let rtt = self.longest().map_or(Duration::ZERO, |path| path.propagation * 2);
-        self.slowest_host().amount_in(rtt)
+        self.fastest_host().amount_in(rtt)
     }
-    /// Rate of the slowest link of any host.
+    /// Rate of the link of a host's NIC.
+    pub fn host_rate(&self, host: HostId) -> Rate {
+        self.graph.links[self.routes.ports().of_host(host).link as usize].rate
+    }
+    /// Rates of all NICs' links, the slowest first, each once; NICs inside servers, too.
+    pub fn host_rates(&self) -> BTreeSet<Rate> {
+        (0..self.graph.hosts.len() as u32).map(|host| self.host_rate(HostId(host))).collect()
+    }
+    /// Rate of the slowest link of any NIC.
     pub fn slowest_host(&self) -> Rate {
-        let hosts = (0..self.graph.hosts.len() as u32).map(HostId);
-        hosts
-            .map(|host| self.graph.links[self.routes.ports().of_host(host).link as usize].rate)
-            .min()
-            .unwrap_or_default()
+        self.host_rates().first().copied().unwrap_or_default()
+    }
+    /// Rate of the fastest link of any host, those inside servers left out.
+    pub fn fastest_host(&self) -> Rate {
+        (0..self.graph.host_count()).map(|host| self.host_rate(HostId(host))).max().unwrap_or_default()
     }
     /// How long a packet that takes `forth` on each link and an answer that takes `back` are under
     /// way in an empty network: serialisation and propagation at every link, both ways. Zero sizes

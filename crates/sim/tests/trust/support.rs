@@ -56,6 +56,7 @@ impl Scene {
             switch,
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
+            transports: Vec::new(),
             beside: None,
             workload: WorkloadConfig::default(),
             measure: Measure::All,
@@ -138,7 +139,7 @@ impl Scene {
         }
         let graph = Arc::new(config.graph.clone());
         let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
-        let (rate, propagation) = (paths.slowest_host(), paths.longest().expect("two hosts").propagation);
+        let (rate, propagation) = (paths.fastest_host(), paths.longest().expect("two hosts").propagation);
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {

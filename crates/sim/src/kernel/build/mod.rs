@@ -16,7 +16,7 @@ use self::cut::Cut;
 use self::numbering::Numbering;
 pub use self::numbering::port_infos;
 use self::populate::{connect, populate};
-use self::shared::fabric;
+use self::shared::{fabric, nic};
 use super::calendar::Calendar;
 use super::fabric::Fabric;
 use super::log::Log;
@@ -95,11 +95,13 @@ pub(crate) fn build<const RECORDED: bool>(
         _ => vec![config.transport.tcp.is_some(); workload.summaries.len()],
     };
     let classes = Classes::of(config, &workload.summaries)?;
-    let verbs = match workload.postings.is_empty() {
-        true => None,
-        false => Some(config.transport.verbs(&config.nic, classes.of_flow[8])?),
-    };
-    let fabric = Fabric { tcp_workloads, ..fabric(config, (classes, verbs), &graph, &routes, paths, &cut, lookahead)? };
+    let has_verbs = !workload.postings.is_empty();
+    let mut nics = Vec::new();
+    for rate in paths.host_rates() {
+        nics.push((rate, Arc::new(nic(config, &classes, rate, has_verbs)?)));
+    }
+    let any = Arc::clone(&nics[0].1);
+    let fabric = Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, lookahead)? };
     let fabric = Arc::new(fabric);
     let forwarding = Arc::new(forwarding(config, &routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
@@ -146,7 +148,7 @@ pub(crate) fn build<const RECORDED: bool>(
             log: Log::default(),
         });
     }
-    let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut);
+    let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut, &nics);
     connect(&mut partitions, &link_ports, &places);
     for (lane, loss) in
         LossPlan::new(&graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()

@@ -1,6 +1,9 @@
 //! Hosts, switches and ports of the partitions.
 
-use selvedge_units::{Bytes, Domain, HostId, PortId, Rng, SwitchId, mix64};
+use std::sync::Arc;
+
+use selvedge_nic::NicParams;
+use selvedge_units::{Bytes, Domain, HostId, PortId, Rate, Rng, SwitchId, mix64};
 
 use super::cut::Cut;
 use super::numbering::Numbering;
@@ -28,6 +31,7 @@ pub(super) fn populate<const RECORDED: bool>(
     routes: &Routes,
     numbering: &Numbering,
     cut: &Cut,
+    nics: &[(Rate, Arc<NicParams>)],
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
@@ -62,9 +66,8 @@ pub(super) fn populate<const RECORDED: bool>(
         let partition = &mut partitions[cut.hosts[host.index()] as usize];
         let link = &graph.links[numbering.ports.of_host(host).link as usize];
         let port = add_port(partition, PortId(host.0), link, host.into(), partition.hosts.len() as u32);
-        let mut state = Host::new(host, port, &partition.fabric.nic);
-        state.nic.set_link_rate(&partition.fabric.nic, link.rate);
-        partition.hosts.push(state);
+        let (_, nic) = nics.iter().find(|(rate, _)| *rate == link.rate).expect("all rates of hosts are listed");
+        partition.hosts.push(Host::new(host, port, link.rate, Arc::clone(nic)));
     }
     for id in (0..graph.switches.len() as u32).map(SwitchId) {
         let partition = &mut partitions[cut.switches[id.index()] as usize];

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::{NicParams, VerbsParams};
-use selvedge_units::{Bytes, Duration, HostId, Setting};
+use selvedge_nic::NicParams;
+use selvedge_units::{Bytes, Duration, HostId, Rate, Setting};
 use selvedge_wire::Hole;
 use selvedge_wire::verbs::Headers;
 
@@ -17,10 +17,45 @@ use crate::net::buffer::{Accounting, Queueing};
 use crate::net::{fair, trimming};
 use crate::topology::{Graph, InnerNics, Paths, Routes};
 
+/// What the NICs of hosts with links of this rate are told.
+pub(super) fn nic(
+    config: &SimConfig,
+    classes: &Classes,
+    rate: Rate,
+    has_verbs: bool,
+) -> Result<NicParams, ConfigError> {
+    let SimConfig { nic, beside, .. } = config;
+    let transport = config.transport_at(rate);
+    let (eqds, eqif) = transport.tunnels(nic);
+    let verbs = if has_verbs { Some(transport.verbs(nic, classes.of_flow[8])?) } else { None };
+    Ok(NicParams {
+        mtu: nic.mtu.get() as u16,
+        header: nic.data_header(transport).get() as u16,
+        ack_frame: nic.ack_frame(transport).get() as u16,
+        hole_nack_frame: (nic.ack_frame(transport).get() + Hole::THREE as u64) as u16,
+        cnp_frame: nic.cnp_frame.get() as u16,
+        gap: nic.gap.get() as u16,
+        qp_burst: nic.qp_burst,
+        data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
+        ack_class: classes.ack,
+        cnp_class: classes.cnp,
+        ecn_capable: config.switch.ecn.enabled.resolve(|| false),
+        sender: transport.sender(nic),
+        receiver: transport.receiver(),
+        tcp: transport.tcp.or(beside.as_ref().map(|beside| beside.tcp)),
+        tcp_ack_class: classes.tcp_ack,
+        eqds,
+        eqif,
+        ndp: transport.ndp,
+        feedback: transport.feedback(),
+        verbs,
+    })
+}
+
 /// What all partitions share.
 pub(super) fn fabric(
     config: &SimConfig,
-    (classes, verbs): (Classes, Option<VerbsParams>),
+    (classes, nic): (&Classes, Arc<NicParams>),
     graph: &Arc<Graph>,
     routes: &Routes,
     paths: Paths,
@@ -42,33 +77,11 @@ pub(super) fn fabric(
         (partition, local)
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
-    let (eqds, eqif) = config.transport.tunnels(&config.nic);
-    let (has_cargo, has_verbs) = (eqif.is_some(), verbs.is_some());
+    let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
     // RDMA headers vary; the queue of a packet has room for the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
     Ok(Fabric {
-        nic: NicParams {
-            mtu: config.nic.mtu.get() as u16,
-            header: config.nic.data_header(&config.transport).get() as u16,
-            ack_frame: config.nic.ack_frame(&config.transport).get() as u16,
-            hole_nack_frame: (config.nic.ack_frame(&config.transport).get() + Hole::THREE as u64) as u16,
-            cnp_frame: config.nic.cnp_frame.get() as u16,
-            gap: config.nic.gap.get() as u16,
-            qp_burst: config.nic.qp_burst,
-            data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
-            ack_class: classes.ack,
-            cnp_class: classes.cnp,
-            ecn_capable: config.switch.ecn.enabled.resolve(|| false),
-            sender: config.transport.sender(&config.nic),
-            receiver: config.transport.receiver(),
-            tcp: config.transport.tcp.or(config.beside.as_ref().map(|beside| beside.tcp)),
-            tcp_ack_class: classes.tcp_ack,
-            eqds,
-            eqif,
-            ndp: config.transport.ndp,
-            feedback: config.transport.feedback(),
-            verbs,
-        },
+        nic,
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
         queueing: match &config.switch.buffer {
