@@ -42,6 +42,7 @@ impl Aeth {
     pub const LENGTH: usize = 4;
 
     /// Reads the header; returns what follows, too.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[syndrome, m0, m1, m2], rest) = take::<{ Self::LENGTH }>(bytes)?;
         let value = syndrome & 0x1f;

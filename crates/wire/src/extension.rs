@@ -31,6 +31,7 @@ impl Extension {
     pub const LENGTH: usize = 12;
 
     /// Reads the header; returns what follows, too.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&stamp, rest) = take::<8>(bytes)?;
         let (&[flags, s0, s1, s2], rest) = take::<4>(rest)?;

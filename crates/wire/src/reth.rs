@@ -25,6 +25,7 @@ impl Reth {
     pub const LENGTH: usize = 16;
 
     /// Reads the header; returns what follows, too.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&address, rest) = take::<8>(bytes)?;
         let (&key, rest) = take::<4>(rest)?;

@@ -10,7 +10,8 @@ use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
-    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
+    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, Transmit, VerbsError, WindowId,
+    WindowKind,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -40,6 +41,8 @@ pub struct Adapter {
     clock: Clock,
     /// Counts polls and posts of applications: while it grows, they do the thread's work.
     pub(super) calls: AtomicU64,
+    /// An application is about to wait for an event: it will not poll.
+    pub(super) armed: AtomicBool,
     /// Polls in a row that found nothing.
     empty: AtomicU64,
     /// This is a child that was forked: the adapter is its parent's.
@@ -101,8 +104,10 @@ impl Adapter {
             owners: Owners::default(),
             connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
             network,
-            stuck: None,
+            outgoing: Transmit::default(),
             payload: Payload::default(),
+            is_stuck: false,
+            told: 0,
             gathered: 0,
             asleep_until: Instant::ZERO,
             is_parked: false,
@@ -112,6 +117,7 @@ impl Adapter {
             wake,
             clock: Clock::start(),
             calls: AtomicU64::new(0),
+            armed: AtomicBool::new(false),
             empty: AtomicU64::new(0),
             is_foreign: AtomicBool::new(false),
             packets,
@@ -424,7 +430,8 @@ impl Adapter {
     pub fn arm_cq(&self, cq: CqId, solicited_only: bool) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         state.rnic.arm_cq(cq, solicited_only)?;
-        // The application is about to wait: its polls will not do our work any more.
+        // Its polls will not do our work any more.
+        self.armed.store(true, Ordering::Relaxed);
         if state.is_parked {
             self.wake();
         }

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use selvedge_wire::Icrc;
 
-use super::invariant::Ends;
+use super::invariant::{Ends, Invariant};
 
 /// Segments of a batch. Linux allows 64, later versions more.
 const MOST_SEGMENTS: usize = 64;
@@ -32,6 +32,8 @@ impl Flow {
 #[derive(Debug)]
 pub(super) struct Batch {
     flow: Option<Flow>,
+    /// What packets like the last have in common.
+    invariant: Option<Invariant>,
     /// Bytes of each but the last.
     segment: usize,
     count: usize,
@@ -48,7 +50,16 @@ impl Batch {
     /// An empty batch; of one packet at most if the system does not cut datagrams.
     pub(super) fn new(segments: bool) -> Self {
         let most = if segments { MOST_SEGMENTS } else { 1 };
-        Self { flow: None, segment: 0, count: 0, is_closed: false, bytes: vec![0; ROOM].into(), used: 0, most }
+        Self {
+            flow: None,
+            invariant: None,
+            segment: 0,
+            count: 0,
+            is_closed: false,
+            bytes: vec![0; ROOM].into(),
+            used: 0,
+            most,
+        }
     }
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
@@ -71,8 +82,10 @@ impl Batch {
         if !write(packet) {
             return false;
         }
+        let known = self.invariant.filter(|invariant| invariant.is_of(&flow.ends, packet.len()));
+        let invariant = *self.invariant.insert(known.unwrap_or_else(|| flow.ends.invariant(packet.len())));
         // The kernel counts the segments of a batch in the identification of their IPv4 headers.
-        icrc.copy_from_slice(&flow.ends.icrc(self.count as u16, packet));
+        icrc.copy_from_slice(&invariant.icrc(self.count as u16, packet));
         if self.count == 0 {
             self.flow = Some(*flow);
             self.segment = length;
@@ -92,7 +105,7 @@ impl Batch {
         let Some(flow) = self.flow else { return };
         for packet in self.bytes[..self.used].chunks_mut(self.segment.max(1)) {
             let (packet, icrc) = packet.split_at_mut(packet.len() - Icrc::LENGTH);
-            icrc.copy_from_slice(&flow.ends.icrc(0, packet));
+            icrc.copy_from_slice(&flow.ends.invariant(packet.len()).icrc(0, packet));
         }
     }
     pub(super) fn clear(&mut self) {

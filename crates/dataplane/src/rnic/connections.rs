@@ -61,9 +61,9 @@ impl Connections {
         self.asked.remove(&id.0);
     }
 
-    /// The next message as a packet, its payload in `payload`.
-    pub(super) fn poll_transmit(&mut self, payload: &mut Payload) -> Option<Transmit> {
-        let (route, mad) = self.manager.poll_transmit()?;
+    /// Writes the next message to `transmit` as a packet, its payload to `payload`; returns whether there is one.
+    pub(super) fn poll_transmit(&mut self, payload: &mut Payload, transmit: &mut Transmit) -> bool {
+        let Some((route, mad)) = self.manager.poll_transmit() else { return false };
         payload.clear();
         payload.inline.extend_from_slice(&mad.emit());
         let route = Route { flow_label: self.port(&route, &mad), ..route };
@@ -79,7 +79,8 @@ impl Connections {
         // So that those who know us answer to the port that we send from.
         let ours = Ours::Offers(0);
         let headers = Headers { bth, deth, ours, ..Headers::default() };
-        Some(Transmit { route, headers, payload: cm::LENGTH as u32 })
+        *transmit = Transmit { route, headers, payload: cm::LENGTH as u32 };
+        true
     }
 
     /// Where to: whoever asks tries the service's own port first, then RoCE's, in turn.

@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_micros(50);
 /// interrupts, are done sooner.
 const LONG: Duration = Duration::from_micros(500);
 /// For how long such a one is thought of.
-const REMEMBERED: units::Duration = units::Duration::from_us(20_000);
+pub(super) const REMEMBERED: units::Duration = units::Duration::from_us(20_000);
 
 /// What a thread knows of others.
 #[derive(Clone, Copy)]

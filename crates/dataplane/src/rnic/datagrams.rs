@@ -68,18 +68,22 @@ impl Datagrams {
             // An answer of the connection manager goes where the question came from.
             flow_label: as_label(self.ends.from_port),
         };
-        let mut identification = 0;
+        let mut invariant = self.ends.invariant(self.segment.saturating_sub(Icrc::LENGTH));
+        let (mut headers, mut likely) = (Headers::default(), 0);
         for datagram in bytes.chunks(self.segment.max(1)) {
-            let sound = datagram.split_last_chunk::<{ Icrc::LENGTH }>().and_then(|(packet, icrc)| {
-                identification = self.ends.identify(identification, packet, *icrc)?;
-                Headers::parse(packet).ok()
-            });
-            let Some((headers, payload)) = sound else {
+            let mut open = || {
+                let (packet, icrc) = datagram.split_last_chunk::<{ Icrc::LENGTH }>()?;
+                if datagram.len() != self.segment {
+                    invariant = self.ends.invariant(packet.len());
+                }
+                // Segments of one call are numbered.
+                likely = invariant.identify(likely, packet, *icrc)?.wrapping_add(1);
+                headers.read(packet).ok()
+            };
+            let Some(payload) = open() else {
                 counters.damaged += 1;
                 continue;
             };
-            // Segments of one call are numbered.
-            identification = identification.wrapping_add(1);
             counters.received += 1;
             handle(&route, &headers, payload, datagram.len());
         }

@@ -9,7 +9,7 @@
 use std::net::Ipv6Addr;
 
 use crc32fast::Hasher;
-use selvedge_wire::{Bth, Icrc, Udp};
+use selvedge_wire::{Icrc, Udp};
 
 const IPV4: usize = 20;
 const IPV6: usize = 40;
@@ -26,7 +26,56 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// The CRC of a packet, which begins with its BTH and ends before its ICRC, with this IPv4 identification.
+    /// What packets of one length have in common: from the BTH to before the ICRC.
+    pub(super) fn invariant(self, length: usize) -> Invariant {
+        let mut buffer = [0xff; 8 + IPV6 + Udp::LENGTH];
+        let datagram = Udp::LENGTH + length + Icrc::LENGTH;
+        // Eight bytes of ones stand for InfiniBand's local route header; what routers may change counts as ones, too.
+        let mut at = 8;
+        let mut write = |bytes: &[u8]| {
+            buffer[at..][..bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        if let (Some(from), Some(to)) = (self.from.to_ipv4_mapped(), self.to.to_ipv4_mapped()) {
+            write(&[0x45, 0xff]);
+            write(&((IPV4 + datagram) as u16).to_be_bytes());
+            write(&[0, 0, 0x40, 0, 0xff, 17, 0xff, 0xff]);
+            write(&from.octets());
+            write(&to.octets());
+        } else {
+            write(&[0x6f, 0xff, 0xff, 0xff]);
+            write(&(datagram as u16).to_be_bytes());
+            write(&[17, 0xff]);
+            write(&self.from.octets());
+            write(&self.to.octets());
+        }
+        write(&self.from_port.to_be_bytes());
+        write(&self.to_port.to_be_bytes());
+        write(&(datagram as u16).to_be_bytes());
+        write(&[0xff, 0xff]);
+        let mut hasher = Hasher::new();
+        hasher.update(&buffer[..at]);
+        Invariant { ends: self, length, before: hasher.finalize(), has_identification: at == 8 + IPV4 + Udp::LENGTH }
+    }
+}
+
+/// What packets of one length between two ends have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Invariant {
+    ends: Ends,
+    length: usize,
+    /// The CRC of what stands before them, with identification 0.
+    before: u32,
+    has_identification: bool,
+}
+
+impl Invariant {
+    /// Whether it is that of such packets.
+    pub(super) fn is_of(&self, ends: &Ends, length: usize) -> bool {
+        self.length == length && self.ends == *ends
+    }
+
+    /// The CRC of a packet with this IPv4 identification.
     pub(super) fn icrc(&self, identification: u16, packet: &[u8]) -> [u8; Icrc::LENGTH] {
         self.crc(identification, packet).to_le_bytes()
     }
@@ -38,49 +87,67 @@ impl Ends {
         if difference == 0 {
             return Some(likely);
         }
-        self.from.to_ipv4_mapped()?;
-        let behind = IPV4 - IDENTIFICATION - 2 + Udp::LENGTH + packet.len();
+        if !self.has_identification {
+            return None;
+        }
+        let behind = BEHIND_IDENTIFICATION + packet.len();
         change_before(difference, behind).map(|change| likely ^ change)
     }
 
+    /// One pass over the packet as it is. What is not as the CRC has it changes the CRC of what stands before, by so much as
+    /// comes to the same.
     fn crc(&self, identification: u16, packet: &[u8]) -> u32 {
-        let mut buffer = [0xff; 8 + IPV6 + Udp::LENGTH + Bth::LENGTH];
-        let length = Udp::LENGTH + packet.len() + Icrc::LENGTH;
-        // Eight bytes of ones stand for InfiniBand's local route header; what routers may change counts as ones, too.
-        let mut at = 8;
-        let mut write = |bytes: &[u8]| {
-            buffer[at..][..bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        };
-        if let (Some(from), Some(to)) = (self.from.to_ipv4_mapped(), self.to.to_ipv4_mapped()) {
-            write(&[0x45, 0xff]);
-            write(&((IPV4 + length) as u16).to_be_bytes());
-            write(&identification.to_be_bytes());
-            write(&[0x40, 0, 0xff, 17, 0xff, 0xff]);
-            write(&from.octets());
-            write(&to.octets());
-        } else {
-            write(&[0x6f, 0xff, 0xff, 0xff]);
-            write(&(length as u16).to_be_bytes());
-            write(&[17, 0xff]);
-            write(&self.from.octets());
-            write(&self.to.octets());
+        debug_assert_eq!(packet.len(), self.length, "a packet of another length");
+        let mut before = self.before;
+        if self.has_identification {
+            let [first, second] = identification.to_be_bytes();
+            before ^= FIRST[usize::from(first)] ^ SECOND[usize::from(second)];
         }
-        write(&self.from_port.to_be_bytes());
-        write(&self.to_port.to_be_bytes());
-        write(&(length as u16).to_be_bytes());
-        write(&[0xff, 0xff]);
-        let (bth, rest) = packet.split_at(packet.len().min(Bth::LENGTH));
-        write(&bth[..bth.len().min(4)]);
-        if let Some(behind) = bth.get(5..) {
-            write(&[0xff]);
-            write(behind);
-        }
-        let mut hasher = Hasher::new();
-        hasher.update(&buffer[..at]);
-        hasher.update(rest);
+        // Congestion marks, and what is reserved beside them, may change on the way: they count as ones.
+        before ^= packet.get(MARKS).map_or(0, |marks| MASKED[usize::from(!marks)]);
+        let mut hasher = Hasher::new_with_initial(before);
+        hasher.update(packet);
         hasher.finalize()
     }
+}
+
+/// Where a BTH has what counts as ones.
+const MARKS: usize = 4;
+/// Bytes between IPv4's identification and the packet.
+const BEHIND_IDENTIFICATION: usize = IPV4 - IDENTIFICATION - 2 + Udp::LENGTH;
+
+/// How a difference in the first and in the second byte of the identification changes the CRC of what stands before the packet.
+static FIRST: [u32; 256] = changes(BEHIND_IDENTIFICATION + 1);
+static SECOND: [u32; 256] = changes(BEHIND_IDENTIFICATION);
+/// What comes to the same as a difference in the packet's [`MARKS`].
+static MASKED: [u32; 256] = {
+    let mut changes = changes(0);
+    let mut at = 0;
+    while at < 256 {
+        let mut bits = 0;
+        while bits < 8 * (MARKS + 1) {
+            changes[at] = over_x(changes[at]);
+            bits += 1;
+        }
+        at += 1;
+    }
+    changes
+};
+
+/// How each difference in a byte changes a CRC that goes on over so many bytes behind it.
+const fn changes(behind: usize) -> [u32; 256] {
+    let mut changes = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let (mut change, mut bits) = (at as u32, 0);
+        while bits < 8 * (behind + 1) {
+            change = times_x(change);
+            bits += 1;
+        }
+        changes[at] = change;
+        at += 1;
+    }
+    changes
 }
 
 /// The CRC's polynomial, as all of this in reflected form: the highest bit is the coefficient of x^0.
@@ -89,6 +156,11 @@ const ONE: u32 = 1 << 31;
 
 const fn times_x(a: u32) -> u32 {
     if a & 1 == 1 { a >> 1 ^ POLYNOMIAL } else { a >> 1 }
+}
+
+/// The inverse of [`times_x`]: the polynomial's highest bit is set, and no other product's is.
+const fn over_x(a: u32) -> u32 {
+    if a >> 31 == 1 { (a ^ POLYNOMIAL) << 1 | 1 } else { a << 1 }
 }
 
 const fn times(a: u32, mut b: u32) -> u32 {
@@ -141,10 +213,16 @@ mod tests {
 
     #[test]
     fn it_is_the_icrc_of_the_simple_way() {
-        let packet: Vec<u8> = (0..77).collect();
         let there = std::net::SocketAddrV4::new([10, 0, 0, 2].into(), 4_792);
-        let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("right"), there, &packet);
-        assert_eq!(Some(ends("10.0.0.1", "10.0.0.2").icrc(0, &packet)), simple);
+        for length in [12, 16, 77, 1_076] {
+            // Every mark there may be.
+            for marks in 0..=u8::MAX {
+                let mut packet: Vec<u8> = (0..length).map(|at: usize| (at * 7) as u8).collect();
+                packet[MARKS] = marks;
+                let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("right"), there, &packet);
+                assert_eq!(Some(ends("10.0.0.1", "10.0.0.2").invariant(length).icrc(0, &packet)), simple);
+            }
+        }
     }
 
     #[test]
@@ -153,12 +231,13 @@ mod tests {
         let mut misses = 0;
         for length in [12, 13, 76, 1_100, 4_200] {
             let packet: Vec<u8> = (0..length).map(|at: usize| (at * 7) as u8).collect();
+            let invariant = ends.invariant(length);
             for identification in [0, 1, 63, 0xe337, 0xffff] {
-                let icrc = ends.icrc(identification, &packet);
-                assert_eq!(ends.identify(0, &packet, icrc), Some(identification));
+                let icrc = invariant.icrc(identification, &packet);
+                assert_eq!(invariant.identify(0, &packet, icrc), Some(identification));
                 let mut damaged = packet.clone();
                 damaged[length - 1] ^= 0x10;
-                misses += u32::from(ends.identify(identification, &damaged, icrc).is_some());
+                misses += u32::from(invariant.identify(identification, &damaged, icrc).is_some());
             }
         }
         assert_eq!(misses, 0);
@@ -166,10 +245,10 @@ mod tests {
 
     #[test]
     fn ipv6_has_no_identification() {
-        let ends = ends("fd00::1", "fd00::2");
+        let invariant = ends("fd00::1", "fd00::2").invariant(60);
         let packet = [7; 60];
-        let icrc = ends.icrc(0, &packet);
-        assert_eq!(ends.identify(5, &packet, icrc), Some(5));
-        assert_eq!(ends.identify(0, &[6; 60], icrc), None);
+        let icrc = invariant.icrc(0, &packet);
+        assert_eq!(invariant.identify(5, &packet, icrc), Some(5));
+        assert_eq!(invariant.identify(0, &[6; 60], icrc), None);
     }
 }

@@ -31,6 +31,7 @@ mod fork;
 mod forward;
 mod groups;
 mod invariant;
+mod lookout;
 mod memory;
 mod network;
 mod persist;

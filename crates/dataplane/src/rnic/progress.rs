@@ -3,8 +3,7 @@
 //! While applications poll, they receive and send themselves; a thread that waited for the same packets would be woken
 //! by each and find nothing, or take the lock when they want it. So as long as polls were made since it looked
 //! last, it sleeps a little instead. Some applications poll for the end of what they sent and then look at their memory
-//! until it changes: whoever stops polling and goes on computing is not trusted again for a while. (Whoever stops and
-//! computes nothing waits for an event, or for a processor.)
+//! until it changes, or wait for an event: whoever stops polling while packets wait is not trusted again for a while.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,9 +14,10 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
 use selvedge_transport::Cx;
-use selvedge_units::Instant;
+use selvedge_units::{self as units, Instant};
 
 use super::adapter::{Adapter, TURNS};
+use super::lookout::Lookout;
 use super::state::State;
 
 /// How long it stays away at a time.
@@ -26,8 +26,10 @@ const AWAY: Duration = Duration::from_micros(100);
 const GLANCE: usize = 2;
 /// How many times it stays away before it looks at what polls do not look at.
 const BETWEEN: u32 = 10;
-/// How long it does not stay away after applications have stopped polling meanwhile.
-const DISTRUST: selvedge_units::Duration = selvedge_units::Duration::from_us(20_000);
+/// How long it does not stay away after applications have stopped polling meanwhile: the first time, and at the most.
+const DISTRUST: (units::Duration, units::Duration) = (units::Duration::from_us(200), units::Duration::from_us(100_000));
+/// After so many times as long it is the first time again.
+const CHANCE: u64 = 10;
 /// How long it waits for room in a socket, which it is not told of.
 const ROOM: Duration = Duration::from_micros(200);
 
@@ -47,19 +49,18 @@ pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
 fn run(adapter: &Adapter) {
     // Else the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
-    let (mut seen, mut was_away, mut away, mut distrusts_until) = (0, false, 0u32, Instant::ZERO);
-    let mut computed = processor_time();
+    let (mut seen, mut was_away, mut away) = (0, false, 0u32);
+    let (mut trust, mut lookout) = (Trust::default(), Lookout::default());
     loop {
         let calls = adapter.calls.load(Ordering::Relaxed);
-        let (is_polled, now) = (calls != seen, adapter.now());
+        // A poll can take longer than we stay away. Whoever is in one has the lock.
+        let is_polled = calls != seen || (was_away && adapter.try_lock().is_none());
+        let is_polled = is_polled && !adapter.armed.swap(false, Ordering::Relaxed);
         seen = calls;
-        let computed_before = std::mem::replace(&mut computed, processor_time());
-        if was_away && !is_polled && computed - computed_before > AWAY / 2 {
-            distrusts_until = now + DISTRUST;
-        }
-        let stays_away = was_away && is_polled;
-        was_away = is_polled && now >= distrusts_until;
-        if stays_away && was_away {
+        let trusted = trust.is_given(adapter.now());
+        let (stays_away, has_stopped) = (was_away && is_polled && trusted, was_away && !is_polled);
+        was_away = is_polled && trusted;
+        if stays_away {
             away += 1;
             glance(adapter, away.is_multiple_of(BETWEEN));
             wait_for(adapter, false, Some(AWAY));
@@ -67,9 +68,45 @@ fn run(adapter: &Adapter) {
         }
         let Ok(mut state) = adapter.lock() else { return };
         state.is_parked = was_away;
-        let wait = if was_away { Some(AWAY) } else { work(adapter, &mut state) };
+        if was_away {
+            drop(state);
+            wait_for(adapter, false, Some(AWAY));
+            continue;
+        }
+        let before = (state.network.counters.received, state.told);
+        let wait = work(adapter, &mut state);
+        let (received, told) = (state.network.counters.received > before.0, state.told > before.1);
+        let deadline = state.asleep_until;
         drop(state);
-        wait_for(adapter, !was_away, wait);
+        if has_stopped && received {
+            trust.is_abused(adapter.now());
+        }
+        // Who was told of an event needs a processor first.
+        if !received || told || !lookout.sees(adapter, deadline, trusted) {
+            wait_for(adapter, true, wait);
+        }
+    }
+}
+
+/// Whether applications that poll are left alone.
+#[derive(Default)]
+struct Trust {
+    /// Not before this.
+    from: Instant,
+    /// How long it was withheld last.
+    withheld: units::Duration,
+}
+
+impl Trust {
+    fn is_given(&self, now: Instant) -> bool {
+        now >= self.from
+    }
+    /// Packets had to wait for us. Once may be chance; whoever does so again and again is trusted less and less.
+    fn is_abused(&mut self, now: Instant) {
+        let is_chance = now.since(self.from) > self.withheld * CHANCE;
+        let longer = if is_chance { DISTRUST.0 } else { self.withheld * 2 };
+        self.withheld = longer.clamp(DISTRUST.0, DISTRUST.1);
+        self.from = now + self.withheld;
     }
 }
 
@@ -84,11 +121,6 @@ fn glance(adapter: &Adapter, at_all: bool) {
     }
 }
 
-/// What this process has computed so far.
-fn processor_time() -> Duration {
-    nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from).unwrap_or_default()
-}
-
 /// Does what there is to do; returns how long there will be nothing.
 fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
     state.turn(adapter.clock(), TURNS, false);
@@ -97,13 +129,14 @@ fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
     if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
 }
 
-/// Waits to be woken, and for packets.
-fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) {
+/// Waits to be woken, and for packets; returns whether anything happened.
+pub(super) fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) -> bool {
     let wake = adapter.wake.as_fd();
     let mut descriptors = [wake, adapter.packets.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
     let watched = if packets { 2 } else { 1 };
-    let ready = ppoll(&mut descriptors[..watched], most.map(TimeSpec::from), None);
-    if ready.is_ok_and(|ready| ready > 0) && descriptors[0].any() == Some(true) {
+    let ready = ppoll(&mut descriptors[..watched], most.map(TimeSpec::from), None).is_ok_and(|ready| ready > 0);
+    if ready && descriptors[0].any() == Some(true) {
         let _ = adapter.wake.read();
     }
+    ready
 }

@@ -23,9 +23,9 @@ pub(super) fn is_standard() -> bool {
 
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
-/// Every so many-th packet asks for an acknowledgement, which costs both ends a call of the system: as many packets as
-/// two of those take.
-pub const ACK_EVERY: u32 = 128;
+/// Every so many-th packet asks for an acknowledgement, or a quarter of a window if that is less: what it lets go leaves in
+/// batches of 60, of which all but the last are full, and each acknowledgement costs both ends a call of the system.
+pub const ACK_EVERY: u32 = 512;
 /// The most that one of our own connections may have in flight, where socket buffers hold more: while a lost packet is
 /// sent again, or a thread waits for the processor, others must be free to follow.
 const WIDEST: u32 = 2_048;

@@ -20,9 +20,13 @@ pub(super) struct State {
     pub(super) network: Network,
     pub(super) owners: Owners,
     pub(super) connections: Connections,
-    /// A packet that was taken from the engine and did not fit into the socket, with its payload.
-    pub(super) stuck: Option<Transmit>,
+    /// The packet that was taken from the engine last, and its payload.
+    pub(super) outgoing: Transmit,
     pub(super) payload: Payload,
+    /// It did not fit into the socket.
+    pub(super) is_stuck: bool,
+    /// Events that applications were told of.
+    pub(super) told: u64,
     /// Calls that posted since anything was sent.
     pub(super) gathered: u32,
     /// When the thread will look again by itself.
@@ -88,13 +92,11 @@ impl State {
     /// Sends what there is to send, as far as the socket goes.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
         self.gathered = 0;
-        let Self { rnic, network, connections, stuck, payload, .. } = self;
-        while let Some(transmit) =
-            stuck.take().or_else(|| rnic.poll_transmit(cx, payload)).or_else(|| connections.poll_transmit(payload))
-        {
+        let Self { rnic, network, connections, outgoing, payload, is_stuck, .. } = self;
+        while *is_stuck || rnic.poll_transmit(cx, payload, outgoing) || connections.poll_transmit(payload, outgoing) {
             // What is gone is lost: the other side never hears of it, and retries run out.
-            if network.send(&transmit, payload) == Sent::Blocked {
-                *stuck = Some(transmit);
+            *is_stuck = network.send(outgoing, payload) == Sent::Blocked;
+            if *is_stuck {
                 return;
             }
         }
@@ -102,6 +104,7 @@ impl State {
     }
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.rnic.poll_event() {
+            self.told += 1;
             self.owners.tell(event);
         }
         self.connections.tell();
@@ -111,7 +114,7 @@ impl State {
     }
     /// Whether a socket had no room for what was to be sent.
     pub(super) fn is_blocked(&self) -> bool {
-        self.stuck.is_some() || self.network.is_blocked()
+        self.is_stuck || self.network.is_blocked()
     }
     /// When to look again at the latest.
     pub(super) fn deadline(&self) -> Instant {

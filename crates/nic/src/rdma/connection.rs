@@ -8,7 +8,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use super::{Ledger, Rdma, frame};
 use crate::nic::{Nic, NicParams};
 use crate::verbs::{
-    Access, Capacities, Handshake, Payload, QpInit, ReceiveRequest, Region, Rnic, Service, Sge, VerbsError,
+    Access, Capacities, Handshake, Payload, QpInit, ReceiveRequest, Region, Rnic, Service, Sge, Transmit, VerbsError,
 };
 
 /// What queue pairs of applications have in common.
@@ -152,6 +152,7 @@ impl Rdma {
             turn: 0,
             armed: Instant::NEVER,
             payload: Payload::default(),
+            transmit: Transmit::default(),
         })
     }
 }

@@ -28,7 +28,7 @@ use selvedge_wire::{Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::tcp::TCP;
-use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, VerbsError};
+use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, Transmit, VerbsError};
 
 pub use connection::{ConnectionParams, VerbsParams};
 use frame::{packet, route_of};
@@ -57,6 +57,7 @@ pub(crate) struct Rdma {
     armed: Instant,
     /// Where the payload of a packet stands: read by nobody, kept for its memory.
     payload: Payload,
+    transmit: Transmit,
 }
 
 impl core::fmt::Debug for Rdma {
@@ -129,9 +130,10 @@ impl Nic {
         let Some(rdma) = &mut self.rdma else { return false };
         rdma.queued = false;
         let before = rdma.rnic.stats();
-        let found = rdma.rnic.poll_transmit(cx, &mut rdma.payload);
-        if let Some(transmit) = found {
-            *next = packet(self.id, params, cx.now, &transmit);
+        let found = rdma.rnic.poll_transmit(cx, &mut rdma.payload, &mut rdma.transmit);
+        if found {
+            let transmit = &rdma.transmit;
+            *next = packet(self.id, params, cx.now, transmit);
             if let (Repr::Data(_), Some(qp)) = (next.repr, rdma.rnic.whose_turn()) {
                 next.qp = qp;
             }
@@ -147,7 +149,7 @@ impl Nic {
             rdma.turn = 0;
             self.arm();
         }
-        found.is_some()
+        found
     }
 
     /// A deadline of an application's queue pair has come.

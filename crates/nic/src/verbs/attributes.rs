@@ -1,7 +1,5 @@
 //! What a queue pair is made with, and what can be changed of it.
 
-use core::net::Ipv6Addr;
-
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Psn, QpNumber};
 use selvedge_wire::Bth;
@@ -155,14 +153,12 @@ impl Terms {
     /// From what was set so far; what was not is zero, which the checks of the state transitions make sure does not
     /// matter.
     pub(super) fn of(number: QpNumber, init: QpInit, set: &QpChange) -> Self {
-        let nowhere = Ipv6Addr::UNSPECIFIED;
-        let no_route = Route { local: nowhere, remote: nowhere, traffic_class: 0, hop_limit: 0, flow_label: 0 };
         Self {
             number,
             init,
             access: set.access.unwrap_or_default(),
             qkey: set.qkey.unwrap_or_default(),
-            route: set.route.unwrap_or(no_route),
+            route: set.route.unwrap_or(Route::NOWHERE),
             destination: set.destination.unwrap_or_default(),
             mtu: u32::from(set.mtu.unwrap_or(1_024)),
             send_psn: set.send_psn.unwrap_or_default(),

@@ -14,8 +14,8 @@ use super::memory::Memory;
 use super::multicast::MULTICAST;
 use super::qp::SendFailed;
 use super::region::Intent;
-use super::rnic::Transmit;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Attached, Completion, CompletionKind, Data, Operation, Payload, SendRequest, Source, Span, Status};
 
 /// Bytes before a datagram's payload in its receive request: a global route header, or an IPv4 header at its end.

@@ -38,6 +38,7 @@ mod selective;
 mod shared;
 mod srq;
 mod transition;
+mod transmit;
 mod unreliable;
 mod window;
 mod work;
@@ -53,9 +54,10 @@ pub use memory::{Fault, Memory};
 pub use multicast::{MULTICAST, is_group};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};
-pub use rnic::{Limits, Rnic, Transmit};
+pub use rnic::{Limits, Rnic};
 pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};
+pub use transmit::Transmit;
 pub use window::{Bind, WindowId, WindowKind};
 pub use work::{
     Attached, Completion, CompletionKind, Data, Destination, Operation, Payload, ReceiveRequest, Remote, Route,

@@ -11,7 +11,7 @@ use selvedge_wire::{Bth, Opcode};
 
 use super::arrival::Arrival;
 use super::attributes::Terms;
-use super::rnic::Transmit;
+use super::transmit::Transmit;
 
 pub(super) const OPCODE: u8 = Opcode::CONGESTION_NOTIFICATION;
 

@@ -13,9 +13,10 @@ use super::notification::{self, Notification};
 use super::receives::Receives;
 use super::requester::Requester;
 use super::responder::Responder;
-use super::rnic::{Limits, Transmit};
+use super::rnic::Limits;
 use super::shared::{Event, Shared};
 use super::transition;
+use super::transmit::Transmit;
 use super::unreliable::{Inbound, Outbound};
 use super::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, SendRequest, Status};
 
@@ -258,30 +259,35 @@ impl QueuePair {
         notification.or_else(|| self.responder.poll_ack(&self.terms)).or_else(|| self.requester.poll_ack(&self.terms))
     }
 
+    /// Writes the next packet to `transmit`, if there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
         shared: &mut Shared,
         payload: &mut Payload,
-    ) -> Option<Transmit> {
+        transmit: &mut Transmit,
+    ) -> bool {
         if self.init.service != Service::Reliable {
-            return self.poll_unreliable(shared, payload);
+            return write(self.poll_unreliable(shared, payload), transmit);
         }
         if let Some(notification) = self.notification.poll(&self.terms) {
-            return Some(notification);
+            return write(Some(notification), transmit);
         }
         // The answer to a short message is often another: the acknowledgement of the first leaves behind it, in one go.
-        if self.init.ack_every > 1 && self.overtook < OVERTAKES && self.responder.has_ack() {
-            let found = self.poll_requester(cx, shared, payload);
-            if found.is_some() {
-                self.overtook += 1;
-                return found;
+        let goes_first = self.init.ack_every > 1 && self.overtook < OVERTAKES && self.responder.has_ack();
+        if !goes_first {
+            self.overtook = 0;
+            // A failed queue pair still says why.
+            if self.responder.poll_transmit(cx, &self.terms, shared, payload, transmit) {
+                return true;
             }
         }
+        if self.poll_requester(cx, shared, payload, transmit) {
+            self.overtook += u8::from(goes_first);
+            return true;
+        }
         self.overtook = 0;
-        // A failed queue pair still says why.
-        let reply = self.responder.poll_transmit(cx, &self.terms, shared, payload);
-        reply.or_else(|| self.poll_requester(cx, shared, payload))
+        goes_first && self.responder.poll_transmit(cx, &self.terms, shared, payload, transmit)
     }
     /// What needs no answer. A request that fails takes only those with it that were to be sent.
     fn poll_unreliable(&mut self, shared: &mut Shared, payload: &mut Payload) -> Option<Transmit> {
@@ -301,18 +307,22 @@ impl QueuePair {
             None
         })
     }
-    fn poll_requester(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, payload: &mut Payload) -> Option<Transmit> {
+    fn poll_requester(
+        &mut self,
+        cx: &mut Cx<'_>,
+        shared: &mut Shared,
+        payload: &mut Payload,
+        transmit: &mut Transmit,
+    ) -> bool {
         if !matches!(self.state, QpState::ReadyToSend | QpState::Draining) {
-            return None;
+            return false;
         }
         let admits = self.state == QpState::ReadyToSend;
-        match self.requester.poll_transmit(cx, &self.terms, shared, payload, admits) {
-            Ok(found) => found,
-            Err(failure) => {
-                self.fail(shared, Some(failure));
-                None
-            }
-        }
+        let polled = self.requester.poll_transmit(cx, &self.terms, shared, payload, transmit, admits);
+        polled.unwrap_or_else(|failure| {
+            self.fail(shared, Some(failure));
+            false
+        })
     }
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
@@ -376,6 +386,10 @@ impl QueuePair {
             shared.complete(self.init.receive_cq, flushed);
         }
     }
+}
+
+fn write(found: Option<Transmit>, transmit: &mut Transmit) -> bool {
+    found.map(|found| *transmit = found).is_some()
 }
 
 impl Completion {

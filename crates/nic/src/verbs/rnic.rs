@@ -17,6 +17,7 @@ use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
 use super::shared::{Event, Shared, Stats};
 use super::srq::{SharedQueue, SrqAttributes, SrqId};
+use super::transmit::Transmit;
 use super::window::{WindowId, WindowKind};
 use super::work::{Completion, Payload, ReceiveRequest, Route, SendRequest};
 
@@ -56,17 +57,6 @@ impl Limits {
         windows: 1 << 16,
         attachments: 1 << 16,
     };
-}
-
-/// A packet to send.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Transmit {
-    /// Where to.
-    pub route: Route,
-    /// Its headers. The payload stands in the spans that came with it.
-    pub headers: Headers,
-    /// Bytes of payload.
-    pub payload: u32,
 }
 
 /// An RDMA NIC without wires and without memory of its own.
@@ -433,23 +423,21 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
-    /// The next packet to send; `payload` is overwritten with where its payload stands.
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload) -> Option<Transmit> {
+    /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there is one.
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
         while let Some(&qp) = self.ready.front() {
             payload.clear();
             let pair = self.qps.get_mut(&qp);
-            let found = pair.and_then(|pair| pair.poll_transmit(cx, &mut self.shared, payload));
-            if found.is_none() {
-                self.ready.pop_front();
-                if let Some(pair) = self.qps.get_mut(&qp) {
-                    pair.is_ready = false;
-                }
-                self.renew(qp);
-                continue;
+            if pair.is_some_and(|pair| pair.poll_transmit(cx, &mut self.shared, payload, transmit)) {
+                return true;
             }
-            return found;
+            self.ready.pop_front();
+            if let Some(pair) = self.qps.get_mut(&qp) {
+                pair.is_ready = false;
+            }
+            self.renew(qp);
         }
-        None
+        false
     }
     /// The queue pair that has sent last.
     pub fn whose_turn(&self) -> Option<QpNumber> {

@@ -9,7 +9,7 @@ use selvedge_wire::{Ack, AckKind, Extension, Holes};
 
 use super::attributes::Terms;
 use super::requester::scheme;
-use super::rnic::Transmit;
+use super::transmit::Transmit;
 
 /// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is farther ahead
 /// is of another life of the queue pair.
@@ -46,8 +46,10 @@ pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
         RecoveryConfig::GoBackN(go_back_n) => go_back_n.bdp_cap,
     };
     let most = if let Setting::Value(window) = window { window / LEAST } else { u32::MAX };
-    let every = u64::from(terms.init.ack_every.min(most).max(1));
-    segment.seq + 1 == sender.supplied() || segment.retransmission || (segment.seq.index() + 1).is_multiple_of(every)
+    let every = terms.init.ack_every.min(most).max(1);
+    // Once in 2^32 it asks too early.
+    let number = segment.seq.index() as u32;
+    segment.seq + 1 == sender.supplied() || segment.retransmission || number.wrapping_add(1).is_multiple_of(every)
 }
 
 /// Who sends a packet several times at once, in a burst of losses, is answered as often, up to this.

@@ -14,8 +14,8 @@ use super::memory::Memory;
 use super::message::{self, Asked, Position};
 use super::qp::SendFailed;
 use super::responder::InOrder;
-use super::rnic::Transmit;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Attached, Operation, Payload, ReceiveRequest, SendRequest, Status};
 
 /// A send queue.

@@ -160,6 +160,17 @@ pub struct Route {
     pub flow_label: u32,
 }
 
+impl Route {
+    /// What is not set yet.
+    pub const NOWHERE: Self = Self {
+        local: Ipv6Addr::UNSPECIFIED,
+        remote: Ipv6Addr::UNSPECIFIED,
+        traffic_class: 0,
+        hop_limit: 0,
+        flow_label: 0,
+    };
+}
+
 /// What a receive queue holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiveRequest {

@@ -256,9 +256,9 @@ impl Victim {
     }
 
     fn drain(&mut self) {
-        let mut payload = Payload::default();
+        let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
         let mut left = 10_000;
-        while let Some(transmit) = self.rnic.poll_transmit(&mut Cx::at(self.now), &mut payload) {
+        while self.rnic.poll_transmit(&mut Cx::at(self.now), &mut payload, &mut transmit) {
             let gathered: u32 = payload.spans.iter().map(|span| span.length).sum();
             assert_eq!(gathered + payload.inline.len() as u32, transmit.payload);
             for span in &payload.spans {

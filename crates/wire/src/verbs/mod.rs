@@ -106,6 +106,16 @@ impl Headers {
     /// Where the reserved bits stand.
     const RESERVED: usize = 8;
 
+    /// A BTH and nothing else. Quicker than to make new headers, which are large.
+    #[inline]
+    pub fn begin(&mut self, bth: Bth) {
+        self.bth = bth;
+        self.ours = Ours::No;
+        (self.deth, self.flush, self.reth, self.atomic, self.aeth) = (None, None, None, None, None);
+        (self.original, self.immediate, self.invalidate) = (None, None, None);
+        (self.extension, self.placement, self.holes) = (None, None, None);
+    }
+
     /// Bytes of the headers.
     pub fn length(&self) -> usize {
         let of = |there: bool, length: usize| if there { length } else { 0 };
@@ -124,33 +134,42 @@ impl Headers {
     }
 
     /// Reads the headers of a packet without its ICRC; returns the payload without padding.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let mut headers = Self::default();
+        let payload = headers.read(bytes)?;
+        Ok((headers, payload))
+    }
+    /// The same, over what was there before.
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
-        let ours = Ours::from_bits(bytes[Self::RESERVED] & 0x7f);
-        let mut headers = Self { bth, ours, ..Self::default() };
+        self.bth = bth;
+        self.ours = Ours::from_bits(bytes[Self::RESERVED] & 0x7f);
         let layout = opcode::layout(bth.opcode).ok_or(ParseError::Opcode(bth.opcode))?;
-        let is_ours = matches!(ours, Ours::Uses(_));
+        let is_ours = matches!(self.ours, Ours::Uses(_));
         let mut reader = Reader(rest);
-        headers.deth = reader.read(layout.deth, Deth::parse)?;
-        headers.flush = reader.read(layout.flush, Feth::parse)?;
-        headers.reth = reader.read(layout.reth || (is_ours && layout.write), Reth::parse)?;
-        headers.atomic = reader.read(layout.atomic, AtomicEth::parse)?;
-        headers.aeth = reader.read(layout.aeth || (is_ours && layout.middle), Aeth::parse)?;
-        headers.original = reader
-            .read(layout.original, |bytes| take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest)))?;
-        headers.immediate =
-            reader.read(layout.immediate, |bytes| take::<4>(bytes).map(|(value, rest)| (*value, rest)))?;
-        headers.invalidate = reader.read(layout.invalidate, |bytes| {
+        reader.read(&mut self.deth, layout.deth, Deth::parse)?;
+        reader.read(&mut self.flush, layout.flush, Feth::parse)?;
+        reader.read(&mut self.reth, layout.reth || (is_ours && layout.write), Reth::parse)?;
+        reader.read(&mut self.atomic, layout.atomic, AtomicEth::parse)?;
+        reader.read(&mut self.aeth, layout.aeth || (is_ours && layout.middle), Aeth::parse)?;
+        reader.read(&mut self.original, layout.original, |bytes| {
+            take::<8>(bytes).map(|(value, rest)| (u64::from_be_bytes(*value), rest))
+        })?;
+        reader.read(&mut self.immediate, layout.immediate, |bytes| {
+            take::<4>(bytes).map(|(value, rest)| (*value, rest))
+        })?;
+        reader.read(&mut self.invalidate, layout.invalidate, |bytes| {
             take::<4>(bytes).map(|(value, rest)| (u32::from_be_bytes(*value), rest))
         })?;
-        headers.extension = reader.read(is_ours, Extension::parse)?;
-        headers.placement = reader.read(is_ours && layout.placed, Placement::parse)?;
-        let holes = headers.extension.is_some_and(|extension| extension.holes);
-        headers.holes = reader.read(holes, Hole::parse_three)?;
+        reader.read(&mut self.extension, is_ours, Extension::parse)?;
+        reader.read(&mut self.placement, is_ours && layout.placed, Placement::parse)?;
+        let has_holes = self.extension.is_some_and(|extension| extension.holes);
+        reader.read(&mut self.holes, has_holes, Hole::parse_three)?;
         let padded = reader.0;
         let payload = padded.len().checked_sub(usize::from(bth.pad)).filter(|_| padded.len().is_multiple_of(4));
         let payload = payload.ok_or(ParseError::Padding(bth.pad))?;
-        Ok((headers, &padded[..payload]))
+        Ok(&padded[..payload])
     }
 
     /// Writes the headers of a packet with so many bytes of `payload` into the beginning of `buffer`; returns how many
@@ -182,17 +201,20 @@ impl Headers {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    #[inline]
     fn read<T>(
         &mut self,
+        into: &mut Option<T>,
         there: bool,
         parse: impl FnOnce(&'a [u8]) -> Result<(T, &'a [u8]), ParseError>,
-    ) -> Result<Option<T>, ParseError> {
-        if !there {
-            return Ok(None);
+    ) -> Result<(), ParseError> {
+        *into = None;
+        if there {
+            let (value, rest) = parse(self.0)?;
+            *into = Some(value);
+            self.0 = rest;
         }
-        let (value, rest) = parse(self.0)?;
-        self.0 = rest;
-        Ok(Some(value))
+        Ok(())
     }
 }
 

@@ -22,6 +22,7 @@ impl Placement {
     pub const LENGTH: usize = 8;
 
     /// Reads the header; returns what follows, too.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[w0, w1, w2, w3, p0, p1, p2, p3], rest) = take::<{ Self::LENGTH }>(bytes)?;
         Ok((Self { wqe: u32::from_be_bytes([w0, w1, w2, w3]), packet: u32::from_be_bytes([p0, p1, p2, p3]) }, rest))

@@ -13,19 +13,20 @@
 //! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
 //! begun is finished.
 
+mod recovery;
 mod selective;
 mod standard;
 mod wqe;
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::{Cx, Next, RecoveryConfig, Segment, Sender, SenderConfig};
-use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+use selvedge_transport::{Cx, Next, Segment, Sender};
+use selvedge_units::{Bytes, Instant, Psn, Seq};
+use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
+pub(super) use self::recovery::{go_back_n, scheme, sender};
 use self::selective::Selective;
 use self::standard::Standard;
 use self::wqe::Wqe;
@@ -34,9 +35,9 @@ use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
 use super::qp::Failure;
-use super::rnic::Transmit;
 use super::selective::asks;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Payload, SendRequest, Status};
 
 /// What is known of the other side.
@@ -57,8 +58,12 @@ pub(super) struct Requester {
     begun: usize,
     /// How many have left the queue: request `n` of the connection's life stands at `n - completed`.
     completed: u64,
+    /// Whose packet was sent last, by its number in the connection's life: the next is likely its, too.
+    sending: u64,
     /// Reads and Atomics that have begun and are not answered completely, by their numbers in the connection's life.
     unanswered: VecDeque<u64>,
+    /// As many Reads are under way as may be, or were until lately.
+    has_asked_enough: bool,
     sender: Sender,
     first_psn: Psn,
     peer: Peer,
@@ -87,7 +92,9 @@ impl Requester {
             queue: VecDeque::new(),
             begun: 0,
             completed: 0,
+            sending: 0,
             unanswered: VecDeque::new(),
+            has_asked_enough: false,
             sender: sender(terms, go_back_n(terms), terms.send_psn),
             first_psn: terms.send_psn,
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
@@ -146,41 +153,44 @@ impl Requester {
         if let Mode::Selective(selective) = &mut self.mode { selective.poll_ack(terms) } else { None }
     }
 
+    #[inline(always)]
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
         shared: &mut Shared,
         payload: &mut Payload,
+        transmit: &mut Transmit,
         admits: bool,
-    ) -> Result<Option<Transmit>, Failure> {
+    ) -> Result<bool, Failure> {
         if let Some(ack) = self.poll_ack(terms) {
-            return Ok(Some(ack));
+            *transmit = ack;
+            return Ok(true);
         }
         if self.not_ready_until.is_some_and(|until| cx.now < until) {
-            return Ok(None);
+            return Ok(false);
         }
         self.not_ready_until = None;
         self.go_over(terms);
         if admits {
             self.begin_requests(cx, terms, shared)?;
         }
-        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(None) };
+        let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(false) };
         if let Mode::Standard(standard) = &self.mode {
-            let wqe = self.find(segment.seq).map(|at| &self.queue[at]);
+            let wqe = find(&self.queue, segment.seq).map(|at| &self.queue[at]);
             if !standard.may_send(terms, wqe, segment.seq, self.sender.acked()) {
-                return Ok(None);
+                return Ok(false);
             }
         }
         let queue = &self.queue;
         let size = |seq| find(queue, seq).map_or(0, |at| queue[at].payload(seq, terms));
         let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
-        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(None) };
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(false) };
         payload.clear();
-        match self.packet(cx, terms, shared, segment, payload) {
-            Ok(transmit) => {
+        match self.packet(cx, terms, shared, segment, payload, transmit) {
+            Ok(()) => {
                 self.pass_over_answers(cx, shared);
-                Ok(Some(transmit))
+                Ok(true)
             }
             Err(Failed(status)) => {
                 self.fail(terms, shared, segment.seq, status);
@@ -205,9 +215,7 @@ impl Requester {
                 (Mode::Standard(_), Peer::Ours) => true,
                 (Mode::Standard(_), Peer::Unknown) => self.begun > 0,
                 (Mode::Standard(_), Peer::Standard) => false,
-                (Mode::Selective(_), _) => {
-                    self.queue[self.begun].is_read() && self.unanswered.len() >= usize::from(terms.reads_asked.max(1))
-                }
+                (Mode::Selective(_), _) => self.queue[self.begun].is_read() && !self.may_ask(terms),
             };
             let wqe = &mut self.queue[self.begun];
             if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
@@ -239,6 +247,7 @@ impl Requester {
             }
             if wqe.is_read() {
                 self.unanswered.push_back(self.completed + self.begun as u64);
+                self.has_asked_enough = self.unanswered.len() >= usize::from(terms.reads_asked.max(1));
             }
             if self.sender.is_done() {
                 self.progress = cx.now;
@@ -249,11 +258,29 @@ impl Requester {
         Ok(())
     }
 
-    /// The request that `seq` belongs to, by its place in the queue.
-    fn find(&self, seq: Seq) -> Option<usize> {
-        find(&self.queue, seq)
+    /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else each answer
+    /// lets one request go, alone, and what is asked for one by one is answered one by one.
+    fn may_ask(&mut self, terms: &Terms) -> bool {
+        let most = usize::from(terms.reads_asked.max(1));
+        let least = if terms.init.ack_every > 1 { most - most / 4 } else { most - 1 };
+        self.has_asked_enough &= self.unanswered.len() > least;
+        !self.has_asked_enough && self.unanswered.len() < most
     }
 
+    /// The request that `seq` belongs to, by its place in the queue.
+    #[inline]
+    fn find(&mut self, seq: Seq) -> Option<usize> {
+        let likely = self.sending.wrapping_sub(self.completed) as usize;
+        let has_it = |at: &usize| {
+            let wqe = self.queue.get(*at);
+            wqe.is_some_and(|wqe| wqe.first <= seq && seq < wqe.first + wqe.packets)
+        };
+        let at = [likely, likely.wrapping_add(1)].into_iter().find(has_it).or_else(|| find(&self.queue, seq))?;
+        self.sending = self.completed + at as u64;
+        Some(at)
+    }
+
+    #[inline(always)]
     fn packet(
         &mut self,
         cx: &mut Cx<'_>,
@@ -261,23 +288,26 @@ impl Requester {
         shared: &mut Shared,
         segment: Segment,
         payload: &mut Payload,
-    ) -> Result<Transmit, Failed> {
+        transmit: &mut Transmit,
+    ) -> Result<(), Failed> {
         let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
         let wqe = &self.queue[at];
         let psn = segment.seq.to_psn(self.first_psn);
-        let (headers, offset, length) = match &mut self.mode {
+        let headers = &mut transmit.headers;
+        let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
-                let ours = match (self.peer, scheme(&terms.init.recovery)) {
+                let (found, offset, length) = standard.headers(terms, wqe, segment, psn);
+                *headers = found;
+                headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
                 };
-                let (headers, offset, length) = standard.headers(terms, wqe, segment, psn);
-                (Headers { ours, ..headers }, offset, length)
+                (offset, length)
             }
             Mode::Selective(_) => {
-                let (mut headers, offset, length) = selective::headers(terms, wqe, segment, psn, cx.now);
+                let place = selective::headers(terms, wqe, segment, psn, cx.now, headers);
                 headers.bth.ack_request = asks(terms, &self.sender, segment);
-                (headers, offset, length)
+                place
             }
         };
         if length > 0 {
@@ -285,7 +315,9 @@ impl Requester {
             found.ok_or(Failed(Status::LocalProtection))?;
         }
         shared.count_sent(segment.retransmission);
-        Ok(Transmit { route: terms.route, headers, payload: length })
+        transmit.route = terms.route;
+        transmit.payload = length;
+        Ok(())
     }
 
     /// An acknowledgement, or an answer to a Read or an Atomic.
@@ -455,31 +487,4 @@ impl Requester {
 
 fn find(queue: &VecDeque<Wqe>, seq: Seq) -> Option<usize> {
     queue.partition_point(|wqe| wqe.first <= seq).checked_sub(1)
-}
-
-/// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
-pub(super) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
-    match recovery {
-        RecoveryConfig::GoBackN(_) => None,
-        RecoveryConfig::Irn(_) => Some(1),
-        RecoveryConfig::Melo(_) => Some(2),
-    }
-}
-
-/// Go-back-N as the InfiniBand specification has it.
-pub(super) fn go_back_n(terms: &Terms) -> RecoveryConfig {
-    RecoveryConfig::GoBackN(GoBackNConfig {
-        rto: terms.timeout.map_or(Setting::Off, Setting::Value),
-        rto_low: Setting::Off,
-        rto_low_packets: 0,
-        acks: Acks::PerPacket,
-        nack: Nacks::OncePerGap,
-        bdp_cap: Setting::Value(terms.init.window.max(1)),
-    })
-}
-
-/// A sender of so large packets.
-pub(super) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
-    let frame = Bytes::new(u64::from(terms.mtu)) + terms.init.overhead;
-    Sender::new(&SenderConfig { recovery, congestion: terms.init.congestion, frame }, first_psn)
 }

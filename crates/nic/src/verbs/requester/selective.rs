@@ -14,9 +14,9 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
-use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
+use crate::verbs::transmit::Transmit;
 use crate::verbs::work::Operation;
 
 /// What a requester remembers beside its sender.
@@ -71,18 +71,24 @@ impl Selective {
 
 /// The headers of a packet, and where its payload stands in the message: offset and bytes. Without its request for an
 /// acknowledgement.
-pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now: Instant) -> (Headers, u64, u32) {
+#[inline]
+pub(super) fn headers(
+    terms: &Terms,
+    wqe: &Wqe,
+    segment: Segment,
+    psn: Psn,
+    now: Instant,
+    headers: &mut Headers,
+) -> (u64, u32) {
     let operation = &wqe.request.operation;
     let index = segment.seq - wqe.first;
     let offset = index * u64::from(terms.mtu);
     let position = Position::of(index, wqe.packets);
-    let mut headers = Headers {
-        bth: terms.bth(message::request_opcode(operation, position), psn),
-        ours: scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses),
-        extension: Some(Extension { sent_at: now, retransmission: segment.retransmission, ..Extension::default() }),
-        placement: Some(Placement { wqe: wqe.number, packet: index as u32 }),
-        ..Headers::default()
-    };
+    headers.begin(terms.bth(message::request_opcode(operation, position), psn));
+    headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+    headers.extension =
+        Some(Extension { sent_at: now, retransmission: segment.retransmission, ..Extension::default() });
+    headers.placement = Some(Placement { wqe: wqe.number, packet: index as u32 });
     match *operation {
         // Each packet says where it goes itself (section 5.3.1).
         Operation::Write { remote, .. } => {
@@ -92,14 +98,14 @@ pub(super) fn headers(terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn, now:
         Operation::Read(remote) => {
             headers.reth = Some(Reth { address: remote.address, key: remote.key, length: wqe.length as u32 });
         }
-        _ => once(&mut headers, operation),
+        _ => once(headers, operation),
     }
     if position.ends() {
-        attach(&mut headers, operation);
+        attach(headers, operation);
     }
     let is_read = wqe.is_read();
     headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
-    (headers, offset, wqe.payload(segment.seq, terms))
+    (offset, wqe.payload(segment.seq, terms))
 }
 
 impl Requester {

@@ -24,8 +24,8 @@ use super::attributes::Terms;
 use super::memory::Memory;
 use super::qp::Failure;
 use super::requester::scheme;
-use super::rnic::Transmit;
 use super::shared::Shared;
+use super::transmit::Transmit;
 use super::work::{Payload, ReceiveRequest};
 
 /// See above.
@@ -131,18 +131,21 @@ impl Responder {
         reply
     }
 
+    /// Writes the next packet to `transmit`, if there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
         shared: &mut Shared,
         payload: &mut Payload,
-    ) -> Option<Transmit> {
+        transmit: &mut Transmit,
+    ) -> bool {
         match &mut self.mode {
             Mode::Standard(standard) => {
-                standard.poll_transmit(terms, shared, payload).map(|reply| self.offering(reply))
+                let reply = standard.poll_transmit(terms, shared, payload);
+                reply.map(|reply| *transmit = self.offering(reply)).is_some()
             }
-            Mode::Selective(selective) => selective.poll_transmit(cx, terms, shared, payload),
+            Mode::Selective(selective) => selective.poll_transmit(cx, terms, shared, payload, transmit),
         }
     }
 

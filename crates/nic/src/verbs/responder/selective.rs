@@ -11,10 +11,10 @@ use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
-use selvedge_wire::{Ack, AckKind, Aeth, Bth, Extension, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
 
 use super::Refusal;
-use super::inbound::{self, MALFORMED};
+use super::inbound::{self, FORBIDDEN, MALFORMED};
 use super::query::{Found, Query};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
@@ -23,9 +23,9 @@ use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
-use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::{self, Pending, Said};
 use crate::verbs::shared::Shared;
+use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
 /// After so many timeouts in a row, what an answer waits for becomes longer.
@@ -219,15 +219,9 @@ impl Selective {
                     self.slot(terms, site, placement)?;
                 }
                 // The rest of the message, so that nothing of one is written that does not fit.
-                inbound::reach(
-                    terms,
-                    site.shared,
-                    Intent::RemoteWrite,
-                    reth.key,
-                    reth.address,
-                    u64::from(reth.length),
-                )?;
-                inbound::write(terms, site.shared, site.memory, reth.key, reth.address, payload)
+                let (key, address, length) = (reth.key, reth.address, u64::from(reth.length));
+                let at = inbound::reach(terms, site.shared, Intent::RemoteWrite, key, address, length)?;
+                if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN) } else { Ok(()) }
             }
             Asked::Read | Asked::Once => {
                 Query::of(arrival, site.memory)?.check(terms, site.shared)?;
@@ -365,51 +359,54 @@ impl Selective {
         None
     }
 
+    /// Writes the next packet to `transmit`, if there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
         shared: &mut Shared,
         payload: &mut Payload,
-    ) -> Option<Transmit> {
+        transmit: &mut Transmit,
+    ) -> bool {
         if let Some(said) = self.poll_ack(terms) {
-            return Some(said);
+            *transmit = said;
+            return true;
         }
-        let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
         let answers = &self.answers;
         let find = |seq| answers.get(answers.partition_point(|answer| answer.first <= seq).checked_sub(1)?);
         let size = |seq| find(seq).map_or(0, |answer| answer.payload(seq, terms));
         let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
-        let segment = self.sender.poll_transmit(cx, &mut shared.chip, frame)?;
-        let answer = find(segment.seq)?;
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return false };
+        let Some(answer) = find(segment.seq) else { return false };
         let index = segment.seq - answer.first;
-        let psn = segment.seq.to_psn(self.first_psn);
-        let position = Position::of(index, answer.packets);
-        let ack_request = selective::asks(terms, &self.sender, segment);
-        let aeth = Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn };
-        let extension = Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() };
-        let placement = Placement { wqe: answer.number, packet: index as u32 };
-        let headers = Headers { ours, extension: Some(extension), placement: Some(placement), ..Headers::default() };
+        let mut bth = terms.bth(op::READ_RESPONSE_ONLY, segment.seq.to_psn(self.first_psn));
+        bth.ack_request = selective::asks(terms, &self.sender, segment);
+        let headers = &mut transmit.headers;
+        headers.begin(bth);
+        headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+        headers.aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn });
+        headers.extension =
+            Some(Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() });
+        headers.placement = Some(Placement { wqe: answer.number, packet: index as u32 });
+        transmit.route = terms.route;
+        transmit.payload = 0;
         shared.count_sent(segment.retransmission);
         match answer.what {
-            Found::Word(_) | Found::Nothing => {
-                let (opcode, original) = answer.what.answer();
-                let bth = Bth { ack_request, ..terms.bth(opcode, psn) };
-                let headers = Headers { bth, aeth: Some(aeth), original, ..headers };
-                Some(Transmit { route: terms.route, headers, payload: 0 })
-            }
+            Found::Word(_) | Found::Nothing => (headers.bth.opcode, headers.original) = answer.what.answer(),
             Found::Read { key, address, length } => {
+                headers.bth.opcode = message::response_opcode(Position::of(index, answer.packets));
                 let bytes = message::bytes_in(index, length, terms.mtu);
                 let at = address.wrapping_add(index * u64::from(terms.mtu));
                 // If it is closed since, an empty packet says so: who had it before takes no harm, and goes on.
-                let found = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes));
-                let bytes = if found.is_ok() { bytes } else { 0 };
-                payload.spans.extend(found.ok().filter(|_| bytes > 0).map(|address| Span { address, length: bytes }));
-                let bth = Bth { ack_request, ..terms.bth(message::response_opcode(position), psn) };
-                let headers = Headers { bth, aeth: Some(aeth), ..headers };
-                Some(Transmit { route: terms.route, headers, payload: bytes })
+                if let Ok(address) = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes))
+                    && bytes > 0
+                {
+                    payload.spans.push(Span { address, length: bytes });
+                    transmit.payload = bytes;
+                }
             }
         }
+        true
     }
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {

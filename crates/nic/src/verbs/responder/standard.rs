@@ -21,9 +21,9 @@ use crate::verbs::message::{self, Asked, Position, nak};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::go_back_n as go_back_n_of;
-use crate::verbs::rnic::Transmit;
 use crate::verbs::selective::reach;
 use crate::verbs::shared::Shared;
+use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Payload, ReceiveRequest, Span};
 
 /// What a standard responder remembers.

@@ -258,8 +258,8 @@ impl World {
     }
 
     fn transmit(&mut self, at: usize) {
-        let mut payload = Payload::default();
-        while let Some(transmit) = self.hosts[at].rnic.poll_transmit(&mut Cx::at(self.now), &mut payload) {
+        let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
+        while self.hosts[at].rnic.poll_transmit(&mut Cx::at(self.now), &mut payload, &mut transmit) {
             self.log.push((at, transmit.headers));
             let mut bytes = payload.inline.clone();
             for span in &payload.spans {
