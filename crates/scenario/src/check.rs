@@ -3,6 +3,7 @@
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
 mod eqds;
+mod reach;
 
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_sim::{Beside, ConfigError};
@@ -39,6 +40,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_transport(scenario, network, &mut warnings)?;
     check_verbs(scenario)?;
     check_times(scenario)?;
+    warnings.extend(reach::check(scenario, network));
     Ok(warnings)
 }
 

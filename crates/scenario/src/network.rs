@@ -40,6 +40,11 @@ impl Network {
     pub fn longest(&self) -> Path {
         self.longest
     }
+    /// The propagation delay of the first and the last link of the longest path together.
+    pub(crate) fn longest_ends(&self) -> Duration {
+        let ends = [self.longest.src, self.longest.dst].map(|host| self.routes.ports().of_host(host).link);
+        ends.iter().map(|&link| self.graph.links[link as usize].delay).sum()
+    }
     /// Twice the propagation delay of the longest path (IRN section 4.1: 24 us).
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2

@@ -401,6 +401,19 @@ sizes = "cdf:web-search"
 }
 
 #[test]
+fn networks_that_hold_more_than_can_be_told_apart_are_pointed_out() {
+    let warnings = |delay: &str| {
+        let text = extended("").replace("2us", delay).replace("40Gbps", "100Gbps");
+        let changes = Changes { series: Some("irn,melo,netrt,eqds".into()), ..Changes::default() };
+        plan(&text, &changes).expect("a plan").warnings
+    };
+    assert_eq!(warnings("1us"), [""; 0]);
+    let far = warnings("100us");
+    let keys = ["transport.recovery.melo.pool-bits", "switch.netrt.enabled", "transport.eqds.reorder"];
+    assert!(far.len() == 3 && far.iter().zip(keys).all(|(warning, key)| warning.contains(key)), "{far:?}");
+}
+
+#[test]
 fn every_series_runs_in_every_case() {
     let text = extended(
         "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn+pfc'\ncase = 'calm'\n\

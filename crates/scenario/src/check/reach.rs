@@ -1,0 +1,57 @@
+//! How many packets the network holds, against how many can be told apart: beyond that a scheme works, but not as well as on
+//! the networks that it was made for.
+
+use selvedge_transport::{RecoveryConfig, netrt};
+use selvedge_units::Setting;
+
+use super::Finding;
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
+    let Scenario { nic, transport, .. } = scenario;
+    let frame = nic.payload(transport) + nic.data_header(transport);
+    let held_in = |rtt| network.line_rate().amount_in(rtt).pieces(frame);
+    let between_tors = network.base_rtt().saturating_sub(network.longest_ends() * 2);
+    let found = [
+        of_tunnels(scenario),
+        of_pool(scenario, held_in(network.base_rtt())),
+        of_tors(scenario, held_in(between_tors)),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// EQDS's sequence numbers.
+fn of_tunnels(scenario: &Scenario) -> Option<Finding> {
+    let eqds = scenario.transport.eqds.as_ref()?;
+    let frame = scenario.transport.tunnel_frame(&scenario.nic)?;
+    let (window, Setting::Value(reorder)) = (eqds.window().get() / frame.get().max(1), eqds.reorder) else {
+        return None;
+    };
+    let message = format!(
+        "a tunnel may have {reorder} packets under way, and has credit for {window}: it cannot fill the longest path; \
+         larger packets reach farther (nic.mtu)"
+    );
+    (u64::from(reorder) < window).then(|| Finding::new("transport.eqds.reorder", message))
+}
+
+/// MELO's bits.
+fn of_pool(scenario: &Scenario, held: u64) -> Option<Finding> {
+    let RecoveryConfig::Melo(melo) = scenario.transport.recovery else { return None };
+    let message = format!(
+        "the longest path holds {held} packets, and the pool has bits for {}: behind a loss, packets beyond them are dropped",
+        melo.pool_bits
+    );
+    let is_short = scenario.transport.is_rdma() && u64::from(melo.pool_bits) < held;
+    is_short.then(|| Finding::new("transport.recovery.melo.pool-bits", message))
+}
+
+/// The bitmaps of NetRT's destination ToRs.
+fn of_tors(scenario: &Scenario, held: u64) -> Option<Finding> {
+    let most = netrt::WINDOW;
+    let message = format!(
+        "between ToRs the longest path holds {held} packets, and they keep {most} of a flow behind a loss (NetRT, section III-C): what is \
+         beyond is left to the NICs"
+    );
+    (scenario.switch.netrt.enabled && u64::from(most) < held).then(|| Finding::new("switch.netrt.enabled", message))
+}
