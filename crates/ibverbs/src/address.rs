@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::net::Ipv6Addr;
 
 use selvedge_dataplane::rnic::{Device, written};
-use selvedge_nic::verbs::Route;
+use selvedge_nic::verbs::{Route, is_group};
 
 use crate::abi::{ibv_ah, ibv_ah_attr, ibv_context, ibv_global_route, ibv_grh, ibv_pd, ibv_wc};
 use crate::context::Context;
@@ -66,7 +66,13 @@ fn link_local(device: &Device, local: Ipv6Addr, remote: Ipv6Addr) -> Result<(Ipv
 
 /// The other way round.
 pub(crate) fn attributes(context: &Context, route: &Route) -> ibv_ah_attr {
-    let index = context.device().gids.iter().position(|gid| *gid == route.local);
+    let gids = &context.device().gids;
+    // What came to a group is answered by another address of that kind.
+    let is_alike = |gid: &Ipv6Addr| gid.to_ipv4_mapped().is_some() == route.local.to_ipv4_mapped().is_some();
+    let index = match is_group(&route.local) {
+        true => gids.iter().skip(1).position(is_alike).map(|at| at + 1),
+        false => gids.iter().position(|gid| *gid == route.local),
+    };
     ibv_ah_attr {
         grh: ibv_global_route {
             dgid: gid_of(&route.remote),

@@ -1,19 +1,11 @@
-//! Functions that must be there and have nothing to do here: multicast, enhanced connections, structures of the
+//! Functions that must be there and have nothing to do here: enhanced connections, structures of the
 //! kernel's, and what drivers for real hardware import.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::abi::{ibv_ah_attr, ibv_context, ibv_ece, ibv_gid, ibv_qp};
+use crate::abi::{ibv_ah_attr, ibv_context, ibv_ece, ibv_qp};
 
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_attach_mcast(_: *mut ibv_qp, _: *const ibv_gid, _: u16) -> c_int {
-    libc::EOPNOTSUPP
-}
-#[unsafe(no_mangle)]
-pub extern "C" fn ibv_detach_mcast(_: *mut ibv_qp, _: *const ibv_gid, _: u16) -> c_int {
-    libc::EOPNOTSUPP
-}
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_set_ece(_: *mut ibv_qp, _: *mut ibv_ece) -> c_int {
     libc::EOPNOTSUPP

@@ -26,6 +26,7 @@ mod extended_qp;
 mod import;
 mod legacy;
 mod memory;
+mod multicast;
 mod names;
 mod pair;
 mod paths;

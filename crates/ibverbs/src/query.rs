@@ -110,6 +110,9 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_qp_init_rd_atom = c_int::from(limits.reads);
     // The processor's own atomics: towards everything in this host's memory.
     attributes.atomic_cap = 2;
+    attributes.max_mcast_grp = limits.attachments as c_int;
+    attributes.max_mcast_qp_attach = limits.queue_pairs as c_int;
+    attributes.max_total_mcast_qp_attach = limits.attachments as c_int;
     attributes.max_ah = 1 << 20;
     attributes.max_srq = 1 << 16;
     attributes.max_srq_wr = limits.requests as c_int;

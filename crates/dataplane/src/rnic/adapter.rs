@@ -1,6 +1,7 @@
 //! The NIC of a process: one engine, one network, one lock.
 
 use std::io;
+use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -291,7 +292,33 @@ impl Adapter {
         let mut cx = Cx::at(self.now());
         state.transmit(&mut cx);
         state.rnic.destroy_qp(qp)?;
+        state.network.leave(None, qp);
         state.owners.qps.remove(&qp).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+    /// Attaches a queue pair for datagrams to a group, on the interface with this index.
+    ///
+    /// # Errors
+    /// As the engine has it (`EINVAL`, `ENOMEM`), after a fork (`EIO`), if port 4791 is somebody's who shares it with nobody (`EADDRINUSE`),
+    /// and as the system has it: it may be in so many groups and no more (`ENOBUFS`), or have no IPv6.
+    pub fn attach(&self, qp: QpNumber, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
+        state.rnic.attach(qp, group).map_err(|error| {
+            let is_full = matches!(error, VerbsError::Exhausted(_));
+            io::Error::from_raw_os_error(if is_full { libc::ENOMEM } else { libc::EINVAL })
+        })?;
+        state.network.join(interface, group, qp).inspect_err(|_| {
+            let _ = state.rnic.detach(qp, group);
+        })
+    }
+    /// The other way round.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn detach(&self, qp: QpNumber, group: Ipv6Addr) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.detach(qp, group)?;
+        state.network.leave(Some(group), qp);
         Ok(())
     }
     /// A new shared receive queue.

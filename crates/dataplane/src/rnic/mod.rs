@@ -29,6 +29,7 @@ mod environment;
 mod events;
 mod fork;
 mod forward;
+mod groups;
 mod invariant;
 mod lookout;
 mod memory;

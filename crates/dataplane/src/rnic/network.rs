@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::net::{Ipv6Addr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, SockaddrIn6, sendmsg};
-use selvedge_nic::verbs::{Fault, Payload, Route, Transmit};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrLike, sendmsg};
+use selvedge_nic::verbs::{Fault, MULTICAST, Payload, Route, Transmit, is_group};
+use selvedge_units::QpNumber;
 use selvedge_wire::Icrc;
 use selvedge_wire::verbs::{Headers, Ours};
 
@@ -18,6 +19,7 @@ use super::connections::{MANAGEMENT, label_port};
 use super::datagrams::{Datagrams, take};
 use super::device::Device;
 use super::forward::{self, Addressee, Inbox};
+use super::groups::Groups;
 use super::invariant::Ends;
 use super::memory;
 use super::port::{self, Ports, Sockets};
@@ -66,8 +68,9 @@ pub(super) struct Network {
     control: Vec<u8>,
     /// Hosts whose queue pairs' numbers say nothing about ports.
     foreign: BTreeSet<Ipv6Addr>,
-    /// Interfaces of link-local addresses.
+    /// Interfaces of our addresses.
     scopes: BTreeMap<Ipv6Addr, u32>,
+    groups: Groups,
     /// UDP ports of RDMA ports that somebody listens on.
     listeners: Vec<Listener>,
     /// Anything came over IPv6 so far.
@@ -87,7 +90,8 @@ struct Listener {
 
 impl Network {
     pub(super) fn open(devices: &[Device]) -> io::Result<Self> {
-        let scopes = devices.iter().filter_map(|device| Some((*device.gids.first()?, device.index))).collect();
+        let of = |device: &Device| device.gids.iter().map(|gid| (*gid, device.index)).collect::<Vec<_>>();
+        let scopes = devices.iter().flat_map(of).collect();
         let ports = Ports::open()?;
         // Without it nobody can pass packets on to us; our own peers reach us nevertheless.
         let inbox = Inbox::open(Addressee::Slot(ports.own.slot)).ok();
@@ -108,6 +112,7 @@ impl Network {
             control: nix::cmsg_space!(nix::libc::in_pktinfo, nix::libc::in6_pktinfo, i32, i32, i32),
             foreign: BTreeSet::new(),
             scopes,
+            groups: Groups::default(),
             counters: Counters::default(),
         })
     }
@@ -169,6 +174,7 @@ impl Network {
         let destination = transmit.headers.bth.destination;
         let theirs = match label_port(transmit.route.flow_label) {
             Some(port) if destination == MANAGEMENT => port,
+            _ if destination == MULTICAST => port::ROCE,
             _ => port::of(destination),
         };
         let own = port::ROCE + u16::from(self.slot());
@@ -180,6 +186,21 @@ impl Network {
         };
         Flow { ends: Ends { from: local, to: remote, from_port, to_port }, traffic_class, hop_limit }
     }
+    /// Joins a group for a queue pair.
+    pub(super) fn join(&mut self, interface: u32, group: Ipv6Addr, qp: QpNumber) -> io::Result<()> {
+        let Some(sockets) = self.ports.roce() else { return Err(io::Error::from_raw_os_error(libc::EADDRINUSE)) };
+        self.groups.join(sockets, interface, group, qp)?;
+        self.uses_shared = true;
+        self.uses_v6 |= group.to_ipv4_mapped().is_none();
+        Ok(())
+    }
+    /// Leaves one, or all of a queue pair.
+    pub(super) fn leave(&mut self, group: Option<Ipv6Addr>, qp: QpNumber) {
+        if let Some(sockets) = self.ports.roce() {
+            self.groups.leave(sockets, group, qp);
+        }
+    }
+
     fn way_out(&self) -> &Sockets {
         self.outlet.as_ref().map_or(&self.ports.own, |(sockets, _)| sockets)
     }
@@ -210,34 +231,38 @@ impl Network {
     }
 
     fn send_now(&self, flow: &Flow, segment: usize, bytes: &[u8]) -> Result<(), Errno> {
-        let cut = segment as u16;
-        let cut = ControlMessage::UdpGsoSegments(&cut);
-        let optional = usize::from(bytes.len() > segment);
-        let data = [IoSlice::new(bytes)];
         let Ends { from, to, to_port, .. } = flow.ends;
+        let cut = segment as u16;
+        let cut = if bytes.len() > segment { Some(ControlMessage::UdpGsoSegments(&cut)) } else { None };
+        // What is for a group leaves by the interface of its sender's address, and goes as far as that says.
+        let is_group = is_group(&to);
+        let hops = i32::from(flow.hop_limit);
+        let data = [IoSlice::new(bytes)];
         if let (Some(from), Some(to)) = (from.to_ipv4_mapped(), to.to_ipv4_mapped()) {
+            let interface = if is_group { self.scopes.get(&flow.local()).copied() } else { None };
             let info = nix::libc::in_pktinfo {
-                ipi_ifindex: 0,
+                ipi_ifindex: interface.unwrap_or(0) as i32,
                 ipi_spec_dst: nix::libc::in_addr { s_addr: u32::from_ne_bytes(from.octets()) },
                 ipi_addr: nix::libc::in_addr { s_addr: 0 },
             };
-            let control = [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&flow.traffic_class), cut];
+            let control = [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&flow.traffic_class)];
             let to = SockaddrIn::from(SocketAddrV4::new(to, to_port));
-            let socket = self.way_out().v4.as_raw_fd();
-            sendmsg(socket, &data, &control[..2 + optional], MsgFlags::MSG_DONTWAIT, Some(&to))?;
+            let hops = is_group.then_some(ControlMessage::Ipv4Ttl(&hops));
+            send(&self.way_out().v4, &data, control, [cut, hops], &to)
         } else {
-            let socket = self.way_out().v6.as_ref().ok_or(Errno::ENETUNREACH)?.as_raw_fd();
-            let scope = if to.is_unicast_link_local() { self.scopes.get(&flow.local()).copied() } else { None };
+            let socket = self.way_out().v6.as_ref().ok_or(Errno::ENETUNREACH)?;
+            let is_near = is_group || to.is_unicast_link_local();
+            let scope = if is_near { self.scopes.get(&flow.local()).copied() } else { None };
             let info = nix::libc::in6_pktinfo {
                 ipi6_addr: nix::libc::in6_addr { s6_addr: from.octets() },
                 ipi6_ifindex: scope.unwrap_or(0),
             };
             let class = i32::from(flow.traffic_class);
-            let control = [ControlMessage::Ipv6PacketInfo(&info), ControlMessage::Ipv6TClass(&class), cut];
+            let control = [ControlMessage::Ipv6PacketInfo(&info), ControlMessage::Ipv6TClass(&class)];
             let to = SockaddrIn6::from(SocketAddrV6::new(to, to_port, 0, scope.unwrap_or(0)));
-            sendmsg(socket, &data, &control[..2 + optional], MsgFlags::MSG_DONTWAIT, Some(&to))?;
+            let hops = is_group.then_some(ControlMessage::Ipv6HopLimit(&hops));
+            send(socket, &data, control, [cut, hops], &to)
         }
-        Ok(())
     }
 
     /// Takes what one call of the system gives: up to 64 packets that arrived one behind the other. Returns whether
@@ -305,7 +330,8 @@ impl Network {
     fn sort(&mut self, datagrams: &Datagrams, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) {
         let Self { ports, listeners, inbox, buffer, counters, .. } = self;
         let mut rest = &buffer[..datagrams.length];
-        if datagrams.ends.to_port != port::ROCE {
+        // What is for a group has come to each process that has joined it.
+        if datagrams.ends.to_port != port::ROCE || is_group(&datagrams.ends.to) {
             return datagrams.unpack(rest, counters, handle);
         }
         let is_here = |whose: Addressee| match whose {
@@ -331,6 +357,22 @@ impl Network {
             }
         }
     }
+}
+
+/// Hands it to the system, with what else there is to say of it.
+fn send(
+    socket: &OwnedFd,
+    data: &[IoSlice<'_>],
+    [info, class]: [ControlMessage<'_>; 2],
+    more: [Option<ControlMessage<'_>>; 2],
+    to: &impl SockaddrLike,
+) -> Result<(), Errno> {
+    let control = match more {
+        [None, None] => &[info, class][..],
+        [Some(first), None] | [None, Some(first)] => &[info, class, first],
+        [Some(first), Some(second)] => &[info, class, first, second],
+    };
+    sendmsg(socket.as_raw_fd(), data, control, MsgFlags::MSG_DONTWAIT, Some(to)).map(drop)
 }
 
 fn watch(all: &Epoll, sockets: Option<&Sockets>, inbox: Option<&Inbox>) -> io::Result<()> {

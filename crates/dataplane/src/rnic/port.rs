@@ -78,7 +78,11 @@ impl Ports {
     }
     /// Whether NICs that are not ours reach this process.
     pub(super) fn has_roce(&self) -> bool {
-        self.own.slot == 0 || self.shared.is_some()
+        self.roce().is_some()
+    }
+    /// Those on port 4791.
+    pub(super) fn roce(&self) -> Option<&Sockets> {
+        if self.own.slot == 0 { Some(&self.own) } else { self.shared.as_ref() }
     }
 }
 

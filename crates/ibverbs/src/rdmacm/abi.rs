@@ -65,6 +65,11 @@ structures! {
         status: c_int,
         param: rdma_param,
     }
+    struct rdma_cm_join_mc_attr_ex {
+        comp_mask: u32,
+        join_flags: u32,
+        addr: *mut libc::sockaddr,
+    }
     struct rdma_addrinfo {
         ai_flags: c_int,
         ai_family: c_int,

@@ -221,6 +221,7 @@ unsafe fn questioned(listener: *mut Id, connection: ConnectionId, route: &Route,
         ack_timeout: listener.ack_timeout,
         traffic_class: listener.traffic_class,
         unacknowledged: crate::channel::Unacknowledged::default(),
+        groups: Vec::new(),
         waits: false,
         endpoint: None,
     });

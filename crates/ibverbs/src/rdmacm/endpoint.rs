@@ -97,10 +97,57 @@ pub unsafe extern "C" fn getaddrinfo(
     hints: *const rdma_addrinfo,
     to: *mut *mut rdma_addrinfo,
 ) -> c_int {
+    let hints = unsafe { hints.as_ref() };
+    if node.is_null() && service.is_null() && hints.is_none() {
+        return fail(libc::EINVAL);
+    }
+    let mut result = Box::new(unsafe { described(hints) });
+    if !node.is_null() || !service.is_null() {
+        // SAFETY: the caller's.
+        let code = unsafe { look_up(node, service, hints, &mut result) };
+        if code != 0 {
+            return code;
+        }
+    }
+    if let Some(hints) = hints.filter(|hints| result.ai_src_addr.is_null() && !hints.ai_src_addr.is_null()) {
+        result.ai_src_addr = unsafe { copy(hints.ai_src_addr, hints.ai_src_len) };
+        result.ai_src_len = hints.ai_src_len;
+    }
+    unsafe { *to = Box::into_raw(result) };
+    0
+}
+
+/// What hints alone say.
+unsafe fn described(hints: Option<&rdma_addrinfo>) -> rdma_addrinfo {
+    // SAFETY: zeros are null pointers and numbers.
+    let mut result: rdma_addrinfo = unsafe { std::mem::zeroed() };
+    let space = hints.map_or(0, |hints| hints.ai_port_space);
+    let kind = hints.map_or(0, |hints| hints.ai_qp_type);
+    result.ai_flags = hints.map_or(0, |hints| hints.ai_flags);
+    result.ai_family = hints.map_or(0, |hints| hints.ai_family);
+    result.ai_port_space = if space == 0 { TCP } else { space };
+    result.ai_qp_type = match (kind, space) {
+        (0, UDP) => DATAGRAM,
+        (0, _) => RELIABLE,
+        (kind, _) => kind,
+    };
+    if let Some(hints) = hints.filter(|hints| !hints.ai_dst_addr.is_null()) {
+        result.ai_dst_addr = unsafe { copy(hints.ai_dst_addr, hints.ai_dst_len) };
+        result.ai_dst_len = hints.ai_dst_len;
+    }
+    result
+}
+
+/// Looks the address up; 0, or what `getaddrinfo` says.
+unsafe fn look_up(
+    node: *const c_char,
+    service: *const c_char,
+    hints: Option<&rdma_addrinfo>,
+    result: &mut rdma_addrinfo,
+) -> c_int {
     // SAFETY: zeros are null pointers and numbers.
     let mut plain: libc::addrinfo = unsafe { std::mem::zeroed() };
-    let hints = unsafe { hints.as_ref() };
-    let flags = hints.map_or(0, |hints| hints.ai_flags);
+    let flags = result.ai_flags;
     plain.ai_socktype = libc::SOCK_STREAM;
     if flags & PASSIVE != 0 {
         plain.ai_flags |= libc::AI_PASSIVE;
@@ -114,47 +161,15 @@ pub unsafe extern "C" fn getaddrinfo(
     let mut found: *mut libc::addrinfo = ptr::null_mut();
     let code = unsafe { libc::getaddrinfo(node, service, &raw const plain, &raw mut found) };
     let Some(first) = (unsafe { found.as_ref() }) else { return code };
-    let space = hints.map_or(0, |hints| hints.ai_port_space);
-    let space = if space == 0 { TCP } else { space };
-    let kind = hints.map_or(0, |hints| hints.ai_qp_type);
-    let is_datagram = space == UDP;
-    let mut result = Box::new(rdma_addrinfo {
-        ai_flags: flags,
-        ai_family: first.ai_family,
-        ai_qp_type: if kind != 0 {
-            kind
-        } else if is_datagram {
-            DATAGRAM
-        } else {
-            RELIABLE
-        },
-        ai_port_space: space,
-        ai_src_len: 0,
-        ai_dst_len: 0,
-        ai_src_addr: ptr::null_mut(),
-        ai_dst_addr: ptr::null_mut(),
-        ai_src_canonname: ptr::null_mut(),
-        ai_dst_canonname: ptr::null_mut(),
-        ai_route_len: 0,
-        ai_route: ptr::null_mut(),
-        ai_connect_len: 0,
-        ai_connect: ptr::null_mut(),
-        ai_next: ptr::null_mut(),
-    });
+    result.ai_family = first.ai_family;
     let copy = unsafe { copy(first.ai_addr, first.ai_addrlen) };
     if flags & PASSIVE != 0 {
         (result.ai_src_addr, result.ai_src_len) = (copy, first.ai_addrlen);
     } else {
+        unsafe { libc::free(result.ai_dst_addr.cast()) };
         (result.ai_dst_addr, result.ai_dst_len) = (copy, first.ai_addrlen);
-        if let Some(hints) = hints.filter(|hints| !hints.ai_src_addr.is_null()) {
-            result.ai_src_addr = unsafe { self::copy(hints.ai_src_addr, hints.ai_src_len) };
-            result.ai_src_len = hints.ai_src_len;
-        }
     }
-    unsafe {
-        libc::freeaddrinfo(found);
-        *to = Box::into_raw(result);
-    }
+    unsafe { libc::freeaddrinfo(found) };
     0
 }
 

@@ -10,6 +10,7 @@ use selvedge_wire::cm::Request;
 
 use super::abi::{rdma_cm_event, rdma_cm_id, rdma_conn_param, rdma_event_channel, rdma_param, rdma_ud_param};
 use super::id::Id;
+use super::multicast::{self, Joined};
 use super::{connect, pair};
 use crate::{address as ah, error};
 
@@ -27,12 +28,16 @@ pub(super) mod kind {
     pub(crate) const REJECTED: c_int = 8;
     pub(crate) const ESTABLISHED: c_int = 9;
     pub(crate) const DISCONNECTED: c_int = 10;
+    pub(crate) const MULTICAST_JOIN: c_int = 12;
+    pub(crate) const MULTICAST_ERROR: c_int = 13;
 }
 
 /// Something has happened to an identifier.
 pub(super) enum Happening {
     /// Here, at once: the kind, and 0 or minus `errno`.
     Local(c_int, c_int),
+    /// It has joined a group.
+    Joined(Joined),
     /// On the wire.
     Remote(Box<CmEvent>),
 }
@@ -119,6 +124,13 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
     let remote = match happening {
         Happening::Local(kind, status) => {
             (found.abi.event, found.abi.status) = (kind, status);
+            None
+        }
+        Happening::Joined(joined) => {
+            let (parameters, errno) = unsafe { multicast::attached(&*id, &joined) };
+            found.abi.param.ud = parameters;
+            found.abi.event = if errno == 0 { kind::MULTICAST_JOIN } else { kind::MULTICAST_ERROR };
+            found.abi.status = -errno;
             None
         }
         Happening::Remote(event) => Some(*event),

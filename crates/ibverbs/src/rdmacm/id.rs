@@ -12,6 +12,7 @@ use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
 use super::address;
 use super::connect::anything;
 use super::event::{EventChannel, Happening, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
+use super::multicast::{self, Joined};
 use crate::abi::ibv_qp_init_attr;
 use crate::channel::Unacknowledged;
 use crate::error;
@@ -56,6 +57,8 @@ pub(super) struct Id {
     pub(super) ack_timeout: u8,
     pub(super) traffic_class: u8,
     pub(super) unacknowledged: Unacknowledged,
+    /// Multicast groups that it has joined.
+    pub(super) groups: Vec<Joined>,
     /// It has a channel of its own: functions wait for their events.
     pub(super) waits: bool,
     /// The protection domain and attributes of the queue pairs that a listening endpoint gives its connections.
@@ -99,6 +102,7 @@ impl Id {
             ack_timeout: ACK_TIMEOUT,
             traffic_class: 0,
             unacknowledged: Unacknowledged::default(),
+            groups: Vec::new(),
             waits,
             endpoint: None,
         }))
@@ -134,9 +138,16 @@ impl Id {
     }
     /// Tells that something has happened here.
     pub(super) fn tell(&self, kind: c_int, status: c_int) {
+        self.push(Happening::Local(kind, status));
+    }
+    /// Tells that a group was joined.
+    pub(super) fn tell_joined(&self, joined: Joined) {
+        self.push(Happening::Joined(joined));
+    }
+    fn push(&self, happening: Happening) {
         // SAFETY: the channel outlives its identifiers.
         let queue = unsafe { &EventChannel::of(self.abi.channel).queue };
-        queue.push((std::ptr::from_ref(self).expose_provenance(), Happening::Local(kind, status)));
+        queue.push((std::ptr::from_ref(self).expose_provenance(), happening));
     }
     pub(super) fn hears(&self) -> selvedge_dataplane::rnic::Hears {
         // SAFETY: as above.
@@ -201,6 +212,7 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
     if let Some(port) = inner.reserved {
         let _ = inner.adapter.release_port(port);
     }
+    unsafe { multicast::leave_all(inner) };
     if let Some(connection) = inner.connection {
         let _ = inner.adapter.connect(|manager, cx| manager.disconnect(cx, connection));
         let _ = inner.adapter.forget_connection(connection);

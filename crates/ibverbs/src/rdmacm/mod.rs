@@ -7,6 +7,7 @@ mod connect;
 mod endpoint;
 mod event;
 mod id;
+mod multicast;
 mod pair;
 mod socket;
 

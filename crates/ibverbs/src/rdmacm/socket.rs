@@ -1,4 +1,4 @@
-//! What must be there and is not supported: multicast, enhanced connections, sockets over RDMA. `rpoll` waits for any
+//! What must be there and is not supported: enhanced connections, sockets over RDMA. `rpoll` waits for any
 //! descriptors, so it does.
 
 use std::ffi::{c_int, c_void};
@@ -6,18 +6,6 @@ use std::ffi::{c_int, c_void};
 use super::abi::rdma_cm_id;
 use super::event::fail;
 
-#[unsafe(export_name = "selvedge_rdma_join_multicast")]
-pub extern "C" fn join_multicast(_: *mut rdma_cm_id, _: *mut libc::sockaddr, _: *mut c_void) -> c_int {
-    fail(libc::EOPNOTSUPP)
-}
-#[unsafe(export_name = "selvedge_rdma_join_multicast_ex")]
-pub extern "C" fn join_multicast_ex(_: *mut rdma_cm_id, _: *mut c_void, _: *mut c_void) -> c_int {
-    fail(libc::EOPNOTSUPP)
-}
-#[unsafe(export_name = "selvedge_rdma_leave_multicast")]
-pub extern "C" fn leave_multicast(_: *mut rdma_cm_id, _: *mut libc::sockaddr) -> c_int {
-    fail(libc::EOPNOTSUPP)
-}
 #[unsafe(export_name = "selvedge_rdma_set_local_ece")]
 pub extern "C" fn set_local_ece(_: *mut rdma_cm_id, _: *mut c_void) -> c_int {
     fail(libc::EOPNOTSUPP)

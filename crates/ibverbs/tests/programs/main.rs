@@ -2,6 +2,7 @@
 
 mod captures;
 mod impaired;
+mod multicast;
 mod rdma_core;
 mod strangers;
 mod support;

@@ -84,7 +84,7 @@ fn rdma_cores_tests_of_connections_pass() {
     let Some(words) = suite(&device.name, "rdma-core") else { return };
     let words: Vec<_> = words.iter().map(String::as_str).chain(["tests.test_rdmacm"]).collect();
     let (all, output) = passed(&device.name, &words);
-    assert_eq!(all.len(), 7, "{}", said(&output));
+    assert_eq!(all.len(), 10, "{}", said(&output));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Unreliable datagrams.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
+use core::net::Ipv6Addr;
 
 use selvedge_wire::Bth;
 use selvedge_wire::verbs::opcode::{DATAGRAM, operation as op};
@@ -10,6 +11,7 @@ use super::arrival::{Arrival, Site};
 use super::attributes::{PARTITION, Terms};
 use super::error::VerbsError;
 use super::memory::Memory;
+use super::multicast::MULTICAST;
 use super::qp::SendFailed;
 use super::region::Intent;
 use super::shared::Shared;
@@ -26,6 +28,8 @@ const CONTROLLED: u32 = 1 << 31;
 pub(super) struct Datagrams {
     waiting: VecDeque<SendRequest>,
     psn: u32,
+    /// By which addresses it is known to groups that it has sent to.
+    known_as: BTreeSet<Ipv6Addr>,
 }
 
 impl Datagrams {
@@ -42,6 +46,10 @@ impl Datagrams {
     }
     pub(super) fn drain(&mut self) -> impl Iterator<Item = SendRequest> {
         self.waiting.drain(..)
+    }
+    /// Whether it has sent to groups from this address.
+    pub(super) fn has_sent_from(&self, address: &Ipv6Addr) -> bool {
+        self.known_as.contains(address)
     }
 
     /// Sends the next one, which completes with that.
@@ -71,6 +79,9 @@ impl Datagrams {
             _ => None,
         };
         self.psn = self.psn.wrapping_add(1);
+        if destination.qp == MULTICAST {
+            self.known_as.insert(destination.route.local);
+        }
         let bth = Bth {
             opcode: DATAGRAM | operation,
             solicited: request.solicited,

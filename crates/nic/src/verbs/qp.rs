@@ -240,6 +240,12 @@ impl QueuePair {
         }
     }
 
+    /// Whether it is what it has sent itself.
+    pub(super) fn is_sender_of(&self, arrival: &Arrival<'_>) -> bool {
+        let is_ours = |source| source == self.number && self.datagrams.has_sent_from(&arrival.route.remote);
+        arrival.headers.deth.is_some_and(|deth| is_ours(deth.source))
+    }
+
     /// The other side is known to be one of our own.
     pub(super) fn agree(&mut self) {
         self.requester.agree(&self.terms);

@@ -11,6 +11,7 @@ use super::arrival::Arrival;
 use super::attributes::{Capacities, QpChange, QpInit, QpState};
 use super::error::VerbsError;
 use super::memory::Memory;
+use super::multicast::{Groups, MULTICAST};
 use super::qp::QueuePair;
 use super::queue::{CompletionQueue, CqId};
 use super::region::{PdId, Region};
@@ -39,6 +40,8 @@ pub struct Limits {
     pub message: u32,
     /// Memory windows.
     pub windows: u32,
+    /// Places in multicast groups, of all queue pairs together.
+    pub attachments: u32,
 }
 
 impl Limits {
@@ -52,18 +55,20 @@ impl Limits {
         reads: 128,
         message: 1 << 31,
         windows: 1 << 16,
+        attachments: 1 << 16,
     };
 }
 
 /// An RDMA NIC without wires and without memory of its own.
 pub struct Rnic {
-    shared: Shared,
+    pub(super) shared: Shared,
     pds: BTreeMap<PdId, ()>,
     next_id: u32,
     /// Numbers of queue pairs: the high bits, which are the same for all of this NIC.
     prefix: u32,
     next_qp: u32,
-    qps: BTreeMap<u32, Box<QueuePair>>,
+    pub(super) qps: BTreeMap<u32, Box<QueuePair>>,
+    pub(super) groups: Groups,
     /// Queue pairs that may have something to send, each at most once.
     ready: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
@@ -83,6 +88,7 @@ impl Rnic {
             prefix: prefix << Self::QP_BITS,
             next_qp: first,
             qps: BTreeMap::new(),
+            groups: Groups::default(),
             ready: VecDeque::new(),
             deadlines: BTreeSet::new(),
         }
@@ -310,8 +316,8 @@ impl Rnic {
         let number = loop {
             self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);
             let number = self.prefix | self.next_qp;
-            // 0 and 1 are for management.
-            if number > 1 && !self.qps.contains_key(&number) {
+            // 0 and 1 are for management, the last for groups.
+            if number > 1 && number != MULTICAST.0 && !self.qps.contains_key(&number) {
                 break number;
             }
         };
@@ -361,6 +367,7 @@ impl Rnic {
         let mut pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.release(&mut self.shared);
         self.shared.regions.windows().forget(qp);
+        self.groups.forget(qp);
         self.deadlines.remove(&(pair.deadline, qp.0));
         for cq in [pair.init.send_cq, pair.init.receive_cq] {
             if let Some(queue) = self.shared.cqs.get_mut(&cq) {
@@ -407,6 +414,8 @@ impl Rnic {
         if let Some(pair) = self.qps.get_mut(&qp) {
             pair.handle_packet(cx, &mut self.shared, memory, &Arrival { route, headers, payload });
             self.settle(qp);
+        } else if qp == MULTICAST.0 {
+            self.handle_for_group(cx, memory, &Arrival { route, headers, payload });
         }
     }
     /// The next acknowledgement that a queue pair has for the other side; for owners who send these before anything

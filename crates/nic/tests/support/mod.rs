@@ -14,6 +14,8 @@ use selvedge_wire::verbs::Headers;
 const OPEN: std::ops::Range<u64> = 0x10_0000..0x10_4000;
 /// What only our own application may have written to, by its own requests.
 const OWN: std::ops::Range<u64> = 0x20_0000..0x20_4000;
+/// A multicast group that the queue pair for datagrams is in.
+const GROUP: Ipv6Addr = Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 1);
 const OPEN_KEY: u32 = 0x0101_0101;
 const OWN_KEY: u32 = 0x7777_7777;
 /// Windows into what is open, by the high bits of their keys: of type 1 and of type 2.
@@ -174,6 +176,7 @@ impl Victim {
             }
             qp
         });
+        rnic.attach(qps[2], GROUP).expect("it is for datagrams");
         let mut cm = ConnectionManager::new(1, 0, 1);
         cm.listen(1).expect("nobody does");
         Self { rnic, cm, now: Instant::ZERO, cq, qps, route }
@@ -194,7 +197,13 @@ impl Victim {
         }
         let Ok((headers, payload)) = Headers::parse(&bytes) else { return };
         let payload = payload.len() as u32;
-        self.rnic.handle_packet(&mut Cx::at(self.now), &mut Guard { payload }, &self.route, &headers, payload);
+        let mut route = self.route;
+        let mut headers = headers;
+        if which & 0x40 != 0 {
+            // For all who are attached.
+            (route.local, headers.bth.destination) = (GROUP, MULTICAST);
+        }
+        self.rnic.handle_packet(&mut Cx::at(self.now), &mut Guard { payload }, &route, &headers, payload);
     }
 
     /// A request of our own application.

@@ -17,7 +17,7 @@ pub(super) struct Image {
 }
 
 /// What the guest can run.
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 18] = [
     "ibv_devinfo",
     "ibv_rc_pingpong",
     "ibv_uc_pingpong",
@@ -34,6 +34,7 @@ const PROGRAMS: [&str; 17] = [
     "rping",
     "ucmatose",
     "udaddy",
+    "mckey",
     "rdma",
 ];
 /// What the kernel needs for it.

@@ -38,7 +38,7 @@ const fn trial(program: &'static str, arguments: &'static str) -> Trial {
 }
 
 /// All of them.
-pub(super) const TRIALS: [Trial; 17] = [
+pub(super) const TRIALS: [Trial; 18] = [
     trial("ibv_rc_pingpong", "-c -n 200"),
     trial("ibv_rc_pingpong", "-e -c -s 20000 -n 50"),
     trial("ibv_srq_pingpong", "-c -n 100 -q 4"),
@@ -56,6 +56,7 @@ pub(super) const TRIALS: [Trial; 17] = [
     trial("ib_atomic_bw", "-F -n 100"),
     trial("ib_atomic_lat", "-F -n 100 -A CMP_AND_SWAP"),
     trial("rping", "-C 10 -S 1000"),
+    trial("mckey", "-m 239.77.0.1"),
 ];
 
 /// Our library, built by `cargo xtask dist`.
@@ -144,6 +145,11 @@ impl Ends {
                         Some(peer) => format!("-c -a {peer} {}", trial.arguments),
                         None => format!("-s -a {own} {}", trial.arguments),
                     };
+                }
+                // Who begins sends, the other one listens.
+                "mckey" => {
+                    let sends = if peer.is_some() { "-s" } else { "" };
+                    return format!("-b {own} {sends} {}", trial.arguments);
                 }
                 program if program.starts_with("ibv_") => format!("-d {device} -g 1"),
                 _ => format!("-d {device} -x 1"),

@@ -1,5 +1,6 @@
 mod bursts;
 mod failures;
+mod multicast;
 mod once;
 mod resources;
 mod stress;
