@@ -364,9 +364,14 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             ));
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
+        let lost_pauses = total(|point| point.run.pause_drops.total());
         if lost_headroom > 0 {
+            let reason = match lost_pauses {
+                0 => "the headroom is too small",
+                _ => "pause frames were lost, or the headroom is too small",
+            };
             warnings.push(format!(
-                "{name}: {} data packets were dropped although PFC was on: the headroom is too small.",
+                "{name}: {} data packets were dropped although PFC was on: {reason}.",
                 count(lost_headroom)
             ));
         }
@@ -374,7 +379,6 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         if no_route > 0 {
             warnings.push(format!("{name}: {} data packets had no route to their destination.", count(no_route)));
         }
-        let lost_pauses = total(|point| point.run.pause_drops.total());
         if lost_pauses > 0 {
             warnings.push(format!("{name}: {} pause frames were lost on the way.", count(lost_pauses)));
         }

@@ -166,6 +166,9 @@ fn reworded(message: &str, path: &KeyPath) -> String {
     if message.starts_with("wanted exactly 1 element") {
         return format!("choose exactly one kind of {name}");
     }
+    if message == "wanted string or table" {
+        return "expected a name in quotes, or a table in { }; `selvedge schema` lists the choices".to_owned();
+    }
     match message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: ")) {
         Some(rest) => format!("found {}", in_toml_words(&rest.replace('`', ""))),
         None => message.replace('`', "\""),

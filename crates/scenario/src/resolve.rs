@@ -69,7 +69,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
     let mut needs = transport.resolve(&fabric, nic, trims);
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
     let others = others.map(|line_rate| {
-        let mut other = written;
+        let mut other = written.agreeing_with(transport);
         other.resolve(&Fabric { line_rate, bdp: line_rate.amount_in(network.base_rtt()), ..fabric }, nic, trims);
         (line_rate, other)
     });

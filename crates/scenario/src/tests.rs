@@ -216,6 +216,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[workload.incast]\nsize = '1MB'\nsenders = 99\n"),
         with("[switch.buffer]\ntrimming = 'on'\n"),
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[beside]\nworkloads = ['verbs']\n"),
+        with("[[loss]]\nlink = 'all'\nmodel.random.rate = '0.1%'\npackets = ['data']\n"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),

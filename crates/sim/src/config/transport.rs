@@ -102,6 +102,14 @@ impl TransportConfig {
         // Queues, and hence marks, are in EQIFs.
         Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
     }
+    /// The same before it is resolved for other hosts, with what both ends have to agree upon from `resolved`: a tunnel's credit.
+    #[must_use]
+    pub fn agreeing_with(mut self, resolved: &Self) -> Self {
+        if let (Some(eqds), Some(resolved)) = (&mut self.eqds, &resolved.eqds) {
+            (eqds.window, eqds.reorder) = (resolved.window, resolved.reorder);
+        }
+        self
+    }
     /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other notion
     /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {

@@ -19,14 +19,15 @@ pub struct EqdsConfig {
     /// Whether a new tunnel sends its first window unasked, as NDP does; else it requests credit first
     /// (section 5). Default: "auto", true where switches trim packets.
     pub burst: Toggle,
-    /// Credit of each tunnel, rounded up to whole packets. Default: "auto", the bandwidth-delay product of the
-    /// longest path, serialisation included; at least 10 packets (section 5: "typically 10 to 30 packets").
+    /// Credit of each tunnel, rounded up to whole packets, upon which both ends count. Default: "auto", the
+    /// bandwidth-delay product of the longest path between the fastest hosts, serialisation included; at least 10
+    /// packets (section 5: "typically 10 to 30 packets").
     pub window: Setting<Bytes>,
     /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
     pub reorder: Setting<u32>,
-    /// Rate at which a host grants credit, gaps included; never more than its own link's. Default: "auto", that of the slowest
-    /// host (section 5).
+    /// Rate at which a host grants credit, gaps included; never more than its own link's. Default: "auto", just
+    /// that (section 5).
     pub pull_rate: Setting<Rate>,
     /// How the receiver shares its link among senders. Default: fair (section 5).
     pub policy: Policy,
