@@ -109,6 +109,7 @@ impl Adapter {
             is_stuck: false,
             told: 0,
             gathered: 0,
+            polled: Instant::ZERO,
             asleep_until: Instant::ZERO,
             is_parked: false,
         };
@@ -167,7 +168,7 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post requests. While applications poll, these wait for a few others, or for the next poll: it comes
+    /// Lets `act` post requests. While applications poll, these may wait for a few others, or for the next poll: it comes
     /// soon, and what leaves together costs the system one call.
     ///
     /// # Errors
@@ -178,7 +179,7 @@ impl Adapter {
         let mut cx = Cx::at(self.now());
         let outcome = act(&mut state.rnic, &mut cx);
         state.gathered += 1;
-        if !state.is_parked || state.gathered >= GATHERED {
+        if state.gathered >= GATHERED || !state.may_gather(cx.now) {
             state.transmit(&mut cx);
             self.remind(&state);
         }
@@ -431,6 +432,9 @@ impl Adapter {
         let mut state = self.lock()?;
         state.rnic.arm_cq(cq, solicited_only)?;
         // Its polls will not do our work any more.
+        if state.gathered > 0 {
+            state.transmit(&mut Cx::at(self.now()));
+        }
         self.armed.store(true, Ordering::Relaxed);
         if state.is_parked {
             self.wake();

@@ -82,8 +82,10 @@ impl Batch {
         if !write(packet) {
             return false;
         }
-        let known = self.invariant.filter(|invariant| invariant.is_of(&flow.ends, packet.len()));
-        let invariant = *self.invariant.insert(known.unwrap_or_else(|| flow.ends.invariant(packet.len())));
+        if !self.invariant.as_ref().is_some_and(|invariant| invariant.is_of(&flow.ends, packet.len())) {
+            self.invariant = None;
+        }
+        let invariant = self.invariant.get_or_insert_with(|| flow.ends.invariant(packet.len()));
         // The kernel counts the segments of a batch in the identification of their IPv4 headers.
         icrc.copy_from_slice(&invariant.icrc(self.count as u16, packet));
         if self.count == 0 {

@@ -35,8 +35,8 @@ pub(super) struct Lookout {
 
 impl Lookout {
     /// Looks for packets until `deadline`, if there is some hope; returns whether there is something to do. An application that
-    /// begins to poll does it itself, if it is `trusted` to.
-    pub(super) fn sees(&mut self, adapter: &Adapter, deadline: Instant, trusted: bool) -> bool {
+    /// begins to poll does it itself.
+    pub(super) fn sees(&mut self, adapter: &Adapter, deadline: Instant) -> bool {
         let start = adapter.now();
         if self.omitted > 0 || start < self.not_before {
             self.omitted = self.omitted.saturating_sub(1);
@@ -49,7 +49,7 @@ impl Lookout {
                 self.penalty = 0;
                 return true;
             }
-            if trusted && adapter.calls.load(Ordering::Relaxed) != calls {
+            if adapter.calls.load(Ordering::Relaxed) != calls {
                 return false;
             }
             now = adapter.now();

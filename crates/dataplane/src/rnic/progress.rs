@@ -82,7 +82,7 @@ fn run(adapter: &Adapter) {
             trust.is_abused(adapter.now());
         }
         // Who was told of an event needs a processor first.
-        if !received || told || !lookout.sees(adapter, deadline, trusted) {
+        if !received || told || !lookout.sees(adapter, deadline) {
             wait_for(adapter, true, wait);
         }
     }

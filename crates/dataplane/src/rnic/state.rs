@@ -2,7 +2,7 @@
 
 use selvedge_nic::verbs::{Completion, CqId, Payload, Rnic, Transmit};
 use selvedge_transport::Cx;
-use selvedge_units::Instant;
+use selvedge_units::{Duration, Instant};
 
 use super::arrival::Arrival;
 use super::connections::{Connections, MANAGEMENT};
@@ -13,6 +13,9 @@ use crate::clock::Clock;
 /// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
 /// not wait for more.
 const TAKEN: u64 = 64;
+
+/// Who polled so lately will do so again soon.
+const LATELY: Duration = Duration::from_us(100);
 
 /// What the lock guards.
 pub(super) struct State {
@@ -29,6 +32,8 @@ pub(super) struct State {
     pub(super) told: u64,
     /// Calls that posted since anything was sent.
     pub(super) gathered: u32,
+    /// When an application polled last and found nothing at first.
+    pub(super) polled: Instant,
     /// When the thread will look again by itself.
     pub(super) asleep_until: Instant,
     /// The thread stays away as long as applications poll.
@@ -42,6 +47,9 @@ impl State {
         let completed = self.rnic.completed();
         loop {
             let mut cx = Cx::at(clock.now());
+            if polls {
+                self.polled = cx.now;
+            }
             let goes_on = self.take(&mut cx, &mut calls, polls);
             if polls && self.is_parked && self.rnic.completed() > completed {
                 // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
@@ -62,6 +70,12 @@ impl State {
                 return;
             }
         }
+    }
+    /// Whether what is posted may wait for the next poll. If none comes after all, the thread sends it: soon, where it stays away;
+    /// else when what is under way is acknowledged, as Nagle has it (RFC 896).
+    pub(super) fn may_gather(&self, now: Instant) -> bool {
+        let is_polled = now < self.polled + LATELY && self.rnic.poll_timeout().is_some();
+        self.is_parked || is_polled
     }
     /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
     /// is said once: acknowledgements speak for those before them.

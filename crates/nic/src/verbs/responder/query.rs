@@ -87,10 +87,14 @@ impl Query {
     /// Whether it may be done, as far as can be said before it is its turn.
     pub(super) fn check(&self, terms: &Terms, shared: &Shared) -> Result<(), Refusal> {
         let reach = |intent, key, address, length| inbound::reach(terms, shared, intent, key, address, length);
+        let word = |intent, key, address: u64| match reach(intent, key, address, 8)? {
+            at if at.is_multiple_of(8) && address.is_multiple_of(8) => Ok(()),
+            _ => Err(MALFORMED),
+        };
         match *self {
             Self::Read { key, address, length } => reach(Intent::RemoteRead, key, address, length).map(drop),
-            Self::Atomic { header, .. } => reach(Intent::RemoteAtomic, header.key, header.address, 8).map(drop),
-            Self::AtomicWrite { key, address, .. } => reach(Intent::RemoteWrite, key, address, 8).map(drop),
+            Self::Atomic { header, .. } => word(Intent::RemoteAtomic, header.key, header.address),
+            Self::AtomicWrite { key, address, .. } => word(Intent::RemoteWrite, key, address),
             Self::Flush(flush) => inbound::flushed(terms, shared, &flush).map(drop),
         }
     }

@@ -176,11 +176,19 @@ impl Selective {
                 }
                 Ok(())
             }
+            // Whoever hears it takes all before for arrived, and hears no more answers: until that is so, it counts as lost.
+            Refusal::Nak(..) if self.is_early(seq) => Ok(()),
             Refusal::Nak(code, failure) => {
                 self.refusals.push_back((seq, Aeth { syndrome: Syndrome::Nak(code), msn: self.msn }, sent_at));
                 Err(failure)
             }
         }
+    }
+
+    /// Whether a packet that has just come is before its time: others are missing, or answers on their way.
+    fn is_early(&self, seq: Seq) -> bool {
+        let expected = self.receiver.expected();
+        seq > expected || (seq == expected && !self.answers.is_empty())
     }
 
     /// Puts a packet's payload where it belongs. A packet that came before is put there again: it is the same.
@@ -196,10 +204,14 @@ impl Selective {
         match Asked::of(headers.bth.opcode).ok_or(MALFORMED)? {
             Asked::Send(position) => {
                 inbound::check_length(terms, position, payload)?;
+                let is_early = self.is_early(seq);
                 let slot = self.slot(terms, site, placement)?;
                 let Some(request) = &slot.request else { return Ok(()) };
                 let offset = u64::from(placement.packet) * u64::from(terms.mtu);
                 if let Err(status) = inbound::scatter(terms, site.shared, site.memory, request, offset, payload) {
+                    if is_early {
+                        return Err(inbound::refusal_of(status));
+                    }
                     let (id, kind) = (request.id, CompletionKind::Receive);
                     slot.request = None;
                     let length = offset + u64::from(payload);

@@ -2,6 +2,7 @@ mod bursts;
 mod failures;
 mod multicast;
 mod once;
+mod refusals;
 mod resources;
 mod stress;
 mod transfers;

@@ -1,0 +1,73 @@
+//! A request is refused: what was asked for before it is done all the same, and said to be.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_transport::RecoveryConfig;
+
+use super::world::{BASE, Wire, World, go_back_n, irn, melo, request, write_to};
+use crate::verbs::*;
+
+/// Everything in front of a Write with a key of nobody's; statuses in order.
+fn refused_at_the_end(recovery: RecoveryConfig, wire: Wire, seed: u64) -> (World, Vec<(u64, Status)>) {
+    let mut world = World::connected([recovery; 2], wire, seed);
+    let key = world.hosts[1].key;
+    // So that both know what the other one is.
+    let first = vec![world.hosts[0].sge(0, 8)];
+    world.post(0, request(0, write_to(BASE + 500_000, key), first));
+    world.run(100_000);
+    world.receive(1, 50, 200_000, 3_000);
+    let here = |world: &World, offset, length| vec![world.hosts[0].sge(offset, length)];
+    let remote = |offset| Remote { address: BASE + offset, key };
+    let (sent, written) = (here(&world, 0, 3_000), here(&world, 3_000, 2_000));
+    let (read, word, any) = (here(&world, 300_000, 9_000), here(&world, 400_000, 8), here(&world, 0, 8));
+    world.post(0, request(1, Operation::Send(Attached::Nothing), sent));
+    world.post(0, request(2, write_to(BASE + 210_000, key), written));
+    world.post(0, request(3, Operation::Read(remote(0)), read));
+    world.post(0, request(4, Operation::FetchAdd { remote: remote(220_000), add: 1 }, word));
+    world.post(0, request(5, write_to(BASE, key ^ 1), any.clone()));
+    world.post(0, request(6, write_to(BASE + 600_000, key), any));
+    world.run(10_000_000);
+    let statuses = world.hosts[0].poll().iter().map(|done| (done.id, done.status)).collect();
+    (world, statuses)
+}
+
+/// What is said to have been done has been.
+fn check(world: &World, statuses: &[(u64, Status)], what: &str) {
+    let (here, there) = (&world.hosts[0].memory, &world.hosts[1].memory);
+    let done = |id| statuses.contains(&(id, Status::Success));
+    assert!(!done(1) || there[200_000..203_000] == here[..3_000], "{what}: the Send");
+    assert!(!done(2) || there[210_000..212_000] == here[3_000..5_000], "{what}: the Write");
+    assert!(!done(3) || here[300_000..309_000] == there[..9_000], "{what}: the Read");
+    assert!(!done(5) && !done(6), "{what}");
+    let ids: Vec<_> = statuses.iter().map(|&(id, _)| id).collect();
+    assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6], "{what}: in order");
+    let errors = statuses.iter().filter(|(_, status)| !matches!(status, Status::Success | Status::Flushed)).count();
+    assert_eq!(errors, 1, "{what}: {statuses:?}");
+}
+
+#[test]
+fn what_came_before_a_refused_request_succeeds() {
+    for recovery in [irn(), melo(), go_back_n()] {
+        for seed in 0..50 {
+            let wire = Wire { jitter_us: [0, 0, 30, 200][seed as usize % 4], ..Wire::default() };
+            // Of packets that are late, a standard responder knows nothing but that they are not next.
+            let wire = if recovery == go_back_n() { Wire::default() } else { wire };
+            let (world, statuses) = refused_at_the_end(recovery, wire, seed);
+            let what = alloc::format!("{recovery:?}, seed {seed}");
+            check(&world, &statuses, &what);
+            assert_eq!(statuses[5], (5, Status::RemoteAccess), "{what}: {statuses:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_lost_is_said_to_be_done_when_a_later_request_is_refused() {
+    for recovery in [irn(), melo(), go_back_n()] {
+        for seed in 0..150 {
+            let wire = Wire { loss: 100, jitter_us: seed % 3 * 40, batch_us: seed % 2 * 50, ..Wire::default() };
+            let (world, statuses) = refused_at_the_end(recovery, wire, seed);
+            check(&world, &statuses, &alloc::format!("{recovery:?}, seed {seed}"));
+        }
+    }
+}
