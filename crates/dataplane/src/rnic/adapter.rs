@@ -292,6 +292,7 @@ impl Adapter {
         // What it was about to say first: an acknowledgement that is withheld costs the other side its retries.
         let mut cx = Cx::at(self.now());
         state.transmit(&mut cx);
+        state.say_last_words(qp);
         state.rnic.destroy_qp(qp)?;
         state.network.leave(None, qp);
         state.owners.qps.remove(&qp).iter().for_each(Owner::withdraw);

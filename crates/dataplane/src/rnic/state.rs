@@ -2,7 +2,7 @@
 
 use selvedge_nic::verbs::{Completion, CqId, Payload, Rnic, Transmit};
 use selvedge_transport::Cx;
-use selvedge_units::{Duration, Instant};
+use selvedge_units::{Duration, Instant, QpNumber};
 
 use super::arrival::Arrival;
 use super::connections::{Connections, MANAGEMENT};
@@ -16,6 +16,9 @@ const TAKEN: u64 = 64;
 
 /// Who polled so lately will do so again soon.
 const LATELY: Duration = Duration::from_us(100);
+
+/// How often a queue pair that is destroyed says what it has acknowledged, so that the other side need not ask nobody.
+const LAST_WORDS: usize = 4;
 
 /// What the lock guards.
 pub(super) struct State {
@@ -115,6 +118,14 @@ impl State {
             }
         }
         network.flush();
+    }
+    /// A queue pair is about to be forgotten: says once more what it has acknowledged, each time in a packet of its own.
+    pub(super) fn say_last_words(&mut self, qp: QpNumber) {
+        for _ in 0..LAST_WORDS {
+            let Some(word) = self.rnic.last_word(qp) else { return };
+            self.network.send(&word, &Payload::default());
+            self.network.flush();
+        }
     }
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.rnic.poll_event() {

@@ -259,6 +259,12 @@ impl QueuePair {
         notification.or_else(|| self.responder.poll_ack(&self.terms)).or_else(|| self.requester.poll_ack(&self.terms))
     }
 
+    /// What it has acknowledged, once more, if it is connected.
+    pub(super) fn last_word(&self) -> Option<Transmit> {
+        let is_connected = !matches!(self.state, QpState::Reset | QpState::Initialised | QpState::Error);
+        (is_connected && self.init.service == Service::Reliable).then(|| self.responder.last_word(&self.terms))?
+    }
+
     /// Writes the next packet to `transmit`, if there is one.
     pub(super) fn poll_transmit(
         &mut self,

@@ -423,6 +423,11 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
+    /// What a queue pair has acknowledged, once more, if it is connected and has: to be said, some times, before it is destroyed.
+    /// If what it said first is lost, nobody answers any more when the other side asks again.
+    pub fn last_word(&self, qp: QpNumber) -> Option<Transmit> {
+        self.qps.get(&qp.0)?.last_word()
+    }
     /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there is one.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
         while let Some(&qp) = self.ready.front() {

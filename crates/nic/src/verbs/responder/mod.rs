@@ -125,6 +125,13 @@ impl Responder {
             Mode::Selective(selective) => selective.poll_ack(terms),
         }
     }
+    /// What has been acknowledged, once more, if anything has: for whoever is about to forget it.
+    pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
+        match &self.mode {
+            Mode::Standard(standard) => standard.last_word(terms).map(|ack| self.offering(ack)),
+            Mode::Selective(selective) => selective.last_word(terms),
+        }
+    }
     /// A standard packet that says what we would rather use.
     fn offering(&self, mut reply: Transmit) -> Transmit {
         reply.headers.ours = self.offer.map_or(Ours::No, Ours::Offers);

@@ -40,6 +40,8 @@ const PAUSES: u32 = 18;
 pub(super) struct Selective {
     receiver: Receiver,
     first_psn: Psn,
+    /// The time stamp of the packet that came last.
+    newest: Instant,
     acks: Pending,
     /// What is said beside acknowledgements.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
@@ -98,6 +100,7 @@ impl Selective {
         Self {
             receiver: Receiver::new(&ReceiverConfig { recovery }, first_psn),
             first_psn,
+            newest: Instant::ZERO,
             acks: Pending::default(),
             refusals: VecDeque::new(),
             msn,
@@ -134,6 +137,7 @@ impl Selective {
         if seq >= before + u64::from(selective::reach(&terms.init.recovery)) {
             return Ok(());
         }
+        self.newest = extension.sent_at;
         if seq >= before {
             let outcome = self.place(terms, site, arrival, seq);
             if let Err(refusal) = outcome {
@@ -354,6 +358,15 @@ impl Selective {
 
     pub(super) fn has_ack(&self) -> bool {
         !self.acks.is_empty()
+    }
+    /// What has been acknowledged, once more.
+    pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
+        let expected = self.receiver.expected();
+        let last = Seq::new(expected.index().checked_sub(1)?);
+        let [expected, sack] = [expected, last].map(|seq| seq.to_psn(self.first_psn));
+        let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack, msn: self.msn };
+        let said = Said::by(&self.receiver, ack, self.newest);
+        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &said))
     }
     /// An acknowledgement, or what is said instead of one.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {

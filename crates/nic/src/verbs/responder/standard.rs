@@ -249,6 +249,13 @@ impl Standard {
         Ok(message::packets(length, terms.mtu))
     }
 
+    /// What has been acknowledged, once more; nothing where answers are owed, which nobody will hear of any more.
+    pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
+        let last = self.receiver.expected().index().checked_sub(1).filter(|_| self.replies.is_empty())?;
+        let bth = terms.bth(op::ACKNOWLEDGE, Seq::new(last).to_psn(terms.receive_psn));
+        let aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: self.msn });
+        Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..Headers::default() }, payload: 0 })
+    }
     /// An acknowledgement, if that is what is to be said next.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         let &Reply::Ack { seq, aeth } = self.replies.front()? else { return None };

@@ -1,5 +1,6 @@
 mod bursts;
 mod failures;
+mod leaving;
 mod multicast;
 mod once;
 mod refusals;
