@@ -53,7 +53,7 @@ fn run(adapter: &Adapter) {
     let (mut trust, mut lookout) = (Trust::default(), Lookout::default());
     loop {
         let calls = adapter.calls.load(Ordering::Relaxed);
-        // Who is in a long poll sends more than it asks for: half of that is for us, on another processor.
+        // A poll that lasts longer than we stay away has much to send: on another processor, we do a part of it.
         let is_polled = calls != seen;
         let is_polled = is_polled && !adapter.armed.swap(false, Ordering::Relaxed);
         seen = calls;

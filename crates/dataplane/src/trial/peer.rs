@@ -32,8 +32,6 @@ pub struct Peer {
     seen: u64,
 }
 
-const EVERYTHING: Access =
-    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, ..Access::NONE };
 const COMPLETIONS: u32 = 1 << 16;
 const FIRST: Psn = Psn::new(0);
 /// Code of 10 us: how long a sender waits for a receive request.
@@ -60,7 +58,7 @@ impl Peer {
         let length = u64::from(terms.longest).next_multiple_of(8).max(64);
         let memory: &'static mut [u64] = vec![0; (length / 8) as usize].leak();
         let start = memory.as_mut_ptr() as u64;
-        let region = Region { pd, address: start, start, length, access: EVERYTHING };
+        let region = Region { pd, address: start, start, length, access: Access::ALL };
         #[expect(unsafe_code, reason = "registers memory")]
         // SAFETY: leaked above; no reference to it is used any more.
         let key = unsafe { adapter.reg_mr(region) }.map_err(refused)?;
@@ -108,7 +106,7 @@ impl Peer {
         let (qp, terms) = (self.qp, self.terms);
         let route = Route { local: self.gid, remote: other.gid, traffic_class: 0, hop_limit: 64, flow_label: 0 };
         let handshake = Handshake {
-            access: EVERYTHING,
+            access: Access::ALL,
             route,
             destination: QpNumber(other.qp),
             mtu: terms.mtu,

@@ -49,8 +49,6 @@ const KEY: u32 = 1;
 const FIRST: Psn = Psn::new(0);
 /// Code of 10 us: how long a sender waits for a receive request.
 const NOT_READY: u8 = 1;
-const EVERYTHING: Access =
-    Access { local_write: true, remote_write: true, remote_read: true, remote_atomic: true, ..Access::NONE };
 
 impl Nic {
     /// A queue pair for an application, not connected yet.
@@ -102,7 +100,7 @@ impl Nic {
         };
         let route = frame::route(self.id, to, verbs.class, entropy);
         let handshake = Handshake {
-            access: EVERYTHING,
+            access: Access::ALL,
             route,
             destination: peer,
             mtu: params.mtu,
@@ -140,7 +138,7 @@ impl Rdma {
         let mut rnic = Rnic::new(0, 1);
         let pd = rnic.alloc_pd();
         let cq = rnic.create_cq(COMPLETIONS)?;
-        rnic.reg_mr(Region { pd, address: 0, start: 0, length: MEMORY, access: EVERYTHING }, KEY)?;
+        rnic.reg_mr(Region { pd, address: 0, start: 0, length: MEMORY, access: Access::ALL }, KEY)?;
         Ok(Self {
             rnic,
             memory: Ledger::default(),

@@ -78,6 +78,16 @@ impl Access {
         flush_global: false,
         flush_persistent: false,
     };
+    /// Everything.
+    pub const ALL: Self = Self {
+        local_write: true,
+        remote_write: true,
+        remote_read: true,
+        remote_atomic: true,
+        bind: true,
+        flush_global: true,
+        flush_persistent: true,
+    };
 
     fn allows(self, intent: Intent) -> bool {
         match intent {

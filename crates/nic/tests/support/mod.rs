@@ -107,17 +107,8 @@ impl Victim {
         let mut rnic = Rnic::new(0, 16);
         let pd = rnic.alloc_pd();
         let cq = rnic.create_cq(64).expect("it is right");
-        let all = Access {
-            local_write: true,
-            remote_write: true,
-            remote_read: true,
-            remote_atomic: true,
-            bind: true,
-            flush_global: true,
-            flush_persistent: true,
-        };
         let own = Access { local_write: true, ..Access::default() };
-        for (range, access, key) in [(OPEN, all, OPEN_KEY), (OWN, own, OWN_KEY)] {
+        for (range, access, key) in [(OPEN, Access::ALL, OPEN_KEY), (OWN, own, OWN_KEY)] {
             let region =
                 Region { pd, address: range.start, start: range.start, length: range.end - range.start, access };
             assert_eq!(rnic.reg_mr(region, key), Ok(key));
@@ -153,7 +144,7 @@ impl Victim {
             };
             let qp = rnic.create_qp(init).expect("it is right");
             let change = QpChange {
-                access: Some(all),
+                access: Some(Access::ALL),
                 qkey: Some(1),
                 route: Some(route),
                 destination: Some(QpNumber(77)),

@@ -22,15 +22,7 @@ pub(crate) const MTU: u16 = 256;
 /// Of all queue pairs for datagrams.
 pub(crate) const QKEY: u32 = 0x1111_1111;
 
-pub(crate) const ALL: Access = Access {
-    local_write: true,
-    remote_write: true,
-    remote_read: true,
-    remote_atomic: true,
-    bind: true,
-    flush_global: true,
-    flush_persistent: true,
-};
+pub(crate) const ALL: Access = Access::ALL;
 
 /// IRN with timeouts for a round trip of 20 us.
 pub(crate) fn irn() -> RecoveryConfig {
