@@ -8,9 +8,10 @@
 //! 2. *Mail.* What is on its way to a node waits in the node's inbox for the window of its arrival, in no
 //!    order. Inboxes are borrowed from a stack of spare ones, so that memory that was just read is
 //!    written next.
-//! 3. *Agendas.* A node that has mail or a timer in a window is booked for it once: a ring of lists for
-//!    the near future, a tree for what lies beyond. An early visit does no harm, so a node that is
-//!    booked far away needs no second far booking that is later.
+//! 3. *Agendas.* A node that has mail or a timer in a window is booked for it once: a ring of bit sets for
+//!    the near future, a tree for what lies beyond. Nodes are visited in the order of their numbers, so
+//!    that neighbours, whose mail goes to the same places, come one after the other. An early visit does
+//!    no harm, so a node that is booked far away needs no second far booking that is later.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +24,6 @@ const NEAR: u64 = 64;
 /// Never.
 const NEVER: u64 = u64::MAX;
 
-/// The first inbox of a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Inbox(u32);
-
-impl Inbox {
-    /// Of a node of another partition.
-    pub(crate) const AWAY: Self = Self(u32::MAX);
-}
-
 /// The future of one partition, by window and node.
 pub(crate) struct Calendar {
     /// Length of a window in picoseconds.
@@ -41,21 +33,23 @@ pub(crate) struct Calendar {
     /// When it begins and ends, in picoseconds.
     begin: u64,
     end: u64,
-    /// Nodes to visit, by window modulo [`NEAR`].
-    agendas: [Vec<u32>; NEAR as usize],
+    /// Nodes to visit: a bit per node, in `words` words for each window modulo [`NEAR`].
+    agendas: Table<u64>,
+    words: u32,
     /// Bit per agenda: somebody is booked.
     filled: u64,
-    /// Per node: bit per agenda in which it stands.
-    booked: Table<u64>,
+    /// The nodes of the window that runs. Kept from window to window for its memory.
+    agenda: Vec<u32>,
     /// Per node: the far window for which it is booked.
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
-    /// `inboxes[node * depth + window % depth]`. One that is empty has no memory.
+    /// `inboxes[window % depth * nodes + node]`. One that is empty has no memory.
     inboxes: Table<Vec<Descriptor>>,
-    /// The binary logarithm of the inboxes' depth.
-    depth_bits: u32,
-    /// The next windows modulo the depth.
-    next: [u32; 2],
+    nodes: u32,
+    /// For how many windows there are inboxes, a power of two.
+    depth: u32,
+    /// Where those of the window that runs begin, and of the two that follow.
+    rows: [u32; 3],
     /// Spare memory for inboxes, of hosts and of switches, which need more.
     spare: [Vec<Vec<Descriptor>>; 2],
     /// How many of the nodes are hosts; they come first.
@@ -77,14 +71,16 @@ impl Calendar {
             window: 0,
             begin: 0,
             end: length,
-            agendas: std::array::from_fn(|_| Vec::new()),
+            agendas: Table::of(nodes.div_ceil(64) * NEAR as usize, || 0),
+            words: nodes.div_ceil(64) as u32,
             filled: 0,
-            booked: Table::of(nodes, || 0),
+            agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
             inboxes: Table::of(nodes * depth as usize, Vec::new),
-            depth_bits: depth.ilog2(),
-            next: [1 % depth, 2 % depth],
+            nodes: nodes as u32,
+            depth,
+            rows: [0, 1, 2].map(|ahead| ahead * nodes as u32),
             spare: [Vec::new(), Vec::new()],
             hosts,
             far_mail: BTreeMap::new(),
@@ -122,29 +118,30 @@ impl Calendar {
             self.window = window;
             self.begin = window * self.length;
             self.end = self.begin.saturating_add(self.length);
-            self.next = [1, 2].map(|ahead| self.place(0, window + ahead));
+            self.rows = [0, 1, 2].map(|ahead| self.place(0, window + ahead));
         }
         self.fetch_far();
     }
 
-    /// The nodes to visit in this window. Give the list back when done.
+    /// The nodes to visit in this window, in order. Give the list back when done.
     pub(crate) fn take_agenda(&mut self) -> Vec<u32> {
-        let place = self.window % NEAR;
-        self.filled &= !(1 << place);
-        let nodes = std::mem::take(&mut self.agendas[place as usize]);
-        for &node in &nodes {
-            self.booked[node] &= !(1 << place);
+        let slot = (self.window % NEAR) as u32;
+        self.filled &= !(1 << slot);
+        let mut nodes = std::mem::take(&mut self.agenda);
+        for word in 0..self.words {
+            let mut booked = std::mem::take(&mut self.agendas[slot * self.words + word]);
+            while booked != 0 {
+                nodes.push(word * 64 + booked.trailing_zeros());
+                booked &= booked - 1;
+            }
         }
         nodes
     }
 
     /// Returns what [`Calendar::take_agenda`] gave.
     pub(crate) fn return_agenda(&mut self, mut nodes: Vec<u32>) {
-        let agenda = &mut self.agendas[(self.window % NEAR) as usize];
-        if agenda.is_empty() {
-            nodes.clear();
-            *agenda = nodes;
-        }
+        nodes.clear();
+        self.agenda = nodes;
     }
 
     /// Brings near what was far.
@@ -157,7 +154,7 @@ impl Calendar {
             }
         }
         while let Some(entry) =
-            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + (1 << self.depth_bits))
+            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + u64::from(self.depth))
         {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
@@ -183,13 +180,9 @@ impl Calendar {
     #[inline]
     fn book_window(&mut self, node: u32, window: u64) {
         if window - self.window < NEAR {
-            let bit = 1 << (window % NEAR);
-            let booked = &mut self.booked[node];
-            if *booked & bit == 0 {
-                *booked |= bit;
-                self.filled |= bit;
-                self.agendas[(window % NEAR) as usize].push(node);
-            }
+            let slot = (window % NEAR) as u32;
+            self.filled |= 1 << slot;
+            self.agendas[slot * self.words + node / 64] |= 1 << (node % 64);
         } else {
             self.book_far(node, window);
         }
@@ -204,27 +197,22 @@ impl Calendar {
         }
     }
 
-    /// Where the mail of `node` goes.
-    pub(crate) fn inbox_of(&self, node: u32) -> Inbox {
-        Inbox(node << self.depth_bits)
-    }
-
-    /// Sends `packet` to the node of `inbox`, where it arrives at `time`, in a later window, through `port`.
+    /// Sends `packet` to `node`, where it arrives at `time`, in a later window, through `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, inbox: Inbox, time: u64, port: u16, packet: &Descriptor) {
+    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
         debug_assert!(time >= self.end, "a link delays by a window at least");
         // Most often it is the next window, or the one after that.
         let mut after = time - self.end;
-        let (mut window, mut place) = (self.window + 1, inbox.0 + self.next[0]);
+        let (mut window, mut place) = (self.window + 1, self.rows[1] + node);
         if after >= self.length {
             after -= self.length;
-            (window, place) = (window + 1, inbox.0 + self.next[1]);
+            (window, place) = (window + 1, self.rows[2] + node);
             if after >= self.length {
-                return self.send_far(inbox, time, port, packet);
+                return self.send_far(node, time, port, packet);
             }
         }
         if self.inboxes[place].len() == self.inboxes[place].capacity() {
-            self.make_room(place, window);
+            self.make_room(place, node, window);
         }
         let mail = &mut self.inboxes[place];
         // SAFETY: there is room for one more.
@@ -239,13 +227,13 @@ impl Calendar {
 
     #[inline(always)]
     fn place(&self, node: u32, window: u64) -> u32 {
-        (node << self.depth_bits) + (window as u32 & ((1 << self.depth_bits) - 1))
+        (window as u32 & (self.depth - 1)) * self.nodes + node
     }
 
-    /// Makes room for one more in the inbox at `place`, which is one for `window`; whose first mail it is, is booked.
+    /// Makes room for one more in the inbox at `place`, which is that of `node` for `window`; whose first mail it
+    /// is, is booked.
     #[inline(never)]
-    fn make_room(&mut self, place: u32, window: u64) {
-        let node = place >> self.depth_bits;
+    fn make_room(&mut self, place: u32, node: u32, window: u64) {
         let mail = &mut self.inboxes[place];
         if mail.is_empty() {
             *mail = self.spare[usize::from(node >= self.hosts)].pop().unwrap_or_default();
@@ -258,18 +246,17 @@ impl Calendar {
     fn put(&mut self, node: u32, window: u64, descriptor: Descriptor) {
         let place = self.place(node, window);
         if self.inboxes[place].is_empty() {
-            self.make_room(place, window);
+            self.make_room(place, node, window);
         }
         self.inboxes[place].push(descriptor);
     }
 
     #[inline(never)]
-    fn send_far(&mut self, inbox: Inbox, time: u64, port: u16, packet: &Descriptor) {
-        let node = inbox.0 >> self.depth_bits;
+    fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
         let window = time / self.length;
         let at = (time - window * self.length) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
-        if window - self.window < 1 << self.depth_bits {
+        if window - self.window < u64::from(self.depth) {
             self.put(node, window, descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
@@ -279,20 +266,19 @@ impl Calendar {
     /// Fetches what tells where the mail of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
-        super::prefetch(&self.inboxes, self.place(node, self.window));
+        super::prefetch(&self.inboxes, self.rows[0] + node);
     }
 
     /// The mail of `node` for this window, which stays where it is.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
-        &self.inboxes[self.place(node, self.window)]
+        &self.inboxes[self.rows[0] + node]
     }
 
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Vec<Descriptor> {
-        let place = self.place(node, self.window);
-        std::mem::take(&mut self.inboxes[place])
+        std::mem::take(&mut self.inboxes[self.rows[0] + node])
     }
 
     /// Returns what [`Calendar::take_mail`] gave.
@@ -307,8 +293,7 @@ impl Calendar {
     /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books.
     #[cold]
     pub(crate) fn keep_mail(&mut self, node: u32, mail: Vec<Descriptor>) {
-        let place = self.place(node, self.window);
-        self.inboxes[place] = mail;
+        self.inboxes[self.rows[0] + node] = mail;
     }
 }
 
@@ -351,12 +336,7 @@ mod tests {
                         sent += 2;
                         let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         if mail.insert((to, at)) {
-                            calendar.send(
-                                calendar.inbox_of(to),
-                                at,
-                                0,
-                                &Descriptor { slot: sent, ..Descriptor::EMPTY },
-                            );
+                            calendar.send(to, at, 0, &Descriptor { slot: sent, ..Descriptor::EMPTY });
                         }
                         let (who, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
                         calendar.book(who, at);

@@ -18,7 +18,7 @@ use selvedge_telemetry::{DropReason, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, HostId, Instant, mix64};
 use selvedge_wire::Repr;
 
-use super::calendar::{Calendar, Inbox};
+use super::calendar::Calendar;
 use super::fabric::Fabric;
 use super::log::Log;
 use super::order::Order;
@@ -298,10 +298,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         port.frames += 1;
         port.bytes += frame;
         let arrival = port.busy_until + port.delay;
-        if port.inbox == Inbox::AWAY {
+        if port.is_away {
             self.send_away(at, arrival, packet);
         } else {
-            self.calendar.send(port.inbox, arrival.as_ps(), port.peer_port, packet);
+            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
         }
     }
 
@@ -368,8 +368,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());
-            let inbox = self.calendar.inbox_of(node);
-            self.calendar.send(inbox, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
+            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
         drop((records, headers));
         for (host, notice) in inbox.notices.drain(..) {

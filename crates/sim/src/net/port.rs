@@ -5,7 +5,6 @@ use selvedge_units::{Bytes, Duration, Instant, PortId, Rate};
 use super::buffer::Limits;
 use super::marking::Red;
 use crate::fault::LaneLoss;
-use crate::kernel::calendar::Inbox;
 
 /// What leaves through a port: one cache line.
 #[repr(C, align(64))]
@@ -24,8 +23,6 @@ pub(crate) struct Egress {
     pub(crate) bytes: u64,
     /// The node that it belongs to, in its partition's numbering.
     pub(crate) peer_node: u32,
-    /// Where the peer's mail goes, if it is in the same partition.
-    pub(crate) inbox: Inbox,
     /// The host or switch that this port belongs to, in its partition's numbering.
     pub(crate) owner: u32,
     /// The peer's number within its node.
@@ -43,6 +40,8 @@ pub(crate) struct Egress {
     pub(crate) pause_due: bool,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
+    /// Whether the peer is in another partition.
+    pub(crate) is_away: bool,
 }
 
 /// What has entered through a port: one cache line.
@@ -116,7 +115,7 @@ impl Egress {
             ps_per_byte: rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
             peer: u32::MAX,
             peer_node: u32::MAX,
-            inbox: Inbox::AWAY,
+            is_away: false,
             owner,
             peer_port: 0,
             peer_partition: 0,

@@ -8,7 +8,6 @@ use selvedge_units::{Bytes, Domain, HostId, PortId, Rate, Rng, SwitchId, mix64};
 use super::cut::Cut;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NetRtConfig, SimConfig};
-use crate::kernel::calendar::Inbox;
 use crate::kernel::partition::Partition;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Limits, Queueing};
@@ -170,9 +169,8 @@ pub(super) fn connect<const RECORDED: bool>(
             } else {
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
             };
-            let inbox = if partition == peer_partition { there.calendar.inbox_of(node) } else { Inbox::AWAY };
             let port = &mut partitions[partition as usize].egress[at];
-            port.inbox = inbox;
+            port.is_away = partition != peer_partition;
             (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
         }
     }
