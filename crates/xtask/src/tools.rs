@@ -62,7 +62,7 @@ const RDMA: Tool = Tool {
     probe: &[
         "sh",
         "-c",
-        "which ib_write_bw ibv_rc_pingpong rping nft ucx_perftest mpicc && test -f /usr/include/rdma/rdma_cma.h && python3 -c 'import scapy'",
+        "which ib_write_bw ibv_rc_pingpong rping nft ucx_perftest mpicc && test -f /usr/include/rdma/rdma_cma.h && /usr/bin/python3 -c 'import scapy'",
     ],
     install: &[&[
         "sh",
@@ -71,6 +71,18 @@ const RDMA: Tool = Tool {
     ]],
     advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables python3-scapy ucx-utils openmpi-bin libopenmpi-dev`; \
              without them, those tests are skipped",
+};
+
+const VIRTUAL_MACHINE: Tool = Tool {
+    name: "qemu, or what fills its image",
+    purpose: "cargo xtask soft-roce",
+    probe: &["sh", "-c", "which qemu-system-x86_64 busybox cpio depmod rdma mckey"],
+    install: &[&[
+        "sh",
+        "-c",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends qemu-system-x86 busybox-static cpio kmod iproute2 perftest ibverbs-providers ibverbs-utils rdmacm-utils",
+    ]],
+    advice: "install it, e.g. `sudo apt install qemu-system-x86 busybox-static cpio kmod iproute2 perftest ibverbs-utils rdmacm-utils`",
 };
 
 /// `cargo xtask setup`.
@@ -89,6 +101,14 @@ pub(crate) fn setup() -> Result<()> {
 /// Says how to get it.
 pub(crate) fn require_c_compiler() -> Result<()> {
     if cfg!(unix) && std::env::var_os("CC").is_none() { C_COMPILER.require() } else { Ok(()) }
+}
+
+/// What a virtual machine with soft RoCE needs.
+///
+/// # Errors
+/// Says how to get it.
+pub(crate) fn require_virtual_machine() -> Result<()> {
+    VIRTUAL_MACHINE.require()
 }
 
 impl Tool {

@@ -5,6 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::{FIRST, Namespaces, have, shell};
 
+/// The system's, which has the system's packages; another may stand before it.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// Prints how many packets of a capture Scapy has looked at, and those whose ICRC it computes otherwise.
 const ICRC: &str = "
 import sys
@@ -131,12 +134,12 @@ fn others_read_our_packets_without_complaint() {
 }
 
 fn same_icrc_as_scapy(file: &Path, packets: usize) {
-    let has_scapy = Command::new("python3").args(["-c", "import scapy.contrib.roce"]).output();
+    let has_scapy = Command::new(PYTHON).args(["-c", "import scapy.contrib.roce"]).output();
     if !has_scapy.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: no python3 with scapy here: `cargo xtask setup` installs it");
         return;
     }
-    let output = Command::new("python3").args(["-c", ICRC]).arg(file).output().expect("it was there before");
+    let output = Command::new(PYTHON).args(["-c", ICRC]).arg(file).output().expect("it was there before");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.trim(), packets.to_string(), "{}", String::from_utf8_lossy(&output.stderr));
 }

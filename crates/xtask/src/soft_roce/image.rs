@@ -114,7 +114,7 @@ fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     let mut files: BTreeSet<PathBuf> = [PROVIDER, ENDING, "/etc/libibverbs.d/rxe.driver"].map(PathBuf::from).into();
     for program in PROGRAMS.iter().chain(&["busybox"]) {
         let path = output(Command::new("sh").args(["-c", &format!("command -v {program}")]))
-            .with_context(|| format!("{program} is not installed: run `cargo xtask setup`"))?;
+            .with_context(|| format!("{program} is not installed"))?;
         fs::copy(path.trim(), root.join("bin").join(program))?;
         files.extend(libraries(Path::new(path.trim())));
     }

@@ -2,7 +2,7 @@
 //!
 //! Boots a Debian kernel with `rdma_rxe` under qemu (software emulation, about ten seconds) beside a network namespace
 //! of this host, and runs the usual programs between the two: theirs with the kernel's RNIC, ours with our library. This needs
-//! root, `qemu-system-x86_64`, `ip`, and on the first run Debian's package registry.
+//! root, `qemu-system-x86_64`, which it installs if it can, `ip`, and on the first run Debian's package registry.
 
 mod guest;
 mod image;
@@ -13,6 +13,7 @@ use clap::Args;
 
 use self::guest::Guest;
 use self::matrix::{Direction, TRIALS};
+use crate::tools::require_virtual_machine;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -27,6 +28,7 @@ pub(crate) struct Options {
 /// `cargo xtask soft-roce`.
 pub(crate) fn soft_roce(options: &Options) -> Result<()> {
     let library = matrix::library()?;
+    require_virtual_machine()?;
     let image = image::image()?;
     let guest = Guest::boot(&image, options.capture.as_deref())?;
     let mut failed = 0;
