@@ -2,9 +2,10 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use selvedge_dataplane::rnic::Channel;
+use selvedge_dataplane::rnic::{Channel, Notice};
 use selvedge_nic::verbs::Event;
 
 use crate::abi::{ibv_async_event, ibv_comp_channel, ibv_context, ibv_cq, ibv_qp, ibv_srq};
@@ -44,22 +45,24 @@ impl Unacknowledged {
 pub(crate) struct CompletionChannel {
     abi: ibv_comp_channel,
     channel: Arc<Channel<u64>>,
+    /// Completion queues, which any thread may make and destroy: `refcnt` is for whoever holds C's lock.
+    users: AtomicU32,
 }
 
 impl CompletionChannel {
     /// # Safety
     /// `channel` is from us, or null.
-    pub(crate) unsafe fn of<'a>(channel: *mut ibv_comp_channel) -> Option<&'a mut Self> {
+    pub(crate) unsafe fn of<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
         // SAFETY: the caller's.
-        unsafe { channel.cast::<Self>().as_mut() }
+        unsafe { channel.cast::<Self>().as_ref() }
     }
     /// For a completion queue that announces here.
-    pub(crate) fn join(&mut self) -> Arc<Channel<u64>> {
-        self.abi.refcnt += 1;
+    pub(crate) fn join(&self) -> Arc<Channel<u64>> {
+        self.users.fetch_add(1, Ordering::AcqRel);
         Arc::clone(&self.channel)
     }
-    pub(crate) fn leave(&mut self) {
-        self.abi.refcnt -= 1;
+    pub(crate) fn leave(&self) {
+        self.users.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -68,7 +71,8 @@ pub unsafe extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> *
     match Channel::new() {
         Ok(channel) => {
             let abi = ibv_comp_channel { context, fd: channel.descriptor(), refcnt: 0 };
-            Box::into_raw(Box::new(CompletionChannel { abi, channel: Arc::new(channel) })).cast()
+            let users = AtomicU32::new(0);
+            Box::into_raw(Box::new(CompletionChannel { abi, channel: Arc::new(channel), users })).cast()
         }
         Err(problem) => error::null(error::of_io(&problem)),
     }
@@ -76,7 +80,7 @@ pub unsafe extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> *
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    if unsafe { (*channel).refcnt } > 0 {
+    if unsafe { CompletionChannel::of(channel) }.is_some_and(|channel| channel.users.load(Ordering::Acquire) > 0) {
         return libc::EBUSY;
     }
     drop(unsafe { Box::from_raw(channel.cast::<CompletionChannel>()) });
@@ -90,11 +94,12 @@ pub unsafe extern "C" fn ibv_get_cq_event(
     cq_context: *mut *mut c_void,
 ) -> c_int {
     let channel = unsafe { Arc::clone(&(*channel.cast::<CompletionChannel>()).channel) };
-    match channel.take() {
+    let queue_of = |cookie| ptr::with_exposed_provenance_mut::<ibv_cq>(cookie as usize);
+    // SAFETY: who destroys a queue withdraws its events first.
+    match channel.take(|&cookie| unsafe { Cq::of(queue_of(cookie)) }.unacknowledged.took()) {
         Ok(cookie) => {
-            let found = ptr::with_exposed_provenance_mut::<ibv_cq>(cookie as usize);
+            let found = queue_of(cookie);
             unsafe {
-                Cq::of(found).unacknowledged.took();
                 *cq = found;
                 *cq_context = (*found).cq_context;
             }
@@ -157,16 +162,19 @@ unsafe fn count_of<'a>(event: &ibv_async_event) -> Option<&'a Unacknowledged> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_async_event(context: *mut ibv_context, event: *mut ibv_async_event) -> c_int {
     let notices = Arc::clone(&unsafe { Context::of(context) }.notices);
-    match notices.take() {
+    let told = |notice: &Notice| {
+        let element = ptr::with_exposed_provenance_mut(notice.cookie as usize);
+        ibv_async_event { element, event_type: kind_of(notice.event) }
+    };
+    let taken = notices.take(|notice| {
+        // SAFETY: who destroys what an event is about withdraws the event first.
+        if let Some(count) = unsafe { count_of(&told(notice)) } {
+            count.took();
+        }
+    });
+    match taken {
         Ok(notice) => {
-            let element = ptr::with_exposed_provenance_mut(notice.cookie as usize);
-            let found = ibv_async_event { element, event_type: kind_of(notice.event) };
-            unsafe {
-                if let Some(count) = count_of(&found) {
-                    count.took();
-                }
-                *event = found;
-            }
+            unsafe { *event = told(&notice) };
             0
         }
         Err(problem) => {

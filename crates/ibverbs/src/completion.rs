@@ -42,7 +42,7 @@ impl Cq {
         channel: *mut ibv_comp_channel,
     ) -> Result<Box<Self>, Refusal> {
         // SAFETY: the caller's.
-        let (inner, mut announced) = unsafe { (Context::of(context), CompletionChannel::of(channel)) };
+        let (inner, announced) = unsafe { (Context::of(context), CompletionChannel::of(channel)) };
         let depth = u32::try_from(cqe).map_err(|_| Refusal::Verbs(VerbsError::Invalid("a negative depth")))?;
         // SAFETY: zeros are null pointers, missing functions, numbers.
         let mut abi: ibv_cq_ex = unsafe { std::mem::zeroed() };
@@ -61,7 +61,7 @@ impl Cq {
             // SAFETY: numbers only.
             current: unsafe { std::mem::zeroed() },
         });
-        let completions = announced.as_mut().map(|channel| channel.join());
+        let completions = announced.map(CompletionChannel::join);
         let owner = inner.owner(ptr::from_ref(&*cq), completions);
         cq.id = inner.adapter.create_cq(depth, owner).inspect_err(|_| {
             if let Some(channel) = announced {

@@ -183,7 +183,7 @@ impl Peer {
         if poll(&mut wanted, PollTimeout::from(PATIENCE))? == 0 {
             return Ok(false);
         }
-        self.completions.take()?;
+        self.completions.take(|_| ())?;
         self.adapter.arm_cq(self.cq, false).map_err(refused)?;
         Ok(true)
     }

@@ -91,17 +91,14 @@ pub unsafe extern "C" fn destroy_event_channel(channel: *mut rdma_event_channel)
 #[unsafe(export_name = "selvedge_rdma_get_cm_event")]
 pub unsafe extern "C" fn get_cm_event(channel: *mut rdma_event_channel, to: *mut *mut rdma_cm_event) -> c_int {
     let queue = Arc::clone(&unsafe { EventChannel::of(channel) }.queue);
-    loop {
-        match queue.take() {
-            Ok((id, happening)) => {
-                let id = ptr::with_exposed_provenance_mut::<Id>(id);
-                if let Some(event) = unsafe { event(id, happening) } {
-                    unsafe { *to = Box::into_raw(event).cast() };
-                    return 0;
-                }
-            }
-            Err(problem) => return fail(error::of_io(&problem)),
+    let id_of = ptr::with_exposed_provenance_mut::<Id>;
+    // SAFETY: who destroys an identifier withdraws its events first.
+    match queue.take(|&(id, _)| unsafe { &*id_of(id) }.unacknowledged.took()) {
+        Ok((id, happening)) => {
+            unsafe { *to = Box::into_raw(event(id_of(id), happening)).cast() };
+            0
         }
+        Err(problem) => fail(error::of_io(&problem)),
     }
 }
 
@@ -118,8 +115,8 @@ pub unsafe extern "C" fn ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     0
 }
 
-/// What the application gets to see; none of what is dealt with here.
-unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
+/// What the application gets to see.
+unsafe fn event(id: *mut Id, happening: Happening) -> Box<Event> {
     let mut found = new(id, ptr::null_mut());
     let remote = match happening {
         Happening::Local(kind, status) => {
@@ -189,8 +186,14 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Option<Box<Event>> {
             found.abi.event = kind::ESTABLISHED;
         }
     }
-    unsafe { &*found.counted }.unacknowledged.took();
-    Some(found)
+    if found.counted != id {
+        // The event is about the new identifier, not the one that listens.
+        unsafe {
+            (*found.counted).unacknowledged.took();
+            (*id).unacknowledged.acknowledge(1);
+        }
+    }
+    found
 }
 
 fn new(id: *mut Id, listens: *mut rdma_cm_id) -> Box<Event> {
