@@ -7,7 +7,7 @@ use std::mem;
 use std::slice;
 use std::sync::{MutexGuard, PoisonError};
 
-use selvedge_nic::verbs::{Attached, Data, Destination, Flush, Operation, Remote, SendRequest};
+use selvedge_nic::verbs::{Attached, Data, Destination, Flush, Operation, Remote, SendRequest, Service};
 use selvedge_wire::verbs::Feth;
 
 use crate::abi::{ibv_ah, ibv_data_buf, ibv_mw, ibv_mw_bind_info, ibv_qp_ex, ibv_sge};
@@ -15,8 +15,17 @@ use crate::pair::Qp;
 use crate::post::{self, flag};
 use crate::{error, window};
 
-/// `enum ibv_qp_create_send_ops_flags`: all but segmentation.
-pub(crate) const OPERATIONS: u64 = 0b1_1011_1111_1111;
+/// What can be built for a queue pair, as `enum ibv_qp_create_send_ops_flags`.
+pub(crate) const fn operations(service: Service) -> u64 {
+    const WRITES: u64 = 0b11;
+    const SENDS: u64 = 0b11 << 2;
+    match service {
+        // All but segmentation.
+        Service::Reliable => 0b1_1011_1111_1111,
+        Service::Unreliable => WRITES | SENDS,
+        Service::Datagram => SENDS,
+    }
+}
 
 /// What stands behind `struct ibv_qp_ex` of rdma-core 44, since 45.
 pub(crate) type WrFlush = unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, usize, u8, u8);
@@ -88,9 +97,7 @@ unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
         return errno;
     }
     let qp = unsafe { &*qp.cast::<Qp>() };
-    error::code_of(
-        qp.adapter.post(|rnic, cx| requests.into_iter().try_for_each(|each| rnic.post_send(cx, qp.number, each))),
-    )
+    error::code_of(qp.adapter.post(|rnic, cx| rnic.post_sends(cx, qp.number, requests)))
 }
 
 unsafe extern "C" fn abort(qp: *mut ibv_qp_ex) {

@@ -57,12 +57,7 @@ impl Qp {
     }
 
     unsafe fn create(pd: *mut ibv_pd, wanted: &mut ibv_qp_init_attr, is_extended: bool) -> Result<*mut ibv_qp, c_int> {
-        let service = match wanted.qp_type {
-            kind::RELIABLE => Service::Reliable,
-            kind::UNRELIABLE => Service::Unreliable,
-            kind::DATAGRAM => Service::Datagram,
-            _ => return Err(libc::EOPNOTSUPP),
-        };
+        let service = service(wanted.qp_type).ok_or(libc::EOPNOTSUPP)?;
         if wanted.send_cq.is_null() || wanted.recv_cq.is_null() {
             return Err(libc::EINVAL);
         }
@@ -121,6 +116,15 @@ impl Qp {
     }
 }
 
+fn service(kind: c_int) -> Option<Service> {
+    Some(match kind {
+        kind::RELIABLE => Service::Reliable,
+        kind::UNRELIABLE => Service::Unreliable,
+        kind::DATAGRAM => Service::Datagram,
+        _ => return None,
+    })
+}
+
 fn capacities(cap: &ibv_qp_cap) -> Capacities {
     Capacities {
         send_requests: cap.max_send_wr,
@@ -155,9 +159,10 @@ pub(crate) unsafe extern "C" fn create_qp_ex(_: *mut ibv_context, wanted: *mut i
         return error::null(libc::EINVAL);
     }
     let builds = all.comp_mask & SEND_OPERATIONS != 0;
+    let operations = service(all.qp_type).map_or(0, extended_qp::operations);
     if all.comp_mask & !(DOMAIN | CREATE_FLAGS | SEND_OPERATIONS) != 0
         || (all.comp_mask & CREATE_FLAGS != 0 && all.create_flags != 0)
-        || (builds && all.send_ops_flags & !extended_qp::OPERATIONS != 0)
+        || (builds && all.send_ops_flags & !operations != 0)
     {
         return error::null(libc::EOPNOTSUPP);
     }
@@ -286,9 +291,10 @@ pub unsafe extern "C" fn ibv_query_qp(
     init: *mut ibv_qp_init_attr,
 ) -> c_int {
     let (inner, context) = unsafe { (Qp::of(qp), Context::of((*qp).context)) };
-    let (now, made) = match inner.adapter.command(|rnic, _| rnic.query_qp(inner.number)) {
-        Ok(Some(found)) => found,
-        Ok(None) => return libc::EINVAL,
+    let found = inner.adapter.command(|rnic, _| (rnic.query_qp(inner.number), rnic.is_draining(inner.number)));
+    let (now, made, is_draining) = match found {
+        Ok((Some((now, made)), is_draining)) => (now, made, is_draining),
+        Ok((None, _)) => return libc::EINVAL,
         Err(refusal) => return error::of(refusal),
     };
     let base = unsafe { &mut *qp };
@@ -304,12 +310,12 @@ pub unsafe extern "C" fn ibv_query_qp(
             sq_sig_all: c_int::from(made.all_signaled),
         };
         *to = attributes(context, base.state, &now, cap(&made.capacities));
+        (*to).sq_draining = u8::from(is_draining);
     }
     0
 }
 
 fn attributes(context: &Context, state: c_int, now: &QpChange, cap: ibv_qp_cap) -> ibv_qp_attr {
-    const DRAINING: c_int = 4;
     // SAFETY: numbers only.
     let mut to: ibv_qp_attr = unsafe { std::mem::zeroed() };
     to.qp_state = state;
@@ -326,7 +332,6 @@ fn attributes(context: &Context, state: c_int, now: &QpChange, cap: ibv_qp_cap) 
     }
     to.pkey_index = now.pkey_index.unwrap_or(0);
     to.en_sqd_async_notify = u8::from(now.drained_event == Some(true));
-    to.sq_draining = u8::from(state == DRAINING);
     to.max_rd_atomic = now.reads_asked.unwrap_or(0);
     to.max_dest_rd_atomic = now.reads_answered.unwrap_or(0);
     to.min_rnr_timer = now.not_ready_timer.unwrap_or(0);

@@ -175,6 +175,24 @@ fn has_rdmacm() -> bool {
 }
 
 #[test]
+fn what_cannot_be_is_refused_as_a_whole_and_changes_nothing() {
+    let Some(program) = build("refused.c", &["-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program, LOOPBACK.device]);
+    let expected = "\
+datagrams that write: EOPNOTSUPP
+datagrams: made
+unreliable Reads: EOPNOTSUPP
+unreliable Writes: made
+another MTU: EINVAL
+more than there is room for: ENOMEM
+as many: posted
+completed: 4
+drained: yes
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
+}
+
+#[test]
 fn connections_are_made_by_address_and_port() {
     if !has_rdmacm() || !has_perftest() {
         return;

@@ -9,7 +9,6 @@ use selvedge_wire::verbs::{Deth, Headers};
 
 use super::arrival::{Arrival, Site};
 use super::attributes::{PARTITION, Terms};
-use super::error::VerbsError;
 use super::memory::Memory;
 use super::multicast::MULTICAST;
 use super::qp::SendFailed;
@@ -36,13 +35,8 @@ impl Datagrams {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
-    pub(super) fn post(&mut self, request: SendRequest) -> Result<(), VerbsError> {
-        match request.destination {
-            Some(destination) if !destination.route.remote.is_unspecified() => {}
-            _ => return Err(VerbsError::Invalid("a datagram needs an address handle with a global route")),
-        }
+    pub(super) fn post(&mut self, request: SendRequest) {
         self.waiting.push_back(request);
-        Ok(())
     }
     pub(super) fn drain(&mut self) -> impl Iterator<Item = SendRequest> {
         self.waiting.drain(..)

@@ -127,7 +127,8 @@ impl QueuePair {
         Ok(())
     }
 
-    pub(super) fn post_send(&mut self, shared: &mut Shared, request: SendRequest) -> Result<(), VerbsError> {
+    /// Whether all of these can be posted.
+    pub(super) fn check_sends(&self, requests: &[SendRequest]) -> Result<(), VerbsError> {
         match self.state {
             QpState::ReadyToSend | QpState::Draining | QpState::SendError | QpState::Error => {}
             _ => return Err(VerbsError::Invalid("the queue pair is not ready to send")),
@@ -137,19 +138,21 @@ impl QueuePair {
             Service::Unreliable => self.outbound.len(),
             Service::Datagram => self.datagrams.len(),
         };
-        if waiting >= self.init.capacities.send_requests as usize {
+        if waiting + requests.len() > self.init.capacities.send_requests as usize {
             return Err(VerbsError::Exhausted("places in the send queue"));
         }
-        request.check(&self.init)?;
+        requests.iter().try_for_each(|request| request.check(&self.init))
+    }
+    /// Posts what [`Self::check_sends`] has found good.
+    pub(super) fn post_send(&mut self, shared: &mut Shared, request: SendRequest) {
         match self.init.service {
             Service::Reliable => self.requester.post(request),
             Service::Unreliable => self.outbound.post(request),
-            Service::Datagram => self.datagrams.post(request)?,
+            Service::Datagram => self.datagrams.post(request),
         }
         if matches!(self.state, QpState::Error | QpState::SendError) {
             self.flush_sends(shared);
         }
-        Ok(())
     }
 
     pub(super) fn post_recv(&mut self, shared: &mut Shared, request: ReceiveRequest) -> Result<(), VerbsError> {
@@ -221,11 +224,12 @@ impl QueuePair {
                         Ok(())
                     }
                     _ => {
-                        if self.state == QpState::ReadyToReceive && self.responder.is_untouched() {
-                            shared.events.push_back(Event::Established(self.number));
-                        }
+                        let is_first = self.state == QpState::ReadyToReceive && self.responder.is_untouched();
                         let mut site = Site { shared, memory, receives: &mut self.receives };
                         let outcome = self.responder.on_request(cx, &self.terms, &mut site, arrival);
+                        if is_first && !self.responder.is_untouched() {
+                            shared.events.push_back(Event::Established(self.number));
+                        }
                         if let Some(offered) = self.responder.offer() {
                             self.requester.on_offer(&self.terms, offered);
                         }
@@ -351,10 +355,13 @@ impl QueuePair {
         }
     }
 
+    /// Whether it is to drain, and has not finished what was begun.
+    pub(super) fn is_draining(&self) -> bool {
+        self.state == QpState::Draining && (self.requester.has_begun() || self.outbound.has_begun())
+    }
     /// All that was begun is finished, if it is to drain.
     fn drained(&mut self, shared: &mut Shared) {
-        let has_begun = self.requester.has_begun() || self.outbound.has_begun();
-        if self.state == QpState::Draining && !has_begun && self.set.drained_event == Some(true) {
+        if self.state == QpState::Draining && !self.is_draining() && self.set.drained_event == Some(true) {
             self.set.drained_event = None;
             shared.events.push_back(Event::Drained(self.number));
         }
@@ -438,7 +445,11 @@ impl SendRequest {
             return Err(VerbsError::Invalid("a message of more than 2 GB"));
         }
         match (init.service, self.operation) {
-            (Service::Datagram, Operation::Send(_)) | (Service::Reliable, _) => {}
+            (Service::Datagram, Operation::Send(_)) => match self.destination {
+                Some(destination) if !destination.route.remote.is_unspecified() => {}
+                _ => return Err(VerbsError::Invalid("a datagram needs an address handle with a global route")),
+            },
+            (Service::Reliable, _) => {}
             (Service::Datagram, _) => return Err(VerbsError::Invalid("datagram queue pairs only send")),
             (
                 Service::Unreliable,

@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::slice;
 
 use selvedge_transport::{Cx, RecoveryConfig, Scheme};
 use selvedge_units::{Instant, QpNumber};
@@ -359,6 +361,10 @@ impl Rnic {
     pub fn qp_state(&self, qp: QpNumber) -> Option<QpState> {
         self.qps.get(&qp.0).map(|pair| pair.state())
     }
+    /// Whether it is to drain, and has not finished what was begun.
+    pub fn is_draining(&self, qp: QpNumber) -> bool {
+        self.qps.get(&qp.0).is_some_and(|pair| pair.is_draining())
+    }
     /// Forgets a queue pair and its completions that were not polled yet.
     ///
     /// # Errors
@@ -386,7 +392,21 @@ impl Rnic {
     /// If there is no room, the state does not allow it, or the request contradicts itself.
     pub fn post_send(&mut self, _: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
-        pair.post_send(&mut self.shared, request)?;
+        pair.check_sends(slice::from_ref(&request))?;
+        pair.post_send(&mut self.shared, request);
+        self.settle(qp.0);
+        Ok(())
+    }
+    /// Adds send requests: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Self::post_send`], for any of them.
+    pub fn post_sends(&mut self, _: &mut Cx<'_>, qp: QpNumber, requests: Vec<SendRequest>) -> Result<(), VerbsError> {
+        let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.check_sends(&requests)?;
+        for request in requests {
+            pair.post_send(&mut self.shared, request);
+        }
         self.settle(qp.0);
         Ok(())
     }

@@ -47,8 +47,36 @@ pub(super) fn check(service: Service, state: QpState, change: &QpChange) -> Resu
     if let Some(&(_, missing)) = needs.iter().find(|(given, _)| !given) {
         return Err(VerbsError::Invalid(missing));
     }
+    fixed(state, to, change)?;
     values(change)?;
     Ok(to)
+}
+
+/// What packets that are under way depend on does not change once there may be some.
+fn fixed(state: QpState, to: QpState, change: &QpChange) -> Result<(), VerbsError> {
+    use QpState::{Draining, Initialised, ReadyToReceive, ReadyToSend, Reset};
+    if matches!(state, Reset | Initialised) || to == Reset {
+        return Ok(());
+    }
+    let begins_to_send = (state, to) == (ReadyToReceive, ReadyToSend);
+    let has_drained = (state, to) == (Draining, Draining);
+    let checks = [
+        (change.mtu.is_none(), "a path MTU is set before the queue pair receives"),
+        (change.destination.is_none(), "the other side's queue pair is set before this one receives"),
+        (change.receive_psn.is_none(), "the first PSN to expect is set before the queue pair receives"),
+        (
+            change.send_psn.is_none() || begins_to_send,
+            "the first PSN to send is set when the queue pair begins to send",
+        ),
+        (
+            change.route.is_none() || has_drained,
+            "the way to the other side changes only while the send queue is drained",
+        ),
+    ];
+    match checks.into_iter().find(|(good, _)| !good) {
+        Some((_, wrong)) => Err(VerbsError::Invalid(wrong)),
+        None => Ok(()),
+    }
 }
 
 /// Values out of range.

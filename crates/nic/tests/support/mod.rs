@@ -143,26 +143,21 @@ impl Victim {
                 ack_every: 2,
             };
             let qp = rnic.create_qp(init).expect("it is right");
-            let change = QpChange {
-                access: Some(Access::ALL),
-                qkey: Some(1),
-                route: Some(route),
-                destination: Some(QpNumber(77)),
-                mtu: Some(256),
-                send_psn: Some(Psn::new(0xff_fffe)),
-                receive_psn: Some(Psn::new(0xff_fffe)),
-                reads_asked: Some(2),
-                reads_answered: Some(2),
-                timeout: Some(8),
-                retries: Some(7),
-                not_ready_retries: Some(7),
-                not_ready_timer: Some(1),
-                pkey_index: Some(0),
-                port: Some(1),
-                ..QpChange::default()
+            let datagrams = service == Service::Datagram;
+            let handshake = Handshake {
+                access: Access::ALL,
+                route,
+                destination: QpNumber(77),
+                mtu: 256,
+                send_psn: Psn::new(0xff_fffe),
+                receive_psn: Psn::new(0xff_fffe),
+                reads: 2,
+                timeout: 8,
+                retries: 7,
+                not_ready_timer: 1,
             };
-            for state in [QpState::Initialised, QpState::ReadyToReceive, QpState::ReadyToSend] {
-                let step = QpChange { state: Some(state), ..change };
+            for step in handshake.steps() {
+                let step = QpChange { qkey: datagrams.then_some(1), ..step };
                 rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("it may");
             }
             qp

@@ -291,9 +291,11 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("it may drain");
         world.post(0, request(2, write_to(BASE, key), data));
         assert_eq!(events(&mut world, 0), []);
+        assert!(world.hosts[0].rnic.is_draining(qp));
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         assert_eq!(events(&mut world, 0), [Event::Drained(qp)]);
+        assert!(!world.hosts[0].rnic.is_draining(qp), "all that was begun is done");
         let go_on = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
         let now = world.now;
         world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("it may go on");

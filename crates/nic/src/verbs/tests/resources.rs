@@ -4,7 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
-use selvedge_units::Instant;
+use selvedge_units::{Instant, Psn};
+use selvedge_wire::verbs::{Headers, Ours, Placement};
+use selvedge_wire::{Bth, Extension};
 
 use super::world::{ALL, BASE, QKEY, Wire, World, go_back_n, irn, request};
 use crate::verbs::*;
@@ -72,6 +74,93 @@ fn queues_hold_what_they_were_made_for() {
     assert_eq!(full, Err(VerbsError::Exhausted("places in the send queue")));
     let full = host.rnic.post_recv(host.qp, ReceiveRequest { id: 64, scatter: vec![sge] });
     assert_eq!(full, Err(VerbsError::Exhausted("places in the receive queue")));
+}
+
+#[test]
+fn what_packets_under_way_depend_on_does_not_change() {
+    let mut world = World::connected([go_back_n(); 2], Wire::default(), 1);
+    let (qp, key, route) = (world.hosts[0].qp, world.hosts[1].key, world.route(0));
+    let data = vec![world.hosts[0].sge(0, 20_000)];
+    world.post(0, request(1, Operation::Write { remote: Remote { address: BASE, key }, immediate: None }, data));
+    world.run(1);
+    let none = QpChange::default();
+    let changes = [
+        QpChange { mtu: Some(4_096), ..none },
+        QpChange { destination: Some(qp), ..none },
+        QpChange { receive_psn: Some(Psn::new(7)), ..none },
+        QpChange { send_psn: Some(Psn::new(7)), ..none },
+        QpChange { route: Some(route), ..none },
+    ];
+    for change in changes {
+        for state in [None, Some(QpState::ReadyToSend), Some(QpState::Draining), Some(QpState::Error)] {
+            let change = QpChange { state, ..change };
+            let refused = world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), qp, &change);
+            assert!(matches!(refused, Err(VerbsError::Invalid(_))), "{change:?}: {refused:?}");
+        }
+    }
+    world.run(10_000);
+    assert_eq!(ids(&mut world, 0), [1]);
+    assert!(world.hosts[1].memory[..20_000] == world.hosts[0].memory[..20_000]);
+}
+
+#[test]
+fn requests_that_belong_together_are_posted_all_or_not_at_all() {
+    let mut world = World::connected([irn(); 2], Wire::default(), 1);
+    let (qp, key) = (world.hosts[0].qp, world.hosts[1].key);
+    let operation = Operation::Write { remote: Remote { address: BASE, key }, immediate: None };
+    let of = |world: &World, id| request(id, operation, vec![world.hosts[0].sge(0, 1)]);
+    let wrong = request(9, operation, vec![world.hosts[0].sge(0, 1); 5]);
+    let too_many = (0..65).map(|id| of(&world, id)).collect();
+    let malformed = vec![of(&world, 1), wrong, of(&world, 2)];
+    let both = vec![of(&world, 3), of(&world, 4)];
+    let mut cx = Cx::at(world.now);
+    let rnic = &mut world.hosts[0].rnic;
+    assert_eq!(rnic.post_sends(&mut cx, qp, too_many), Err(VerbsError::Exhausted("places in the send queue")));
+    assert!(matches!(rnic.post_sends(&mut cx, qp, malformed), Err(VerbsError::Invalid(_))));
+    assert_eq!(rnic.post_sends(&mut cx, qp, both), Ok(()));
+    world.run(1_000);
+    assert_eq!(ids(&mut world, 0), [3, 4]);
+}
+
+#[test]
+fn that_a_connection_is_established_is_told_once_and_not_for_what_is_dropped() {
+    let mut world = World::new([go_back_n(); 2], Wire::default(), 1, Service::Reliable);
+    world.connect(0, |_| {});
+    let (qp, route) = (world.hosts[1].qp, world.route(1));
+    let [initialise, receive, _] = Handshake {
+        access: ALL,
+        route,
+        destination: world.hosts[0].qp,
+        mtu: 256,
+        send_psn: Psn::new(0x12),
+        receive_psn: Psn::new(0xff_fff0),
+        reads: 1,
+        timeout: 7,
+        retries: 7,
+        not_ready_timer: 1,
+    }
+    .steps();
+    for step in [initialise, receive] {
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("the step is right");
+    }
+    // Of a scheme that this side does not have.
+    let bth = Bth { opcode: 0x04, destination: qp, psn: Psn::new(0xff_fff0), ..Bth::default() };
+    let (extension, placement) = (Some(Extension::default()), Some(Placement::default()));
+    let headers = Headers { bth, ours: Ours::Uses(1), extension, placement, ..Headers::default() };
+    let mut packet = [0; Headers::LONGEST];
+    let length = headers.emit(0, &mut packet);
+    let there = world.route(0);
+    for _ in 0..3 {
+        world.deliver(1, there, &packet[..length]);
+    }
+    assert_eq!(world.hosts[1].rnic.poll_event(), None);
+    for id in 0..2 {
+        world.receive(1, id, 0, 10);
+        world.post(0, request(id, Operation::Send(Attached::Nothing), vec![]));
+        world.run(100);
+    }
+    let events: Vec<_> = core::iter::from_fn(|| world.hosts[1].rnic.poll_event()).collect();
+    assert_eq!(events, [Event::Established(qp)]);
 }
 
 #[test]
