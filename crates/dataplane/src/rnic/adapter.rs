@@ -106,7 +106,6 @@ impl Adapter {
             network,
             outgoing: Transmit::default(),
             payload: Payload::default(),
-            is_stuck: false,
             told: 0,
             gathered: 0,
             polled: Instant::ZERO,

@@ -101,9 +101,12 @@ impl Batch {
     pub(super) fn contents(&self) -> Option<(Flow, usize, &[u8])> {
         self.flow.filter(|_| self.count > 0).map(|flow| (flow, self.segment, &self.bytes[..self.used]))
     }
-    /// The system turns out not to cut datagrams. Makes each packet one that leaves alone: identification 0.
-    pub(super) fn separate(&mut self) {
+    /// The system does not cut datagrams: from now on each packet leaves alone.
+    pub(super) fn leave_one_by_one(&mut self) {
         self.most = 1;
+    }
+    /// Makes each packet one that leaves alone: identification 0.
+    pub(super) fn separate(&mut self) {
         let Some(flow) = self.flow else { return };
         for packet in self.bytes[..self.used].chunks_mut(self.segment.max(1)) {
             let (packet, icrc) = packet.split_at_mut(packet.len() - Icrc::LENGTH);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
+use std::mem;
 use std::net::{Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use super::invariant::Ends;
 use super::memory;
 use super::port::{self, Ports, Sockets};
 use super::settings;
+
+/// Hosts that are remembered to be foreign: more than anybody talks to.
+const MOST_FOREIGN: usize = 1 << 14;
 
 /// Longer than any UDP datagram, and than one that was passed on.
 const LONGEST: usize = (1 << 16) + forward::HEADER;
@@ -50,10 +54,10 @@ pub struct Counters {
 pub(super) enum Sent {
     /// It waits in the batch, or has left.
     Yes,
-    /// The socket is full: it waits in the batch, and no other may follow before that is flushed.
+    /// The socket is full: it waits behind the batch, and no other may follow before there [is room](Network::has_room).
     Blocked,
-    /// Its payload was in memory that is gone.
-    Gone,
+    /// Its payload was in memory that is gone, or another waits already.
+    Lost,
 }
 
 /// The sockets of a process and what is on its way through them.
@@ -64,6 +68,8 @@ pub(super) struct Network {
     /// What others pass on.
     inbox: Option<Inbox>,
     batch: Batch,
+    /// The packet that did not fit any more, and that nobody else keeps: what it was made of may change.
+    behind: Batch,
     buffer: Box<[u8]>,
     control: Vec<u8>,
     /// Hosts whose queue pairs' numbers say nothing about ports.
@@ -108,6 +114,7 @@ impl Network {
             uses_shared: false,
             all,
             batch: Batch::new(true),
+            behind: Batch::new(true),
             buffer: vec![0; LONGEST].into(),
             control: nix::cmsg_space!(nix::libc::in_pktinfo, nix::libc::in6_pktinfo, i32, i32, i32),
             foreign: BTreeSet::new(),
@@ -157,16 +164,22 @@ impl Network {
             &headers[..length]
         };
         let length = headers.len() + (transmit.payload as usize).next_multiple_of(4) + Icrc::LENGTH;
-        if !self.batch.takes(&flow, length) && !self.flush() {
-            return Sent::Blocked;
-        }
-        let written = self.batch.add(&flow, length, |packet| {
+        let (batch, outcome) = match self.batch.takes(&flow, length) || self.flush() {
+            true => (&mut self.batch, Sent::Yes),
+            false if self.behind.is_empty() => (&mut self.behind, Sent::Blocked),
+            false => return Sent::Lost,
+        };
+        let written = batch.add(&flow, length, |packet| {
             let (front, rest) = packet.split_at_mut(headers.len());
             front.copy_from_slice(headers);
             gather(payload, rest).is_ok()
         });
         self.counters.sent += u64::from(written);
-        if written { Sent::Yes } else { Sent::Gone }
+        if written { outcome } else { Sent::Lost }
+    }
+    /// Whether packets can be sent, once those that wait have left if they can.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.behind.is_empty() || self.flush()
     }
 
     fn flow(&self, transmit: &Transmit) -> Flow {
@@ -205,8 +218,17 @@ impl Network {
         self.outlet.as_ref().map_or(&self.ports.own, |(sockets, _)| sockets)
     }
 
-    /// Sends what waits in the batch; false if it has to wait on.
+    /// Sends what waits; false if it has to wait on.
     pub(super) fn flush(&mut self) -> bool {
+        while self.flush_batch() {
+            if self.behind.is_empty() {
+                return true;
+            }
+            mem::swap(&mut self.batch, &mut self.behind);
+        }
+        false
+    }
+    fn flush_batch(&mut self) -> bool {
         let Some((flow, segment, bytes)) = self.batch.contents() else { return true };
         match self.send_now(&flow, segment, bytes) {
             Ok(()) => {}
@@ -226,8 +248,20 @@ impl Network {
     fn send_apart(&mut self) {
         self.batch.separate();
         let Some((flow, segment, bytes)) = self.batch.contents() else { return };
-        let refused = bytes.chunks(segment).filter(|packet| self.send_now(&flow, segment, packet).is_err()).count();
-        self.counters.refused += refused as u64;
+        let (mut left, mut refused, mut why) = (false, 0, None);
+        for packet in bytes.chunks(segment) {
+            match self.send_now(&flow, segment, packet) {
+                Ok(()) => left = true,
+                Err(refusal) => (refused, why) = (refused + 1, Some(refusal as i32)),
+            }
+        }
+        self.counters.refused += refused;
+        self.counters.refusal = why.or(self.counters.refusal);
+        // If none can leave alone either, cutting is not what is wrong.
+        if left {
+            self.batch.leave_one_by_one();
+            self.behind.leave_one_by_one();
+        }
     }
 
     fn send_now(&self, flow: &Flow, segment: usize, bytes: &[u8]) -> Result<(), Errno> {
@@ -277,8 +311,9 @@ impl Network {
             }
         };
         if let Some(datagrams) = self.take_any(all) {
-            self.learn(&datagrams);
+            let before = self.counters.received;
             self.sort(&datagrams, &mut handle);
+            self.learn(&datagrams, before);
             return true;
         }
         if all || self.uses_shared { self.take_passed(&mut handle) } else { false }
@@ -312,18 +347,25 @@ impl Network {
         let mut inboxes = inbox.iter_mut().chain(listeners.iter_mut().filter_map(|listener| listener.inbox.as_mut()));
         let Some(datagrams) = inboxes.find_map(|inbox| inbox.take(buffer)) else { return false };
         self.uses_shared = true;
-        self.learn(&datagrams);
+        let before = self.counters.received;
         let packets = &self.buffer[forward::HEADER..][..datagrams.length];
         datagrams.unpack(packets, &mut self.counters, handle);
+        self.learn(&datagrams, before);
         true
     }
 
-    fn learn(&mut self, datagrams: &Datagrams) {
+    /// What datagrams tell of who sends them, if any of them was sound: noise tells nothing.
+    fn learn(&mut self, datagrams: &Datagrams, before: u64) {
         let Ends { from, from_port, .. } = datagrams.ends;
         self.uses_v6 |= from.to_ipv4_mapped().is_none();
-        if !port::is_ours(from_port) {
-            self.foreign.insert(from);
+        if self.counters.received == before || port::is_ours(from_port) {
+            return;
         }
+        // Who is forgotten is learnt of again with its next packet.
+        if self.foreign.len() >= MOST_FOREIGN {
+            self.foreign.clear();
+        }
+        self.foreign.insert(from);
     }
 
     /// Handles packets that are ours and passes others on: those that came to the port that all share.
@@ -401,7 +443,46 @@ fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, connect, socket};
+    use selvedge_nic::verbs::Span;
+    use selvedge_wire::Bth;
+
     use super::*;
+
+    const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+
+    fn network() -> Network {
+        Network::open(&[]).expect("there are sockets")
+    }
+
+    /// A packet to this UDP port of this host.
+    fn transmit(port: u16, payload: u32) -> Transmit {
+        let flow_label = super::super::connections::as_label(port);
+        let route = Route { local: HERE, remote: HERE, traffic_class: 0, hop_limit: 64, flow_label };
+        let bth = Bth { opcode: 0x04, destination: MANAGEMENT, ..Bth::default() };
+        Transmit { route, headers: Headers { bth, ..Headers::default() }, payload }
+    }
+
+    fn receiver() -> (UdpSocket, u16) {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("any port");
+        let port = socket.local_addr().expect("it has one").port();
+        (socket, port)
+    }
+
+    /// A socket that sends nothing: its connection is not accepted, because no more may wait for that.
+    fn blocked() -> (OwnedFd, TcpListener, Vec<TcpStream>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("any port");
+        nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).expect("none")).expect("it listens");
+        let address = listener.local_addr().expect("it has one");
+        let waiting = vec![TcpStream::connect(address).expect("one may wait")];
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None).expect("a socket");
+        let SocketAddr::V4(address) = address else { panic!("{address}") };
+        assert_eq!(connect(socket.as_raw_fd(), &SockaddrIn::from(address)), Err(Errno::EINPROGRESS));
+        (socket, listener, waiting)
+    }
 
     #[test]
     fn no_byte_of_another_packet_fills_up_the_last_word() {
@@ -409,5 +490,67 @@ mod tests {
         let payload = Payload { inline: b"hello".to_vec(), ..Payload::default() };
         assert_eq!(gather(&payload, &mut packet), Ok(()));
         assert_eq!(&packet, b"hello\0\0\0");
+    }
+
+    #[test]
+    fn what_waits_for_room_is_what_it_was_when_it_was_sent() {
+        memory::install();
+        let mut network = network();
+        let (receivers, ports): (Vec<_>, Vec<_>) = [receiver(), receiver(), receiver()].into_iter().unzip();
+        let (socket, _listener, _waiting) = blocked();
+        let open = mem::replace(&mut network.ports.own.v4, socket);
+        let buffer = std::sync::atomic::AtomicU64::new(u64::from_ne_bytes(*b"original"));
+        let span = Span { address: buffer.as_ptr() as u64, length: 8 };
+        let payload = Payload { spans: vec![span], ..Payload::default() };
+        let sent = [0, 1, 2].map(|at| network.send(&transmit(ports[at], 8), &payload));
+        assert_eq!(sent, [Sent::Yes, Sent::Blocked, Sent::Lost]);
+        assert!(!network.has_room() && network.is_blocked());
+        // The application has heard that its datagram is gone.
+        buffer.store(u64::from_ne_bytes(*b"reused!!"), std::sync::atomic::Ordering::SeqCst);
+        network.ports.own.v4 = open;
+        assert!(network.has_room() && !network.is_blocked());
+        for receiver in &receivers[..2] {
+            let mut bytes = [0; 100];
+            let length = receiver.recv(&mut bytes).expect("it was sent");
+            assert_eq!(&bytes[Bth::LENGTH..length - Icrc::LENGTH], b"original");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_packets_that_could_not_leave_alone_either_does_not_end_batches() {
+        let mut network = network();
+        let (_receiver, port) = receiver();
+        // Older kernels say the same of packets that are too long for the interface.
+        for port in [0, port] {
+            for _ in 0..2 {
+                assert_eq!(network.send(&transmit(port, 0), &Payload::default()), Sent::Yes);
+            }
+            let together = network.batch.contents().map(|(_, segment, bytes)| bytes.len() / segment);
+            assert_eq!(together, Some(2), "to UDP port {port}");
+            assert!(network.flush());
+        }
+        let Counters { refused, refusal, .. } = network.counters;
+        assert_eq!((refused, refusal), (2, Some(libc::EINVAL)));
+    }
+
+    #[test]
+    fn hosts_are_known_by_sound_packets_and_never_too_many_of_them() {
+        let mut network = network();
+        let (sender, from_port) = receiver();
+        let to = (Ipv4Addr::LOCALHOST, port::ROCE + u16::from(network.slot()));
+        let mut headers = [0; Headers::LONGEST];
+        let length = transmit(to.1, 0).headers.emit(0, &mut headers);
+        let ends = Ends { from: HERE, to: HERE, from_port, to_port: to.1 };
+        let icrc = ends.invariant(length).icrc(0, &headers[..length]);
+        for (icrc, is_known) in [(icrc.map(|byte| !byte), false), (icrc, true)] {
+            sender.send_to(&[&headers[..length], &icrc].concat(), to).expect("it is sent");
+            assert!(network.receive(true, |_, _, _, _| ()));
+            assert_eq!(network.foreign.contains(&HERE), is_known, "noise tells nothing");
+        }
+        for host in 0..2 * MOST_FOREIGN as u32 {
+            let ends = Ends { from: Ipv4Addr::from(host).to_ipv6_mapped(), ..ends };
+            network.learn(&Datagrams { ends, traffic_class: 0, length: 16, segment: 16 }, 0);
+            assert!(network.foreign.contains(&ends.from) && network.foreign.len() <= MOST_FOREIGN);
+        }
     }
 }

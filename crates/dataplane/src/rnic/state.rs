@@ -29,8 +29,6 @@ pub(super) struct State {
     /// The packet that was taken from the engine last, and its payload.
     pub(super) outgoing: Transmit,
     pub(super) payload: Payload,
-    /// It did not fit into the socket.
-    pub(super) is_stuck: bool,
     /// Events that applications were told of.
     pub(super) told: u64,
     /// Calls that posted since anything was sent.
@@ -109,11 +107,13 @@ impl State {
     /// Sends what there is to send, as far as the socket goes.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
         self.gathered = 0;
-        let Self { rnic, network, connections, outgoing, payload, is_stuck, .. } = self;
-        while *is_stuck || rnic.poll_transmit(cx, payload, outgoing) || connections.poll_transmit(payload, outgoing) {
-            // What is gone is lost: the other side never hears of it, and retries run out.
-            *is_stuck = network.send(outgoing, payload) == Sent::Blocked;
-            if *is_stuck {
+        let Self { rnic, network, connections, outgoing, payload, .. } = self;
+        if !network.has_room() {
+            return;
+        }
+        while rnic.poll_transmit(cx, payload, outgoing) || connections.poll_transmit(payload, outgoing) {
+            // What is lost the other side never hears of, and retries run out.
+            if network.send(outgoing, payload) == Sent::Blocked {
                 return;
             }
         }
@@ -139,7 +139,7 @@ impl State {
     }
     /// Whether a socket had no room for what was to be sent.
     pub(super) fn is_blocked(&self) -> bool {
-        self.is_stuck || self.network.is_blocked()
+        self.network.is_blocked()
     }
     /// When to look again at the latest.
     pub(super) fn deadline(&self) -> Instant {
