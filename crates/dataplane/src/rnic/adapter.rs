@@ -50,7 +50,7 @@ pub struct Adapter {
     /// All sockets, to wait for them without the lock.
     pub(super) packets: Arc<Epoll>,
     /// What a child closes.
-    pub(super) descriptors: Vec<RawFd>,
+    pub(super) descriptors: Mutex<Vec<RawFd>>,
 }
 
 /// Why the adapter refuses.
@@ -93,11 +93,6 @@ impl Adapter {
         let network = Network::open(&Device::all()?)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let packets = Arc::clone(&network.all);
-        let descriptors = network
-            .descriptors()
-            .chain([packets.0.as_fd(), wake.as_fd()])
-            .map(|descriptor| descriptor.as_raw_fd())
-            .collect();
         let first = entropy()? % (1 << Rnic::QP_BITS);
         let state = State {
             rnic: Rnic::new(u32::from(network.slot()), first),
@@ -112,6 +107,7 @@ impl Adapter {
             asleep_until: Instant::ZERO,
             is_parked: false,
         };
+        let descriptors = Mutex::new(descriptors(&state.network, &wake));
         Ok(Self {
             state: Mutex::new(state),
             wake,
@@ -397,14 +393,20 @@ impl Adapter {
     /// If somebody on this host has it, or after a fork.
     pub fn reserve_port(&self, port: u16) -> io::Result<u16> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
-        state.network.listen(port)
+        let port = state.network.listen(port)?;
+        self.note_descriptors(&state);
+        Ok(port)
     }
     /// Gives one back.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
     pub fn release_port(&self, port: u16) -> Result<(), Refusal> {
-        self.lock()?.network.unlisten(port);
+        let mut state = self.lock()?;
+        // A child would close whatever has their numbers next.
+        let gone = state.network.unlisten(port);
+        self.note_descriptors(&state);
+        drop(gone);
         Ok(())
     }
     /// Tells `hears` of requests for a service.
@@ -489,6 +491,10 @@ impl Adapter {
         Ok(self.lock()?.network.counters)
     }
 
+    fn note_descriptors(&self, state: &State) {
+        *self.descriptors.lock().unwrap_or_else(PoisonError::into_inner) = descriptors(&state.network, &self.wake);
+    }
+
     /// The thread must look earlier than it would by itself, or wait for room in a socket.
     fn remind(&self, state: &State) {
         let is_late = state.deadline() < state.asleep_until;
@@ -500,6 +506,11 @@ impl Adapter {
         // It counts to 2^64 - 2: it will not refuse.
         let _ = self.wake.write(1);
     }
+}
+
+fn descriptors(network: &Network, wake: &EventFd) -> Vec<RawFd> {
+    let all = network.descriptors().chain([network.all.0.as_fd(), wake.as_fd()]);
+    all.map(|descriptor| descriptor.as_raw_fd()).collect()
 }
 
 /// A number that nobody can guess.

@@ -53,7 +53,8 @@ unsafe extern "C" fn in_child() {
     unsafe {
         if let Some(adapter) = CURRENT.swap(ptr::null_mut(), Ordering::AcqRel).as_ref() {
             adapter.is_foreign.store(true, Ordering::Release);
-            for &descriptor in &adapter.descriptors {
+            // Unless another thread of the parent's was about to change it: that one would never give it back.
+            for &descriptor in adapter.descriptors.try_lock().iter().flat_map(|descriptors| descriptors.iter()) {
                 libc::close(descriptor);
             }
         }

@@ -88,10 +88,17 @@ pub(super) struct Network {
     pub(super) counters: Counters,
 }
 
-struct Listener {
+/// Who is asked for connections to an RDMA port.
+pub(super) struct Listener {
     port: u16,
     sockets: Sockets,
     inbox: Option<Inbox>,
+}
+
+impl Listener {
+    fn each(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.sockets.each().chain(self.inbox.as_ref().map(|inbox| &inbox.socket))
+    }
 }
 
 impl Network {
@@ -135,7 +142,8 @@ impl Network {
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let outlet = self.outlet.as_ref().map(|(sockets, _)| sockets);
         let sockets = std::iter::once(&self.ports.own).chain(&self.ports.shared).chain(outlet);
-        sockets.flat_map(Sockets::each).chain(self.inbox.as_ref().map(|inbox| &inbox.socket)).map(AsFd::as_fd)
+        let own = sockets.flat_map(Sockets::each).chain(self.inbox.as_ref().map(|inbox| &inbox.socket));
+        own.chain(self.listeners.iter().flat_map(Listener::each)).map(AsFd::as_fd)
     }
 
     /// Listens for management datagrams on the UDP port of an RDMA port too, any port if it is 0; returns which.
@@ -146,8 +154,14 @@ impl Network {
         self.listeners.push(Listener { port, sockets, inbox });
         Ok(port)
     }
-    pub(super) fn unlisten(&mut self, port: u16) {
-        self.listeners.retain(|listener| listener.port != port);
+    /// No more; returns what is to be closed.
+    pub(super) fn unlisten(&mut self, port: u16) -> Vec<Listener> {
+        let gone: Vec<_> = self.listeners.extract_if(.., |listener| listener.port == port).collect();
+        for socket in gone.iter().flat_map(Listener::each) {
+            // A child of a fork may have it still: closing it would not end the watch.
+            let _ = self.all.delete(socket);
+        }
+        gone
     }
     /// Sends a packet, or puts it into the batch that leaves with [`Self::flush`].
     pub(super) fn send(&mut self, transmit: &Transmit, payload: &Payload) -> Sent {
@@ -552,5 +566,19 @@ mod tests {
             network.learn(&Datagrams { ends, traffic_class: 0, length: 16, segment: 16 }, 0);
             assert!(network.foreign.contains(&ends.from) && network.foreign.len() <= MOST_FOREIGN);
         }
+    }
+
+    #[test]
+    fn nobody_is_woken_for_a_port_that_was_given_back() {
+        let mut network = network();
+        let port = network.listen(0).expect("any port");
+        let kept: Vec<_> =
+            network.listeners[0].each().map(|socket| socket.try_clone().expect("a child has it")).collect();
+        drop(network.unlisten(port));
+        let (sender, _) = receiver();
+        sender.send_to(&[0], (Ipv4Addr::LOCALHOST, port)).expect("it is sent");
+        let mut events = [EpollEvent::empty()];
+        assert_eq!(network.all.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO), Ok(0));
+        drop(kept);
     }
 }

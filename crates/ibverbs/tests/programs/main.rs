@@ -175,6 +175,14 @@ fn has_rdmacm() -> bool {
 }
 
 #[test]
+fn a_child_keeps_no_port_of_its_parents() {
+    let Some(program) = build("heir.c", &["-lrdmacm", "-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
+    let expected = "while it listens: EADDRINUSE\nwhile its child lives on: free\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
+}
+
+#[test]
 fn what_cannot_be_is_refused_as_a_whole_and_changes_nothing() {
     let Some(program) = build("refused.c", &["-libverbs"]) else { return };
     let output = LOOPBACK.run(&[&program, LOOPBACK.device]);
