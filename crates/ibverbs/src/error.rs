@@ -26,6 +26,7 @@ pub(crate) fn of(refusal: Refusal) -> c_int {
     match refusal {
         Refusal::Verbs(error) => of_verbs(error),
         Refusal::Fault => libc::EFAULT,
+        Refusal::Entropy => libc::EAGAIN,
         Refusal::Forked => libc::EIO,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use nix::sys::epoll::Epoll;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use rustix::rand::{GetRandomFlags, getrandom};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
     Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, Transmit, VerbsError, WindowId,
@@ -49,6 +50,8 @@ pub struct Adapter {
     pub(super) is_foreign: AtomicBool,
     /// All sockets, to wait for them without the lock.
     pub(super) packets: Arc<Epoll>,
+    /// If the system had none left, whoever opens a device next tries again.
+    has_thread: Mutex<bool>,
     /// What a child closes.
     pub(super) descriptors: Mutex<Vec<RawFd>>,
 }
@@ -60,6 +63,8 @@ pub enum Refusal {
     Verbs(VerbsError),
     /// Memory that is to be registered is not there, or cannot be written (`EFAULT`).
     Fault,
+    /// The system has no numbers that nobody can guess, for keys (`EAGAIN`).
+    Entropy,
     /// The process was forked since: what the parent made is of no use to the child.
     Forked,
 }
@@ -76,17 +81,17 @@ impl Adapter {
     /// # Errors
     /// When all 64 ports are taken, or the system has no sockets, descriptors or threads left.
     pub fn get() -> io::Result<&'static Self> {
-        fork::current(|| {
+        let adapter = fork::current(|| {
             let adapter = Self::new()?;
             memory::install();
             Ok(adapter)
-        })
-        .and_then(|(adapter, is_new)| {
-            if is_new {
-                progress::start(adapter)?;
-            }
-            Ok(adapter)
-        })
+        })?;
+        let mut has_thread = adapter.has_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*has_thread {
+            progress::start(adapter)?;
+            *has_thread = true;
+        }
+        Ok(adapter)
     }
 
     fn new() -> io::Result<Self> {
@@ -117,6 +122,7 @@ impl Adapter {
             empty: AtomicU64::new(0),
             is_foreign: AtomicBool::new(false),
             packets,
+            has_thread: Mutex::new(false),
             descriptors,
         })
     }
@@ -185,7 +191,7 @@ impl Adapter {
     /// Registers memory; returns its key.
     ///
     /// # Errors
-    /// [`Refusal::Fault`], or as the engine has it.
+    /// [`Refusal::Fault`], [`Refusal::Entropy`], or as the engine has it.
     ///
     /// # Safety
     /// Whoever holds the key may read the memory, and write it if the region says so, until it is deregistered: it must
@@ -207,13 +213,13 @@ impl Adapter {
     /// Registers memory that need not be there yet; returns its key.
     ///
     /// # Errors
-    /// As the engine has it.
+    /// [`Refusal::Entropy`], or as the engine has it.
     ///
     /// # Safety
     /// As [`Self::reg_mr`].
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn reg_mr_on_demand(&self, region: Region) -> Result<u32, Refusal> {
-        let entropy = entropy().unwrap_or(0);
+        let entropy = entropy().map_err(|_| Refusal::Entropy)?;
         Ok(self.command(|rnic, _| rnic.reg_mr(region, entropy))??)
     }
     /// Has the system bring in memory of a region of `pd`, to be written if `written`.
@@ -242,9 +248,9 @@ impl Adapter {
     /// A new memory window; and its key.
     ///
     /// # Errors
-    /// As the engine has it.
+    /// [`Refusal::Entropy`], or as the engine has it.
     pub fn alloc_mw(&self, pd: PdId, kind: WindowKind) -> Result<(WindowId, u32), Refusal> {
-        let entropy = entropy().unwrap_or(0);
+        let entropy = entropy().map_err(|_| Refusal::Entropy)?;
         Ok(self.lock()?.rnic.alloc_mw(pd, kind, entropy)?)
     }
 
@@ -516,6 +522,7 @@ fn descriptors(network: &Network, wake: &EventFd) -> Vec<RawFd> {
 /// A number that nobody can guess.
 fn entropy() -> io::Result<u32> {
     let mut bytes = [0; 4];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    // As many at once are never cut short.
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes))
 }

@@ -15,11 +15,11 @@ use super::adapter::Adapter;
 static CURRENT: AtomicPtr<Adapter> = AtomicPtr::new(ptr::null_mut());
 static REGISTERED: Once = Once::new();
 
-/// The adapter of this process and whether it is new. It lives as long as the process.
-pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<(&'static Adapter, bool)> {
+/// The adapter of this process. It lives as long as the process.
+pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<&'static Adapter> {
     // SAFETY: what was put there is never freed.
     if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
-        return Ok((adapter, false));
+        return Ok(adapter);
     }
     // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the second
     // waits for nobody.
@@ -32,10 +32,10 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
     // SAFETY: `new` was made above; if another thread was faster, nobody else has seen it.
     unsafe {
         match old {
-            Ok(_) => Ok((&*new, true)),
+            Ok(_) => Ok(&*new),
             Err(first) => {
                 drop(Box::from_raw(new));
-                Ok((&*first, false))
+                Ok(&*first)
             }
         }
     }

@@ -196,6 +196,7 @@ more than there is room for: ENOMEM
 as many: posted
 completed: 4
 drained: yes
+keys without descriptors: nobody guesses them
 ";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
 }
