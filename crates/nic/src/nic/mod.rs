@@ -99,36 +99,37 @@ pub enum Handled {
     Unknown,
 }
 
-/// One host's NIC.
+/// One host's NIC. What every packet of RoCE touches comes first, close together.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Nic {
-    pub(crate) id: HostId,
     senders: Vec<Option<SendQp>>,
-    free_senders: Vec<u32>,
     receivers: Vec<Option<RecvQp>>,
-    free_receivers: Vec<u32>,
     pub(crate) by_peer: Table<(HostId, QpNumber)>,
-    next_qp: QpNumber,
+    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
     pub(crate) ready: VecDeque<u32>,
-    /// Packets that the first of them has sent in its turn.
-    turn: u32,
     /// Acknowledgements and congestion notifications that wait for the link.
     pub(crate) answers: VecDeque<Packet>,
+    pub(crate) id: HostId,
+    next_qp: QpNumber,
+    /// Packets that the first of those that are ready has sent in its turn.
+    turn: u32,
+    /// Where stacks send through tunnels.
+    pub(crate) eqifs: Option<Box<Eqifs>>,
+    pub(crate) stats: NicStats,
+    /// What queue pairs share, lent to each for its call.
+    chip: OnChip,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
     /// Telemetry that waits with them; none where no switch writes.
     pub(crate) echoes: VecDeque<Echo>,
-    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
-    /// What queue pairs share, lent to each for its call.
-    chip: OnChip,
-    pub(crate) stats: NicStats,
-    pub(crate) tcp: Flows,
-    pub(crate) tunnels: Tunnels,
-    /// Where stacks send through tunnels.
-    pub(crate) eqifs: Option<Box<Eqifs>>,
-    pub(crate) ndp: ndp::Flows,
+    free_senders: Vec<u32>,
+    free_receivers: Vec<u32>,
     /// Where applications have queue pairs.
     pub(crate) rdma: Option<Box<Rdma>>,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) tcp: Flows,
+    pub(crate) ndp: ndp::Flows,
 }
 
 /// All queue pairs begin here; any value would do.
@@ -327,6 +328,12 @@ impl Nic {
     #[inline]
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
+    }
+
+    /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
+    pub fn busy_bytes(params: &NicParams) -> usize {
+        let is_plain = params.tcp.is_none() && params.eqds.is_none() && params.ndp.is_none() && params.verbs.is_none();
+        if is_plain { core::mem::offset_of!(Self, chip) } else { size_of::<Self>() }
     }
 
     /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes

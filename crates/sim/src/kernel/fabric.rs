@@ -13,6 +13,8 @@ use crate::topology::{Framing, Graph, InnerNics, Paths};
 pub(crate) struct Fabric {
     /// What a NIC needs to know; see [`Host`](crate::net::host::Host) for what depends on its link.
     pub(crate) nic: Arc<NicParams>,
+    /// How many bytes of a host its visits touch.
+    pub(crate) busy_host_bytes: usize,
     pub(crate) buffer: BufferConfig,
     pub(crate) accounting: Accounting,
     /// What outputs of switches do beyond serving their lines.

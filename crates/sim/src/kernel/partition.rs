@@ -30,7 +30,7 @@ use super::tally::{Tally, kind_of};
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
 use crate::net::beside::Records;
-use crate::net::buffer::{Account, Accounting};
+use crate::net::buffer::{Account, Accounting, Limits};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
@@ -67,6 +67,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
+    /// The different limits that ports have in the plain case; first those of ports that have none.
+    pub(crate) limits: Table<Limits>,
     /// Of each port, by class; none in the plain case.
     pub(crate) accounts: Table<Account>,
     /// Of each port of switches that trim.
@@ -138,7 +140,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Some(&node) = nodes.get(at + 4) {
             self.calendar.prefetch_inbox(node);
             if node < hosts {
-                prefetch_all(std::slice::from_ref(&self.hosts[node]));
+                let host: *const Host = &raw const self.hosts[node];
+                super::prefetch_bytes(host.cast(), self.fabric.busy_host_bytes);
             } else {
                 prefetch_all(std::slice::from_ref(&self.switches[node - hosts]));
             }

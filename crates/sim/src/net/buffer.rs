@@ -35,7 +35,7 @@ pub(crate) struct Account {
 }
 
 /// Fixed limits of an input's buffer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// X-OFF above it.
     pub(crate) xoff: u64,
@@ -93,14 +93,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             };
         }
         let port = &mut self.ingress[at];
+        let limits = &self.limits[port.limits];
         let buffered = port.buffered + frame;
-        if buffered > port.limits.most {
+        if buffered > limits.most {
             let is_lossy = self.accounting.lossless == 0;
             return Err(if is_lossy { DropReason::BufferFull } else { DropReason::HeadroomFull });
         }
         port.buffered = buffered;
         port.peak = port.peak.max(buffered);
-        if buffered > port.limits.xoff && port.pausing == 0 {
+        if buffered > limits.xoff && port.pausing == 0 {
             self.pause(at, out, frame, self.accounting.lossless);
         }
         Ok(())
@@ -114,7 +115,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let port = &mut self.ingress[at];
         port.buffered -= frame;
-        if port.pausing != 0 && port.buffered <= port.limits.xon {
+        if port.pausing != 0 && port.buffered <= self.limits[port.limits].xon {
             self.resume(at, self.accounting.lossless);
         }
     }

@@ -18,19 +18,20 @@ use crate::kernel::pending::NEVER;
 use crate::kernel::tally::kind_of;
 use crate::workload::FlowSpec;
 
-/// A host.
+/// A host. What every visit touches comes first, with the beginning of the NIC.
+#[repr(C, align(64))]
 pub(crate) struct Host {
     pub(crate) id: HostId,
     pub(crate) port: u32,
-    pub(crate) nic: Nic,
-    /// What that needs to know, on a link of this rate.
-    pub(crate) params: Arc<NicParams>,
     /// When its port is free, if it waits for that.
     pub(crate) free_at: u64,
     /// When its port's pause timer fires.
     pub(crate) timer_at: u64,
     /// When there is a notice to read or a flow to begin.
     pub(super) desk_at: u64,
+    /// What the NIC needs to know, on a link of this rate.
+    pub(crate) params: Arc<NicParams>,
+    pub(crate) nic: Nic,
     /// Flows that it sends, by the NIC's context.
     pub(super) sending: Places<FlowSpec>,
     /// Flows that it receives, by the NIC's context.
@@ -59,6 +60,11 @@ impl Host {
             notices_sent: 0,
             later: BinaryHeap::new(),
         }
+    }
+
+    /// How many of its bytes, from its beginning, visits will touch.
+    pub(crate) fn busy_bytes(params: &NicParams) -> usize {
+        std::mem::offset_of!(Self, nic) + Nic::busy_bytes(params)
     }
 
     /// Looks up when there is something to do at the desk.

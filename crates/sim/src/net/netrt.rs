@@ -268,7 +268,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let accounts = &self.accounts[at * self.classes];
                 accounts.limits.most.saturating_sub(port.buffered)
             }
-            BufferConfig::InputQueued(_) => port.limits.most.saturating_sub(port.buffered),
+            BufferConfig::InputQueued(_) => self.limits[port.limits].most.saturating_sub(port.buffered),
             // Their queues belong to outputs: inputs hold nothing back.
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => u64::MAX,
         }

@@ -2,7 +2,6 @@
 
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate};
 
-use super::buffer::Limits;
 use super::marking::Red;
 use crate::fault::LaneLoss;
 
@@ -44,17 +43,17 @@ pub(crate) struct Egress {
     pub(crate) is_away: bool,
 }
 
-/// What has entered through a port: one cache line.
-#[repr(align(64))]
+/// What has entered through a port: half a cache line.
+#[repr(align(32))]
 pub(crate) struct Ingress {
     /// Bytes that entered here and are still in the switch.
     pub(crate) buffered: u64,
-    /// Limits of all that, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
-    pub(crate) limits: Limits,
     /// The most that was ever buffered.
     pub(crate) peak: u64,
     /// Rolling hash of everything that arrived.
     pub(crate) digest: u64,
+    /// Which limits it has, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
+    pub(crate) limits: u32,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused.
@@ -63,7 +62,7 @@ pub(crate) struct Ingress {
     pub(crate) announced: u8,
 }
 
-const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 64);
+const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 32);
 
 /// What few events need.
 pub(crate) struct PortExtra {
@@ -130,7 +129,7 @@ impl Egress {
 
 impl Ingress {
     pub(crate) const NEW: Self =
-        Self { buffered: 0, limits: Limits::NONE, peak: 0, digest: 0, rare_arrivals: false, pausing: 0, announced: 0 };
+        Self { buffered: 0, peak: 0, digest: 0, limits: 0, rare_arrivals: false, pausing: 0, announced: 0 };
 }
 
 impl Egress {

@@ -29,6 +29,7 @@ use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::beside::Records;
+use crate::net::buffer::Limits;
 use crate::net::forward::Forwarding;
 use crate::net::pool::Pool;
 use crate::topology::{Framing, Graph, Paths, Ports, Routes};
@@ -123,6 +124,7 @@ pub(crate) fn build<const RECORDED: bool>(
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
+            limits: vec![Limits::NONE].into(),
             accounts: Table::new(),
             trimmers: Table::new(),
             fair: Table::new(),

@@ -9,6 +9,7 @@ use super::cut::Cut;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NetRtConfig, SimConfig};
 use crate::kernel::partition::Partition;
+use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Limits, Queueing};
 use crate::net::fair::FairLine;
@@ -79,7 +80,8 @@ pub(super) fn populate<const RECORDED: bool>(
             let at = add_port(partition, global, link, id.into(), owner);
             let accounting = partition.fabric.accounting;
             if accounting.is_plain {
-                partition.ingress[at].limits = limits(link, id.into(), config, accounting.lossless != 0);
+                let limits = limits(link, id.into(), config, accounting.lossless != 0);
+                partition.ingress[at].limits = number_of(&mut partition.limits, limits);
             }
         }
         // Round-robin over inputs would undo what a destination ToR puts in order, where paths are many.
@@ -137,6 +139,16 @@ fn add_tor<const RECORDED: bool>(
         let first_port = partition.egress.len() as u32 - ports.len() as u32;
         (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
     }
+}
+
+/// Where `limits` stand in the `table`. Looks only at the last few: to list some twice does no harm.
+fn number_of(table: &mut Table<Limits>, limits: Limits) -> u32 {
+    const FEW: usize = 16;
+    let mut known = (0..table.len() as u32).rev().take(FEW);
+    known.find(|&number| table[number] == limits).unwrap_or_else(|| {
+        table.push(limits);
+        table.len() as u32 - 1
+    })
 }
 
 /// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.

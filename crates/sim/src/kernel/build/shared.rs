@@ -14,6 +14,7 @@ use crate::config::{BufferConfig, SimConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, Fabric};
 use crate::net::buffer::{Accounting, Queueing};
+use crate::net::host::Host;
 use crate::net::{fair, trimming};
 use crate::topology::{Graph, InnerNics, Paths, Routes};
 
@@ -81,6 +82,7 @@ pub(super) fn fabric(
     // RDMA headers vary; the queue of a packet has room for the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
     Ok(Fabric {
+        busy_host_bytes: Host::busy_bytes(&nic),
         nic,
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
