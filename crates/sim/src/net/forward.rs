@@ -1,5 +1,7 @@
 //! Routes in the form that switches use: one look-up per packet.
 
+use std::collections::BTreeMap;
+
 use selvedge_units::SwitchId;
 
 use crate::kernel::prefetch;
@@ -8,15 +10,17 @@ use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
-    /// `groups[switch * leaves + leaf]`: which set of ports; short, because there are many of them.
+    /// `groups[rows[switch] + leaf]`: which set of ports; short, because there are many of them.
     groups: Table<u16>,
+    /// Where the routes of each switch begin. Switches whose routes are alike share them: those of a large
+    /// fabric would not fit into the cache otherwise.
+    rows: Vec<u32>,
     /// Per set: how many ports, and the port itself or where they are listed. None of those sets from which
     /// a hash does not choose.
     entries: Table<u32>,
     /// The same of all sets.
     listed: Vec<Group>,
     members: Table<u16>,
-    leaves: u32,
 }
 
 /// Bits of an entry that hold the port or the place in `members`.
@@ -36,13 +40,25 @@ impl Forwarding {
             (group.len < 1 << (32 - PLACE_BITS) && place < 1 << PLACE_BITS).then_some(group.len << PLACE_BITS | place)
         };
         let entries: Option<Vec<u32>> = raw.groups.iter().map(entry).collect();
-        let groups: Result<Vec<u16>, _> = raw.table.iter().map(|&group| u16::try_from(group)).collect();
+        let (mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (switch, row) in (0..).map(SwitchId).zip(raw.table.chunks_exact(raw.leaves.max(1))) {
+            let mut row: Vec<u16> = row.iter().map(|&group| u16::try_from(group).ok()).collect::<Option<_>>()?;
+            // No leaf looks up the way to itself; this makes leaves alike that are otherwise.
+            if let Ok(own) = routes.leaves().binary_search(&switch) {
+                row[own] = row[(own + 1) % row.len()];
+            }
+            let end = groups.len() as u32;
+            rows.push(*known.entry(row).or_insert_with_key(|row| {
+                groups.extend(row);
+                end
+            }));
+        }
         Some(Self {
-            groups: groups.ok()?.into(),
+            groups: groups.into(),
+            rows,
             entries: entries?.into(),
             listed: raw.groups.to_vec(),
             members: raw.members.to_vec().into(),
-            leaves: raw.leaves as u32,
         })
     }
 
@@ -53,9 +69,9 @@ impl Forwarding {
         prefetch(&self.groups, routes.wrapping_add(leaf));
     }
 
-    /// Where the routes of `switch` begin.
+    /// Where the routes of `switch` begin; anywhere, where no host hangs on a switch.
     pub(crate) fn routes_of(&self, switch: SwitchId) -> u32 {
-        switch.0 * self.leaves
+        self.rows.get(switch.index()).copied().unwrap_or(0)
     }
 
     /// The port through which a packet to `leaf` leaves the switch whose `routes` begin there, chosen by
