@@ -99,7 +99,7 @@ pub enum Handled {
     Unknown,
 }
 
-/// One host's NIC. What every packet of RoCE touches comes first, close together.
+/// One host's NIC. What every packet of RoCE touches comes first, then what tunnels need.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Nic {
@@ -117,17 +117,17 @@ pub struct Nic {
     /// Where stacks send through tunnels.
     pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) stats: NicStats,
-    /// What queue pairs share, lent to each for its call.
-    chip: OnChip,
+    pub(crate) tunnels: Tunnels,
     /// Reports that wait to be taken.
     reports: VecDeque<Report>,
+    /// What queue pairs share, lent to each for its call.
+    chip: OnChip,
     /// Telemetry that waits with them; none where no switch writes.
     pub(crate) echoes: VecDeque<Echo>,
     free_senders: Vec<u32>,
     free_receivers: Vec<u32>,
     /// Where applications have queue pairs.
     pub(crate) rdma: Option<Box<Rdma>>,
-    pub(crate) tunnels: Tunnels,
     pub(crate) tcp: Flows,
     pub(crate) ndp: ndp::Flows,
 }
@@ -332,8 +332,13 @@ impl Nic {
 
     /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
     pub fn busy_bytes(params: &NicParams) -> usize {
-        let is_plain = params.tcp.is_none() && params.eqds.is_none() && params.ndp.is_none() && params.verbs.is_none();
-        if is_plain { core::mem::offset_of!(Self, chip) } else { size_of::<Self>() }
+        if params.tcp.is_some() || params.ndp.is_some() || params.verbs.is_some() {
+            size_of::<Self>()
+        } else if params.eqds.is_some() {
+            core::mem::offset_of!(Self, chip)
+        } else {
+            core::mem::offset_of!(Self, tunnels)
+        }
     }
 
     /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
