@@ -137,7 +137,7 @@ impl Finished {
         recorder: &mut dyn Recorder,
     ) -> Result<(), StudyError> {
         let config = self.plan.config(point);
-        let parallel = Parallel { threads, partitions: threads };
+        let parallel = Parallel::on(threads);
         let mut expected = Expected { flows, open: flows.len(), differs: None };
         let library = self.plan.library(point);
         run_recorded(&config, library, parallel, &mut expected, focus, recorder)

@@ -115,7 +115,7 @@ impl Pool<'_> {
         let recorder = PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(&config.graph))?
             .with_workloads(&workloads);
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
-        let parallel = Parallel { threads, partitions: threads };
+        let parallel = Parallel::on(threads);
         let library = plan.library(point);
         let mut traces = match job.traced {
             Some((folder, version)) => folder.tracing().begin(plan, point, folder, &format!("selvedge {version}"))?,

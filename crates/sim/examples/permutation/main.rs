@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: permutation K SIZE roce+pfc|irn|eqds [THREADS] [PARTITIONS]".into());
     };
     let count = |n: usize| rest.get(n).map_or(Ok(1), |text| text.parse());
-    let parallel = Parallel { threads: count(0)?, partitions: count(1)? };
+    let parallel = Parallel { threads: count(0)?, partitions: count(1)?, ..Parallel::default() };
 
     let config = permutation(k.parse()?, size.parse()?, series.parse()?)?;
     let mut times = Times::default();

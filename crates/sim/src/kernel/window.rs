@@ -28,11 +28,21 @@ pub struct Parallel {
     pub threads: usize,
     /// Parts that the fabric is cut into; at least 1. More than threads can pay through locality.
     pub partitions: usize,
+    /// A window after one with fewer events than this is left to one thread: waking the others would take longer.
+    pub shared_from: u64,
+}
+
+impl Parallel {
+    /// A part for each of so many threads.
+    pub fn on(threads: usize) -> Self {
+        Self { threads, partitions: threads, ..Self::default() }
+    }
 }
 
 impl Default for Parallel {
     fn default() -> Self {
-        Self { threads: 1, partitions: 1 }
+        // Three barriers take two threads about as long as 200 events do, more where processors have other work.
+        Self { threads: 1, partitions: 1, shared_from: 400 }
     }
 }
 
@@ -47,7 +57,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, ConfigError> {
     let built = build(config, library, parallel.partitions.max(1))?;
-    Ok(drive::<false>(config, built, parallel.threads, observer, &mut Nobody))
+    Ok(drive::<false>(config, built, parallel, observer, &mut Nobody))
 }
 
 /// Runs `config` to its end, and tells `recorder` what happened to what `focus` names. The run is the
@@ -66,28 +76,25 @@ pub fn run_recorded(
     let mut built = build(config, library, parallel.partitions.max(1))?;
     let focus = Arc::new(focus.clone());
     built.partitions.iter_mut().for_each(|partition: &mut Partition<true>| partition.log.focus = Arc::clone(&focus));
-    Ok(drive(config, built, parallel.threads, observer, recorder))
+    Ok(drive(config, built, parallel, observer, recorder))
 }
 
 fn drive<const RECORDED: bool>(
     config: &SimConfig,
     built: Built<RECORDED>,
-    threads: usize,
+    parallel: Parallel,
     observer: &mut dyn Observer,
     recorder: &mut dyn Recorder,
 ) -> RunRecord {
     let Built { partitions, places, changes, stride } = built;
     let count = partitions.len();
     let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
-    let threads = threads.clamp(1, count);
+    let threads = parallel.threads.clamp(1, count);
     let mut run = Run::new(config, &partitions, places, changes, stride, observer, recorder);
 
     if threads == 1 {
         while let Some(end) = run.between_windows() {
-            for partition in &partitions {
-                lock(partition).run_until(end);
-            }
-            exchange(&partitions);
+            run_alone(&partitions, end);
         }
         return run.finish();
     }
@@ -103,7 +110,7 @@ fn drive<const RECORDED: bool>(
         let mut run = run;
         loop {
             if let Some(run) = &mut run {
-                match run.between_windows() {
+                match run.next_shared_window(parallel.shared_from) {
                     Some(end) => window_end.store(end.as_ps(), Ordering::Relaxed),
                     None => done.store(true, Ordering::Relaxed),
                 }
@@ -155,6 +162,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Runs a window on one thread.
+fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], end: Instant) {
+    for partition in partitions {
+        lock(partition).run_until(end);
+    }
+    exchange(partitions);
+}
+
 /// Carries everything that was sent to where it belongs, on one thread.
 fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     if partitions.len() == 1 {
@@ -194,6 +209,8 @@ struct Run<'a, const RECORDED: bool> {
     next_sample: Instant,
     /// Events at the last sample.
     sampled: u64,
+    /// Events before the last window.
+    handled: u64,
     stop_at: Instant,
     stop_flows: u64,
     /// End of the last window.
@@ -226,6 +243,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
             sampled: 0,
+            handled: 0,
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
@@ -236,6 +254,20 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             ranks: Vec::new(),
             ports: Vec::new(),
             record: RunRecord::default(),
+        }
+    }
+
+    /// Runs windows alone as long as there are few events in them. How far the next window goes, which all threads are
+    /// to run; `None` when the run is over.
+    fn next_shared_window(&mut self, shared_from: u64) -> Option<Instant> {
+        loop {
+            let end = self.between_windows()?;
+            let handled = self.events();
+            let fresh = handled - std::mem::replace(&mut self.handled, handled);
+            if fresh >= shared_from {
+                return Some(end);
+            }
+            run_alone(self.partitions, end);
         }
     }
 

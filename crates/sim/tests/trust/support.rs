@@ -125,10 +125,11 @@ impl Scene {
         self.list.triggers.push(kind);
         self.list.triggers.len() as u32 - 1
     }
-    /// Spreads the run over threads and partitions.
+    /// Spreads the run over threads and partitions, so eagerly that windows which threads share and windows of one
+    /// thread follow each other.
     #[must_use]
     pub(crate) fn parallel(mut self, threads: usize, partitions: usize) -> Self {
-        self.parallel = Parallel { threads, partitions };
+        self.parallel = Parallel { threads, partitions, shared_from: 8 };
         self
     }
     /// The configuration with every "auto" resolved.
