@@ -30,7 +30,7 @@ pub struct SeriesInfo {
 pub struct SeriesTraits {
     /// Whether switches pause their neighbours instead of dropping.
     pub pfc: bool,
-    /// Loss recovery, by its registry name: "irn", "go-back-n".
+    /// Loss recovery, by its registry name: "irn", "go-back-n"; "netrt" where switches repair losses.
     pub recovery: String,
     /// Congestion control, by its registry name; "none" for none.
     pub congestion: String,

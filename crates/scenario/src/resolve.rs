@@ -52,15 +52,18 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
         settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
     }
 
+    let (packet, answer) = (frame + nic.gap, nic.ack_frame(transport) + nic.gap);
+    // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
+    let least_rtt = network.loaded_rtt(packet, packet + answer);
     let fabric = Fabric {
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
         bdp,
         frame,
         gap: nic.gap,
-        base_rtt: network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap),
+        base_rtt: network.loaded_rtt(packet, answer),
         links: network.longest().links,
-        congested_rtt: network.base_rtt() + network.longest_queueing(&switch.buffer, frame),
+        congested_rtt: (network.base_rtt() + network.longest_queueing(&switch.buffer, frame)).max(least_rtt),
         acks: false,
     };
     switch.netrt.resolve(&fabric);

@@ -315,6 +315,41 @@ fn the_default_case_resolves_to_the_papers_numbers() {
     assert_eq!((without.rto, without.acks), (Setting::Value(rto_high), Acks::PerPacket));
 }
 
+/// Two hosts on one link, 0.1 s apart.
+const NO_SWITCH: &str = "title = 'test'
+[topology.explicit]
+hosts = ['a', 'b']
+links = [{ between = ['a', 'b'], rate = '1Gbps', delay = '100ms' }]
+[workload.incast]
+senders = ['a']
+receiver = 'b'
+connections = 1
+size = '1MB'
+";
+
+#[test]
+fn where_no_switch_can_pause_pfc_needs_no_headroom() {
+    let changes = Changes { series: Some("roce+pfc,irn+pfc".into()), ..Changes::default() };
+    let plan = plan(NO_SWITCH, &changes).expect("nothing needs headroom");
+    assert_eq!(plan.warnings, [""; 0]);
+}
+
+#[test]
+fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
+    let changes = Changes { series: Some("irn,roce,melo".into()), ..Changes::default() };
+    let plan = plan(NO_SWITCH, &changes).expect("it is right");
+    for series in &plan.series {
+        let rto = match series.scenario.transport.recovery {
+            RecoveryConfig::Irn(irn) => irn.rto_high,
+            RecoveryConfig::GoBackN(go_back_n) => go_back_n.rto,
+            RecoveryConfig::Melo(melo) => melo.rto,
+        };
+        // Two frames of 1106 B, for the answer waits behind one, and an acknowledgement of 86 B.
+        let frames = Duration::from_ns(8 * (2 * 1_106 + 86));
+        assert_eq!(rto, Setting::Value(Duration::from_ms(200) + frames), "{}", series.name);
+    }
+}
+
 #[test]
 fn the_resolved_scenario_resolves_to_itself() {
     let irn_and_more = format!(

@@ -6,7 +6,7 @@ use selvedge_results::{
     PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table, merge, render_report,
     summarise,
 };
-use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
 
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
@@ -147,6 +147,14 @@ pub(crate) fn summary_of(plan: &Plan, points: &[PointSummary], threads: usize, v
     summary
 }
 
+/// What repairs losses, as verdicts name it: go-back-N behind switches that repair them is NetRT.
+fn recovery_of(scenario: &Scenario) -> &'static str {
+    match scenario.transport.recovery_name() {
+        "go-back-n" if scenario.switch.netrt.enabled => "netrt",
+        name => name,
+    }
+}
+
 fn series_info(series: &PlannedSeries) -> SeriesInfo {
     let scenario = &series.scenario;
     SeriesInfo {
@@ -155,7 +163,7 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
         case: series.case.clone(),
         traits: SeriesTraits {
             pfc: scenario.switch.pfc.enabled,
-            recovery: scenario.transport.recovery_name().to_owned(),
+            recovery: recovery_of(scenario).to_owned(),
             congestion: scenario.transport.congestion_name().to_owned(),
             jobs: series.workloads.iter().any(|workload| workload.is_job),
         },

@@ -153,6 +153,18 @@ fn threads_do_not_show_in_the_results() {
 }
 
 #[test]
+fn go_back_n_behind_switches_that_repair_losses_is_called_netrt() {
+    let scratch = Scratch::new("study-netrt");
+    let changes = Changes { series: Some("netrt,irn+pfc".into()), ..Changes::default() };
+    let plan = Plan::from_text("stand-in.toml", texts::SCENARIO, Path::new(""), &changes).expect("a plan");
+    let folder = begin(&plan, &scratch.join("out"), false).expect("a folder");
+    let outcome = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
+    let Outcome::Complete(summary) = outcome else { panic!("complete") };
+    let sentence = "No: IRN with PFC completes flows as NetRT without PFC does, within 5 % (95 % CI 1.00-1.00).";
+    assert_eq!(summary.verdict.sentence, sentence);
+}
+
+#[test]
 fn what_was_interrupted_continues() {
     let scratch = Scratch::new("study-resume");
     let (plan, target) = (plan(), scratch.join("out"));
