@@ -1,5 +1,6 @@
 //! Where plans come from beside scenario files: the built-in study, and other simulators' files.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use selvedge_formats::Dialect;
@@ -93,12 +94,13 @@ impl Network {
 /// The failed links of a connection matrix.
 ///
 /// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core
-/// `(s mod a) * a + l`, with `a` aggregation switches per pod.
+/// `(s mod a) * a + l`, with `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and
+/// stops where a failure asks for another.)
 fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<LinkFailure>, String> {
-    let aggs = graph.switches.iter().filter(|switch| switch.name.starts_with("agg"));
-    let pods = aggs.clone().map(|switch| switch.unit).collect::<std::collections::BTreeSet<_>>().len().max(1);
     let cores = graph.switches.iter().filter(|switch| switch.name.starts_with("core")).count();
-    let per_pod = (aggs.count() / pods).max(1) as u32;
+    // Each ToR has links to all aggregation switches of its pod, perhaps several.
+    let above = graph.links.iter().filter(|link| graph.name(link.a) == "tor0").map(|link| link.b);
+    let per_pod = above.collect::<BTreeSet<_>>().len().max(1) as u32;
     matrix
         .failures
         .iter()
@@ -110,9 +112,25 @@ fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<
             if cores == 0 {
                 return Err(format!("{file}:{line}: failed links need an htsim topology of three tiers"));
             }
-            let core = failure.switch % per_pod * per_pod + failure.link;
-            let link = LinkSelector::Between(format!("agg{}", failure.switch), format!("core{core}"));
-            link.links(graph).map_err(|error| format!("{file}:{line}: {}", error.message))?;
+            let first = failure.switch % per_pod * per_pod;
+            let link = |core: u32| LinkSelector::Between(format!("agg{}", failure.switch), format!("core{core}"));
+            let core = first.saturating_add(failure.link);
+            let link = match link(core).links(graph).as_deref() {
+                Ok([_]) => link(core),
+                // Of a bundle htsim fails the first link alone.
+                Ok([in_bundle, ..]) => LinkSelector::Index(*in_bundle),
+                _ => {
+                    let known = (first..cores as u32).filter(|&core| link(core).links(graph).is_ok());
+                    let known: Vec<String> =
+                        known.take(8).map(|core| format!("{} (to core{core})", core - first)).collect();
+                    let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+                    return Err(format!(
+                        "{file}:{line}: htsim takes link {} of AGG switch {} for one to core{core}, which does not \
+                         exist; links of this switch that can fail: {known}",
+                        failure.link, failure.switch
+                    ));
+                }
+            };
             Ok(LinkFailure { link, at: Duration::ZERO, until: None })
         })
         .collect()

@@ -84,6 +84,38 @@ fn priorities_and_queues_of_files_count() {
 }
 
 #[test]
+fn the_failed_links_of_a_matrix_are_those_that_fail_in_htsim() {
+    // Four pods of two aggregation switches; htsim wires the second of a pod to core 1 and core 3, by two links each.
+    let topology = "Nodes 32\nTiers 3\nPodsize 8\n\n\
+        Tier 0\nDownlink_speed_Gbps 40\nDownlink_Latency_ns 500\nOversubscribed 2\nRadix_Down 4\nRadix_Up 2\n\n\
+        Tier 1\nDownlink_speed_Gbps 40\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\n\n\
+        Tier 2\nDownlink_speed_Gbps 40\nDownlink_Latency_ns 2000\nRadix_Down 4\n";
+    let bundled = topology.replace("Radix_Down 2\nRadix_Up 2", "Radix_Down 2\nRadix_Up 4") + "Bundle 2\n";
+    let failing = |link: u32| {
+        format!(
+            "Nodes 32\nConnections 1\nFailures 1\n0->31 start 0 size 1000\n\
+             failure switch_type AGG switch_id 1 link_id {link}\n"
+        )
+    };
+    let scratch = Scratch::new("failures")
+        .with("one.topo", topology)
+        .with("two.topo", &bundled)
+        .with("x.cm", &failing(1))
+        .with("wrong.cm", &failing(0));
+    let failed = |topology: &str, out: &str| {
+        scratch.expect(0, &["run", "--topology", topology, "--flows", "x.cm", "--series", "irn", "--out", out]);
+        let scenario = fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario");
+        scenario.lines().find(|line| line.starts_with("link = ")).expect("a failed link").to_owned()
+    };
+    assert_eq!(failed("one.topo", "one"), "link = \"agg1 - core3\"");
+    // Of a bundle the first: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to core1.
+    assert_eq!(failed("two.topo", "two"), "link = 54");
+    let (_, error) = scratch.expect(2, &["run", "--topology", "one.topo", "--flows", "wrong.cm", "--series", "irn"]);
+    assert!(error.contains("wrong.cm:5: htsim takes link 0 of AGG switch 1 for one to core2"), "{error}");
+    assert!(error.contains("can fail: 1 (to core3)"), "{error}");
+}
+
+#[test]
 fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 2400Gbps 0.000025ms 0\n0 6 100Gbps 0.0005ms 0\n\
         1 4 2400Gbps 0.000025ms 0\n1 6 100Gbps 0.0005ms 0\n2 5 2400Gbps 0.000025ms 0\n2 6 100Gbps 0.0005ms 0\n\
