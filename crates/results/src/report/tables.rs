@@ -32,7 +32,8 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     }
     head += "</tr></thead>";
     // Narrower columns would overlap; the page scrolls the table instead.
-    let width = 200 + 110 * study.summary.series.len();
+    let longest = METRICS.iter().flat_map(|metric| cells(study, metric).1).map(|text| text.chars().count()).max();
+    let width = 250 + (24 + longest.unwrap_or(0) * 8).max(110) * study.summary.series.len();
     let seeds = study.summary.seeds.len();
     let lead = if seeds == 1 {
         "One seed: no intervals.".to_string()
@@ -50,21 +51,27 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     )
 }
 
-fn row(study: &Study<'_>, metric: &Metric) -> String {
-    let estimates: Vec<_> = study.summary.series.iter().map(|series| series.metric(metric.name)).collect();
-    let largest = estimates.iter().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
+/// The largest mean of a metric, with its scale, and what each series' cell says.
+fn cells(study: &Study<'_>, metric: &Metric) -> ((f64, Scale), Vec<String>) {
+    let estimates = || study.summary.series.iter().map(|series| series.metric(metric.name));
+    let largest = estimates().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
     let scale = Scale::of(metric.unit, largest);
+    let text = |estimate: Option<_>| estimate.map_or("–".into(), |estimate| number::estimate(estimate, scale));
+    ((largest, scale), estimates().map(text).collect())
+}
+
+fn row(study: &Study<'_>, metric: &Metric) -> String {
+    let ((largest, scale), texts) = cells(study, metric);
     let mut row = format!(
         "<tr><th title=\"{}\">{}{}</th>",
         escape(metric.meaning),
         metric.title,
         if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) }
     );
-    for (at, estimate) in estimates.iter().enumerate() {
-        let text = estimate.map_or("–".into(), |estimate| number::estimate(estimate, scale));
+    for (at, (series, text)) in study.summary.series.iter().zip(&texts).enumerate() {
         let (mean, half) = text.split_once(" ± ").map_or((text.as_str(), None), |(mean, half)| (mean, Some(half)));
-        let share =
-            estimate.and_then(|estimate| estimate.mean).map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
+        let value = series.metric(metric.name).and_then(|estimate| estimate.mean);
+        let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
         let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
         let _ = write!(
             row,

@@ -148,6 +148,21 @@ fn the_order_of_points_does_not_matter() {
 }
 
 #[test]
+fn columns_of_the_report_are_as_wide_as_their_numbers() {
+    let (mut summary, points) = made_up("width", false);
+    let width = |summary: &Summary| -> usize {
+        let html = render(summary, &points);
+        let (_, rest) = html.split_once("class=\"metrics\" style=\"min-width:").expect("the table");
+        rest.split_once("px").expect("a width").0.parse().expect("a number")
+    };
+    let usual = width(&summary);
+    let retransmissions = summary.series[3].metrics.get_mut("retransmissions").expect("a metric");
+    (retransmissions.mean, retransmissions.ci95) = (Some(7_894_196.0), Some([7_603_006.0, 8_185_386.0]));
+    assert_eq!(width(&summary), 250 + 4 * (24 + 8 * "7,894,196 ± 291,190".chars().count()));
+    assert!(usual < width(&summary));
+}
+
+#[test]
 fn the_table_fits_and_is_plain_without_color() {
     let (summary, _) = made_up("table", true);
     let table = render_table(&summary, 100, false);
