@@ -4,6 +4,7 @@
 
 mod eqds;
 mod reach;
+mod timeouts;
 
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
 use selvedge_sim::{Beside, ConfigError};
@@ -41,6 +42,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_verbs(scenario)?;
     check_times(scenario)?;
     warnings.extend(reach::check(scenario, network));
+    warnings.extend(timeouts::check(scenario, network));
     Ok(warnings)
 }
 

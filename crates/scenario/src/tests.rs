@@ -351,6 +351,22 @@ fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
 }
 
 #[test]
+fn timeouts_shorter_than_the_round_trip_are_warned_about() {
+    let warnings = |series: &str, sets: &[&str]| {
+        let sets = sets.iter().map(|&set| set.to_owned()).collect();
+        let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
+        plan(NO_SWITCH, &changes).expect("a study may want it").warnings
+    };
+    let [warning] = &warnings("irn,irn+pfc,roce,tcp", &[])[..] else { panic!("one warning") };
+    let text =
+        "transport.recovery.irn.rto-low: 100us is less than a round trip on the longest path, 200009.536us: what";
+    assert!(warning.contains(text), "{warning}");
+    assert_eq!(warnings("irn", &["transport.recovery.irn.rto-low=201ms"]), [""; 0]);
+    let [warning] = &warnings("roce", &["transport.recovery.go-back-n.rto=1ms"])[..] else { panic!("one warning") };
+    assert!(warning.contains("rto: 1ms is less than"), "{warning}");
+}
+
+#[test]
 fn the_resolved_scenario_resolves_to_itself() {
     let irn_and_more = format!(
         "stop = {{ time = '1ms' }}\n{BASE}\
@@ -439,7 +455,7 @@ sizes = "cdf:web-search"
 fn networks_that_hold_more_than_can_be_told_apart_are_pointed_out() {
     let warnings = |delay: &str| {
         let text = extended("").replace("2us", delay).replace("40Gbps", "100Gbps");
-        let changes = Changes { series: Some("irn,melo,netrt,eqds".into()), ..Changes::default() };
+        let changes = Changes { series: Some("irn+pfc,melo,netrt,eqds".into()), ..Changes::default() };
         plan(&text, &changes).expect("a plan").warnings
     };
     assert_eq!(warnings("1us"), [""; 0]);

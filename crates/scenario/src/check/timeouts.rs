@@ -1,0 +1,45 @@
+//! Timeouts against the round trip of an empty network: a shorter one sends again what nobody has lost.
+
+use selvedge_transport::RecoveryConfig;
+use selvedge_transport::recovery::irn::{Rto, Timeouts};
+use selvedge_units::{Duration, Setting};
+
+use super::Finding;
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+pub(super) fn check(scenario: &Scenario, network: &Network) -> Option<Finding> {
+    let Scenario { nic, transport, .. } = scenario;
+    let frame = nic.payload(transport) + nic.data_header(transport);
+    let round_trip = network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap);
+    let (key, timeout) = shortest(scenario).filter(|&(_, timeout)| timeout < round_trip)?;
+    let message = format!(
+        "{timeout} is less than a round trip on the longest path, {round_trip}: what is not lost is sent again, too; \
+         give more"
+    );
+    Some(Finding::new(key, message))
+}
+
+/// The timeout that comes first, and where it is written.
+fn shortest(scenario: &Scenario) -> Option<(&'static str, Duration)> {
+    let transport = &scenario.transport;
+    let given = |key, rto| if let Setting::Value(rto) = rto { Some((key, rto)) } else { None };
+    if let Some(eqds) = &transport.eqds {
+        return given("transport.eqds.rto", eqds.rto);
+    }
+    if let Some(ndp) = &transport.ndp {
+        return given("transport.ndp.rto", ndp.rto);
+    }
+    if !transport.is_rdma() {
+        return None;
+    }
+    match transport.recovery {
+        RecoveryConfig::Irn(irn) if irn.timeouts == Timeouts::On && irn.rto == Rto::Static => {
+            Some(("transport.recovery.irn.rto-low", irn.rto_low))
+        }
+        RecoveryConfig::Irn(_) => None,
+        RecoveryConfig::GoBackN(go_back_n) => given("transport.recovery.go-back-n.rto-low", go_back_n.rto_low)
+            .or_else(|| given("transport.recovery.go-back-n.rto", go_back_n.rto)),
+        RecoveryConfig::Melo(melo) => given("transport.recovery.melo.rto", melo.rto),
+    }
+}
