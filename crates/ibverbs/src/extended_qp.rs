@@ -97,7 +97,7 @@ unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
         return errno;
     }
     let qp = unsafe { &*qp.cast::<Qp>() };
-    error::code_of(qp.adapter.post(|rnic, cx| rnic.post_sends(cx, qp.number, requests)))
+    error::code_of(qp.adapter.post_send(qp.number, |rnic, cx| rnic.post_sends(cx, qp.number, requests)))
 }
 
 unsafe extern "C" fn abort(qp: *mut ibv_qp_ex) {

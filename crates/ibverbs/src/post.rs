@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn post_send(
 ) -> c_int {
     let inner = unsafe { Qp::of(qp) };
     let is_datagram = unsafe { (*qp).qp_type } == DATAGRAM;
-    let outcome = inner.adapter.post(|rnic, cx| {
+    let outcome = inner.adapter.post_send(inner.number, |rnic, cx| {
         let mut next = first;
         // SAFETY: a list as the caller promises.
         while let Some(request) = unsafe { next.as_ref() } {
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn post_recv(
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     let inner = unsafe { Qp::of(qp) };
-    let outcome = inner.adapter.post(|rnic, _| unsafe {
+    let outcome = inner.adapter.post_recv(|rnic| unsafe {
         each(first, |request| rnic.post_recv(inner.number, request).map_err(error::of_verbs))
     });
     unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
@@ -177,7 +177,7 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     let inner = unsafe { Srq::of(srq) };
-    let outcome = inner.adapter.post(|rnic, _| unsafe {
+    let outcome = inner.adapter.post_recv(|rnic| unsafe {
         each(first, |request| rnic.post_srq_recv(inner.id, request).map_err(error::of_verbs))
     });
     unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }

@@ -56,7 +56,8 @@ pub(crate) unsafe extern "C" fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: 
         fence: wanted.send_flags & flag::FENCE != 0,
         destination: None,
     };
-    let code = error::code_of(inner.adapter.post(|rnic, cx| rnic.post_send(cx, inner.number, request)));
+    let code =
+        error::code_of(inner.adapter.post_send(inner.number, |rnic, cx| rnic.post_send(cx, inner.number, request)));
     if code == 0 {
         unsafe { (*mw).rkey = key };
     }

@@ -169,21 +169,33 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post requests. While applications poll, these may wait for a few others, or for the next poll: it comes
+    /// Lets `act` post send requests on `qp`. While applications poll, these may wait for a few others, or for the next poll: it comes
     /// soon, and what leaves together costs the system one call.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
-    pub fn post<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
+    pub fn post_send<T>(&self, qp: QpNumber, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         let mut cx = Cx::at(self.now());
         let outcome = act(&mut state.rnic, &mut cx);
         state.gathered += 1;
-        if state.gathered >= GATHERED || !state.may_gather(cx.now) {
+        if state.gathered >= GATHERED || !state.may_gather(cx.now, qp) {
             state.transmit(&mut cx);
             self.remind(&state);
         }
+        state.tell();
+        Ok(outcome)
+    }
+
+    /// Lets `act` post receive requests: nothing leaves because of them.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn post_recv<T>(&self, act: impl FnOnce(&mut Rnic) -> T) -> Result<T, Refusal> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock()?;
+        let outcome = act(&mut state.rnic);
         state.tell();
         Ok(outcome)
     }

@@ -72,11 +72,10 @@ impl State {
             }
         }
     }
-    /// Whether what is posted may wait for the next poll. If none comes after all, the thread sends it: soon, where it stays away;
-    /// else when what is under way is acknowledged, as Nagle has it (RFC 896).
-    pub(super) fn may_gather(&self, now: Instant) -> bool {
-        let is_polled = now < self.polled + LATELY && self.rnic.poll_timeout().is_some();
-        self.is_parked || is_polled
+    /// Whether what was posted on `qp` may wait for the next poll. If none comes after all, the thread sends it: soon, where it
+    /// stays away; else when what is under way on the same connection is acknowledged, as Nagle has it (RFC 896).
+    pub(super) fn may_gather(&self, now: Instant, qp: QpNumber) -> bool {
+        self.is_parked || (now < self.polled + LATELY && self.rnic.has_begun(qp))
     }
     /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
     /// is said once: acknowledgements speak for those before them.
@@ -145,5 +144,99 @@ impl State {
     pub(super) fn deadline(&self) -> Instant {
         let deadlines = [self.rnic.poll_timeout(), self.connections.manager.poll_timeout()];
         deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use selvedge_nic::verbs::{
+        Access, Attached, Capacities, Data, Handshake, Operation, QpInit, Route, SendRequest, Service,
+    };
+    use selvedge_transport::CongestionConfig;
+    use selvedge_units::{Bytes, Psn};
+
+    use super::super::settings;
+    use super::*;
+
+    const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+
+    fn state() -> State {
+        let network = Network::open(&[]).expect("there are sockets");
+        State {
+            rnic: Rnic::new(u32::from(network.slot()), 0),
+            owners: Owners::default(),
+            connections: Connections::new(1, network.slot(), 1),
+            network,
+            outgoing: Transmit::default(),
+            payload: Payload::default(),
+            told: 0,
+            gathered: 0,
+            polled: Instant::ZERO,
+            asleep_until: Instant::ZERO,
+            is_parked: false,
+        }
+    }
+
+    /// A queue pair that is connected with nobody.
+    fn queue_pair(rnic: &mut Rnic) -> QpNumber {
+        let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
+        let init = QpInit {
+            service: Service::Reliable,
+            pd,
+            send_cq: cq,
+            receive_cq: cq,
+            srq: None,
+            capacities: Capacities { send_requests: 4, inline: 16, ..Capacities::default() },
+            all_signaled: true,
+            recovery: settings::recovery().expect("it is right"),
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
+            window: settings::WINDOW,
+            ack_every: settings::ACK_EVERY,
+        };
+        let qp = rnic.create_qp(init).expect("it is right");
+        let handshake = Handshake {
+            access: Access::NONE,
+            route: Route { local: HERE, remote: HERE, ..Route::NOWHERE },
+            destination: QpNumber(0xff_fff0),
+            mtu: 1_024,
+            send_psn: Psn::new(0),
+            receive_psn: Psn::new(0),
+            reads: 1,
+            timeout: 31,
+            retries: 7,
+            not_ready_timer: 0,
+        };
+        for step in handshake.steps() {
+            rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("the step is right");
+        }
+        qp
+    }
+
+    fn post(state: &mut State, qp: QpNumber) {
+        let request = SendRequest {
+            id: 1,
+            operation: Operation::Send(Attached::Nothing),
+            data: Data::Inline(vec![1]),
+            signaled: true,
+            solicited: false,
+            fence: false,
+            destination: None,
+        };
+        state.rnic.post_send(&mut Cx::at(Instant::ZERO), qp, request).expect("there is room");
+    }
+
+    #[test]
+    fn what_is_posted_waits_for_its_own_connection_alone() {
+        let mut state = state();
+        let [silent, idle] = [(); 2].map(|()| queue_pair(&mut state.rnic));
+        post(&mut state, silent);
+        state.transmit(&mut Cx::at(Instant::ZERO));
+        assert!(state.may_gather(Instant::ZERO, silent), "something is under way");
+        post(&mut state, idle);
+        assert!(!state.may_gather(Instant::ZERO, idle), "nothing of it will be heard of");
+        assert!(!state.may_gather(Instant::ZERO + LATELY, silent), "nobody polls");
     }
 }

@@ -205,7 +205,7 @@ impl Peer {
     fn post_receive(&self) -> io::Result<()> {
         let request = ReceiveRequest { id: 0, scatter: vec![self.sge(self.terms.longest)] };
         let qp = self.qp;
-        self.adapter.post(|rnic, _| rnic.post_recv(qp, request)).and_then(|done| Ok(done?)).map_err(refused)
+        self.adapter.post_recv(|rnic| rnic.post_recv(qp, request)).and_then(|done| Ok(done?)).map_err(refused)
     }
 
     fn post(&mut self, id: u64, message: &Message) -> io::Result<()> {
@@ -232,7 +232,10 @@ impl Peer {
             destination: None,
         };
         let qp = self.qp;
-        self.adapter.post(|rnic, cx| rnic.post_send(cx, qp, request)).and_then(|done| Ok(done?)).map_err(refused)
+        self.adapter
+            .post_send(qp, |rnic, cx| rnic.post_send(cx, qp, request))
+            .and_then(|done| Ok(done?))
+            .map_err(refused)
     }
 
     fn sge(&self, length: u32) -> Sge {

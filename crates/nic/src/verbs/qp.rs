@@ -355,9 +355,13 @@ impl QueuePair {
         }
     }
 
+    /// Whether requests have begun that are not finished.
+    pub(super) fn has_begun(&self) -> bool {
+        self.requester.has_begun() || self.outbound.has_begun()
+    }
     /// Whether it is to drain, and has not finished what was begun.
     pub(super) fn is_draining(&self) -> bool {
-        self.state == QpState::Draining && (self.requester.has_begun() || self.outbound.has_begun())
+        self.state == QpState::Draining && self.has_begun()
     }
     /// All that was begun is finished, if it is to drain.
     fn drained(&mut self, shared: &mut Shared) {

@@ -361,6 +361,10 @@ impl Rnic {
     pub fn qp_state(&self, qp: QpNumber) -> Option<QpState> {
         self.qps.get(&qp.0).map(|pair| pair.state())
     }
+    /// Whether requests of its have begun that are not finished: something will be heard of them.
+    pub fn has_begun(&self, qp: QpNumber) -> bool {
+        self.qps.get(&qp.0).is_some_and(|pair| pair.has_begun())
+    }
     /// Whether it is to drain, and has not finished what was begun.
     pub fn is_draining(&self, qp: QpNumber) -> bool {
         self.qps.get(&qp.0).is_some_and(|pair| pair.is_draining())
