@@ -427,6 +427,14 @@ impl Adapter {
         drop(gone);
         Ok(())
     }
+    /// From now on `hears` is told of requests for a service.
+    ///
+    /// # Errors
+    /// [`Refusal::Forked`].
+    pub fn own_service(&self, service: u64, hears: Hears) -> Result<(), Refusal> {
+        self.lock()?.connections.serve(service, hears);
+        Ok(())
+    }
     /// Tells `hears` of requests for a service.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,14 +68,15 @@ impl<T> Channel<T> {
             }
         }
     }
-    /// Withdraws what is of no use any more.
-    pub fn withdraw(&self, mut useless: impl FnMut(&T) -> bool) {
+    /// Withdraws what is of no use here any more; returns it.
+    pub fn withdraw(&self, useless: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut queue = self.queue();
-        let before = queue.items.len();
-        queue.items.retain(|item| !useless(item));
-        for _ in queue.items.len()..before {
+        let (gone, kept) = mem::take(&mut queue.items).into_iter().partition(useless);
+        queue.items = kept;
+        for _ in &gone {
             queue.withdrawn += usize::from(!self.counts_down());
         }
+        Vec::from(gone)
     }
     /// Takes one from the count; returns whether it could. Who waited for it here would do so with the lock, perhaps for ever.
     fn counts_down(&self) -> bool {

@@ -45,8 +45,11 @@ impl Connections {
     }
     pub(super) fn listen(&mut self, service: u64, hears: Hears) -> io::Result<()> {
         self.manager.listen(service).map_err(|_| io::Error::from_raw_os_error(libc::EADDRINUSE))?;
-        self.services.insert(service, hears);
+        self.serve(service, hears);
         Ok(())
+    }
+    pub(super) fn serve(&mut self, service: u64, hears: Hears) {
+        self.services.insert(service, hears);
     }
     pub(super) fn unlisten(&mut self, service: u64) {
         self.manager.unlisten(service);

@@ -36,6 +36,9 @@ pub(super) fn anything() -> u32 {
 pub unsafe extern "C" fn bind_addr(id: *mut rdma_cm_id, to: *mut libc::sockaddr) -> c_int {
     let inner = unsafe { Id::of(id) };
     let Some(mut source) = (unsafe { address::read(to) }) else { return fail(libc::EAFNOSUPPORT) };
+    if inner.reserved.is_some() {
+        return fail(libc::EINVAL);
+    }
     match inner.adapter.reserve_port(source.port()) {
         Ok(port) => {
             source.set_port(port);

@@ -246,6 +246,14 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     if let Some(connection) = inner.connection {
         let _ = inner.adapter.own_connection(connection, inner.hears());
     }
+    if let Some(service) = inner.listens_to {
+        let _ = inner.adapter.own_service(service, inner.hears());
+    }
+    // From now on everything comes to the new one; what came before goes there, too.
+    let own = id.expose_provenance();
+    for event in unsafe { EventChannel::of(old) }.queue.withdraw(|(of, _)| *of == own) {
+        queue_of(inner).push(event);
+    }
     if had_own {
         unsafe { destroy_event_channel(old) };
     }

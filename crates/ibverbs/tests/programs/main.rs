@@ -183,6 +183,22 @@ fn a_child_keeps_no_port_of_its_parents() {
 }
 
 #[test]
+fn identifiers_go_over_to_another_channel_with_their_events() {
+    let Some(program) = build("migrate.c", &["-lrdmacm", "-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
+    let expected = "\
+bound again: EINVAL
+left behind: nothing
+came along: RDMA_CM_EVENT_ADDR_RESOLVED
+since then: RDMA_CM_EVENT_ROUTE_RESOLVED
+the listener's: RDMA_CM_EVENT_CONNECT_REQUEST
+the client's: RDMA_CM_EVENT_REJECTED
+left behind: nothing
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
+}
+
+#[test]
 fn what_cannot_be_is_refused_as_a_whole_and_changes_nothing() {
     let Some(program) = build("refused.c", &["-libverbs"]) else { return };
     let output = LOOPBACK.run(&[&program, LOOPBACK.device]);
