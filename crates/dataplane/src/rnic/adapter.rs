@@ -318,12 +318,15 @@ impl Adapter {
     /// and as the system has it: it may be in so many groups and no more (`ENOBUFS`), or have no IPv6.
     pub fn attach(&self, qp: QpNumber, group: Ipv6Addr, interface: u32) -> io::Result<()> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
-        state.rnic.attach(qp, group).map_err(|error| {
+        let is_new = state.rnic.attach(qp, group).map_err(|error| {
             let is_full = matches!(error, VerbsError::Exhausted(_));
             io::Error::from_raw_os_error(if is_full { libc::ENOMEM } else { libc::EINVAL })
         })?;
         state.network.join(interface, group, qp).inspect_err(|_| {
-            let _ = state.rnic.detach(qp, group);
+            // It may be a member on another interface.
+            if is_new {
+                let _ = state.rnic.detach(qp, group);
+            }
         })
     }
     /// The other way round.
@@ -545,4 +548,50 @@ fn entropy() -> io::Result<u32> {
     // As many at once are never cut short.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use selvedge_nic::verbs::{Capacities, Service};
+    use selvedge_transport::CongestionConfig;
+    use selvedge_units::Bytes;
+
+    use super::super::channel::Channel;
+    use super::super::settings;
+    use super::*;
+
+    #[test]
+    fn who_cannot_join_on_one_interface_stays_a_member_on_another() {
+        let adapter = Adapter::new().expect("there are sockets");
+        let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
+        let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
+        let cq = adapter.create_cq(1, owner.clone()).expect("it is right");
+        let init = QpInit {
+            service: Service::Datagram,
+            pd,
+            send_cq: cq,
+            receive_cq: cq,
+            srq: None,
+            capacities: Capacities::default(),
+            all_signaled: false,
+            recovery: settings::recovery().expect("it is right"),
+            congestion: CongestionConfig::None(Default::default()),
+            overhead: Bytes::ZERO,
+            window: settings::WINDOW,
+            ack_every: settings::ACK_EVERY,
+        };
+        let qp = adapter.create_qp(init, owner).expect("it is right");
+        let group = Ipv4Addr::new(239, 77, 0, 9).to_ipv6_mapped();
+        let (loopback, nowhere) = (1, 0x7fff_fff0);
+        if let Err(problem) = adapter.attach(qp, group, loopback) {
+            assert_eq!(problem.raw_os_error(), Some(libc::EADDRINUSE));
+            eprintln!("skipped: another user has UDP port 4791 for itself");
+            return;
+        }
+        let refused = adapter.attach(qp, group, nowhere).expect_err("there is no such interface");
+        assert_eq!(refused.raw_os_error(), Some(libc::ENODEV));
+        assert_eq!(adapter.detach(qp, group), Ok(()));
+    }
 }

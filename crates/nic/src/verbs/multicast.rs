@@ -39,20 +39,22 @@ impl Groups {
 }
 
 impl Rnic {
-    /// Attaches a queue pair for datagrams to a group; changes nothing if it is attached already.
+    /// Attaches a queue pair for datagrams to a group; returns whether it was not attached already.
     ///
     /// # Errors
     /// If there is no such queue pair, the address is no group's, or there are too many.
-    pub fn attach(&mut self, qp: QpNumber, group: Ipv6Addr) -> Result<(), VerbsError> {
+    pub fn attach(&mut self, qp: QpNumber, group: Ipv6Addr) -> Result<bool, VerbsError> {
         let pair = self.qps.get(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         if pair.init.service != Service::Datagram || !is_group(&group) {
             return Err(VerbsError::Invalid("only queue pairs for datagrams can be attached, and only to groups"));
         }
+        if self.groups.0.contains(&(group, qp.0)) {
+            return Ok(false);
+        }
         if self.groups.0.len() >= Limits::HERE.attachments as usize {
             return Err(VerbsError::Exhausted("places in multicast groups"));
         }
-        self.groups.0.insert((group, qp.0));
-        Ok(())
+        Ok(self.groups.0.insert((group, qp.0)))
     }
     /// The other way round.
     ///
