@@ -56,5 +56,13 @@ int main(void)
     printf("the listener's: %s\n", next(new, 5000));
     printf("the client's: %s\n", next(new, 5000));
     printf("left behind: %s\n", next(old, 0));
+
+    /* Somebody asks, and the listener goes without having looked. */
+    struct pollfd waits = {.fd = new->fd, .events = POLLIN};
+    must(rdma_destroy_id(client) || rdma_create_id(old, &client, NULL, RDMA_PS_TCP));
+    must(rdma_resolve_addr(client, NULL, (struct sockaddr *)&at, 1000) || next(old, 0)[0] != 'R');
+    must(rdma_connect(client, &parameters) || poll(&waits, 1, 5000) != 1);
+    must(rdma_destroy_id(listener));
+    printf("who asked nobody: %s\n", next(old, 1000));
     return 0;
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use selvedge_dataplane::rnic::Adapter;
-use selvedge_nic::cm::ConnectionId;
+use selvedge_nic::cm::{CmEvent, ConnectionId};
 use selvedge_nic::verbs::Route;
 
 use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
@@ -222,7 +222,9 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
         if !inner.abi.event.is_null() {
             ack_cm_event(inner.abi.event);
         }
-        EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own);
+        for (_, happening) in EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own) {
+            refuse(inner.adapter, &happening);
+        }
         inner.unacknowledged.wait();
         if inner.waits {
             destroy_event_channel(inner.abi.channel);
@@ -230,6 +232,20 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
         drop(Box::from_raw(id.cast::<Id>()));
     }
     0
+}
+
+/// Says no to who asked for a connection, if that is what happened: nobody will hear of it any more.
+fn refuse(adapter: &Adapter, happening: &Happening) {
+    let Happening::Remote(event) = happening else { return };
+    let connection = match **event {
+        CmEvent::Requested { id, .. } | CmEvent::Asked { id, .. } => id,
+        _ => return,
+    };
+    let _ = adapter.connect(|manager, cx| match **event {
+        CmEvent::Asked { .. } => manager.answer(cx, connection, None, &[]),
+        _ => manager.reject(cx, connection, &[]),
+    });
+    let _ = adapter.forget_connection(connection);
 }
 
 #[unsafe(export_name = "selvedge_rdma_migrate_id")]

@@ -194,6 +194,7 @@ since then: RDMA_CM_EVENT_ROUTE_RESOLVED
 the listener's: RDMA_CM_EVENT_CONNECT_REQUEST
 the client's: RDMA_CM_EVENT_REJECTED
 left behind: nothing
+who asked nobody: RDMA_CM_EVENT_REJECTED
 ";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
 }
