@@ -11,15 +11,14 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use rustix::rand::{GetRandomFlags, getrandom};
 use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_nic::verbs::{
-    Completion, CqId, Payload, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, Transmit, VerbsError, WindowId,
-    WindowKind,
+    Completion, CqId, PdId, QpInit, Region, Rnic, Sge, SrqAttributes, SrqId, VerbsError, WindowId, WindowKind,
 };
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
-use super::connections::{Connections, Hears};
+use super::connections::Hears;
 use super::device::Device;
-use super::events::{Owner, Owners};
+use super::events::Owner;
 use super::network::{Counters, Network};
 use super::state::State;
 use super::{courtesy, fork, memory, persist, progress};
@@ -98,20 +97,7 @@ impl Adapter {
         let network = Network::open(&Device::all()?)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let packets = Arc::clone(&network.all);
-        let first = entropy()? % (1 << Rnic::QP_BITS);
-        let state = State {
-            rnic: Rnic::new(u32::from(network.slot()), first),
-            owners: Owners::default(),
-            connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
-            network,
-            outgoing: Transmit::default(),
-            payload: Payload::default(),
-            told: 0,
-            gathered: 0,
-            polled: Instant::ZERO,
-            asleep_until: Instant::ZERO,
-            is_parked: false,
-        };
+        let state = State::new(network, entropy)?;
         let descriptors = Mutex::new(descriptors(&state.network, &wake));
         Ok(Self {
             state: Mutex::new(state),
@@ -554,12 +540,10 @@ fn entropy() -> io::Result<u32> {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use selvedge_nic::verbs::{Capacities, Service};
-    use selvedge_transport::CongestionConfig;
-    use selvedge_units::Bytes;
+    use selvedge_nic::verbs::Service;
 
     use super::super::channel::Channel;
-    use super::super::settings;
+    use super::super::state::tests::of_a_queue_pair;
     use super::*;
 
     #[test]
@@ -568,21 +552,7 @@ mod tests {
         let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
         let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
         let cq = adapter.create_cq(1, owner.clone()).expect("it is right");
-        let init = QpInit {
-            service: Service::Datagram,
-            pd,
-            send_cq: cq,
-            receive_cq: cq,
-            srq: None,
-            capacities: Capacities::default(),
-            all_signaled: false,
-            recovery: settings::recovery().expect("it is right"),
-            congestion: CongestionConfig::None(Default::default()),
-            overhead: Bytes::ZERO,
-            window: settings::WINDOW,
-            ack_every: settings::ACK_EVERY,
-        };
-        let qp = adapter.create_qp(init, owner).expect("it is right");
+        let qp = adapter.create_qp(of_a_queue_pair(Service::Datagram, pd, cq), owner).expect("it is right");
         let group = Ipv4Addr::new(239, 77, 0, 9).to_ipv6_mapped();
         let (loopback, nowhere) = (1, 0x7fff_fff0);
         if let Err(problem) = adapter.attach(qp, group, loopback) {

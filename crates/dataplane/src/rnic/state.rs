@@ -1,5 +1,7 @@
 //! What the NIC's lock guards, and its work: packets in, what is due, packets out, and who is told of it.
 
+use std::io;
+
 use selvedge_nic::verbs::{Completion, CqId, Payload, Rnic, Transmit};
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber};
@@ -42,6 +44,26 @@ pub(super) struct State {
 }
 
 impl State {
+    /// With nothing yet. `entropy` gives numbers that nobody can guess.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub(super) fn new(network: Network, entropy: impl Fn() -> io::Result<u32>) -> io::Result<Self> {
+        let first = entropy()? % (1 << Rnic::QP_BITS);
+        Ok(Self {
+            rnic: Rnic::new(u32::from(network.slot()), first),
+            owners: Owners::default(),
+            connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
+            network,
+            outgoing: Transmit::default(),
+            payload: Payload::default(),
+            told: 0,
+            gathered: 0,
+            polled: Instant::ZERO,
+            asleep_until: Instant::ZERO,
+            is_parked: false,
+        })
+    }
     /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
     /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
     pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
@@ -148,11 +170,11 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use selvedge_nic::verbs::{
-        Access, Attached, Capacities, Data, Handshake, Operation, QpInit, Route, SendRequest, Service,
+        Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, Route, SendRequest, Service,
     };
     use selvedge_transport::CongestionConfig;
     use selvedge_units::{Bytes, Psn};
@@ -164,26 +186,13 @@ mod tests {
 
     fn state() -> State {
         let network = Network::open(&[]).expect("there are sockets");
-        State {
-            rnic: Rnic::new(u32::from(network.slot()), 0),
-            owners: Owners::default(),
-            connections: Connections::new(1, network.slot(), 1),
-            network,
-            outgoing: Transmit::default(),
-            payload: Payload::default(),
-            told: 0,
-            gathered: 0,
-            polled: Instant::ZERO,
-            asleep_until: Instant::ZERO,
-            is_parked: false,
-        }
+        State::new(network, || Ok(1)).expect("a number")
     }
 
-    /// A queue pair that is connected with nobody.
-    fn queue_pair(rnic: &mut Rnic) -> QpNumber {
-        let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
-        let init = QpInit {
-            service: Service::Reliable,
+    /// What a queue pair for a few small requests is made of.
+    pub(in crate::rnic) fn of_a_queue_pair(service: Service, pd: PdId, cq: CqId) -> QpInit {
+        QpInit {
+            service,
             pd,
             send_cq: cq,
             receive_cq: cq,
@@ -195,8 +204,13 @@ mod tests {
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
             ack_every: settings::ACK_EVERY,
-        };
-        let qp = rnic.create_qp(init).expect("it is right");
+        }
+    }
+
+    /// A queue pair that is connected with nobody.
+    fn queue_pair(rnic: &mut Rnic) -> QpNumber {
+        let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
+        let qp = rnic.create_qp(of_a_queue_pair(Service::Reliable, pd, cq)).expect("it is right");
         let handshake = Handshake {
             access: Access::NONE,
             route: Route { local: HERE, remote: HERE, ..Route::NOWHERE },
