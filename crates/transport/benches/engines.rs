@@ -135,7 +135,7 @@ fn record(now: Instant, packet: u64) -> PathRecord {
     for hop in 0..5 {
         let turn = (packet / 64 + u64::from(hop) * 3) % 5;
         let (busy, queue) = ((packet * 1_080 + turn * 4_000) * PS_PER_BYTE, turn * 500 * PS_PER_BYTE);
-        record.push(SwitchId(hop), Hop { at_ps: now.as_ps() as f64, busy_ps: busy as f64, queue_ps: queue as f64 });
+        record.push(SwitchId(hop), Hop { at: now, busy: Duration::from_ps(busy), queue: Duration::from_ps(queue) });
     }
     record
 }

@@ -1,43 +1,45 @@
 //! In-band network telemetry (INT): what the switches on a packet's way write on it.
 //!
 //! HPCC (SIGCOMM'19, section 4.1 and figure 7): each switch adds eight bytes when it sends the packet on, its receiver copies all of
-//! them to the acknowledgement. Here the fields have all their bits; on the wire they take what the paper's take.
+//! them to the acknowledgement. As there, times are counted in ticks and wrap around; here a tick is shorter, and they wrap later.
 
-use selvedge_units::{Bytes, SwitchId};
-use wide::f64x2;
+use selvedge_units::{Bytes, Duration, Instant, SwitchId};
+use wide::{f32x4, i32x4};
 
 /// What one output was like when it began to send the packet.
 ///
 /// Bytes are told as the time that the link takes for them (txBytes and qLen, divided by B): senders ask for nothing but shares of time.
-/// In floats, because they ask for ratios, for each acknowledgement; these are exact below 2^53, which is two and a half hours.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// When that was (ts), in ps.
-    pub at_ps: f64,
-    /// How long the output had been sending before, gaps included (txBytes / B), in ps.
-    pub busy_ps: f64,
-    /// How long it takes to send what waited behind the packet (qLen / B), in ps.
-    pub queue_ps: f64,
+    /// When that was (ts).
+    pub at: Instant,
+    /// How long the output had been sending before, gaps included (txBytes / B).
+    pub busy: Duration,
+    /// How long it takes to send what waited behind the packet (qLen / B).
+    pub queue: Duration,
 }
 
-/// Two hops, side by side, because processors do the same to both at once; one that is not there is all zero. See [`Hop`].
+/// Four hops, side by side, because processors do the same to all at once; one that is not there is all zero. See [`Hop`].
 #[derive(Clone, Copy, PartialEq, Debug)]
-#[expect(missing_docs, reason = "as in Hop")]
-pub struct HopPair {
-    pub at_ps: f64x2,
-    pub busy_ps: f64x2,
-    pub queue_ps: f64x2,
+pub struct Hops {
+    /// In ticks ([`PathRecord::TICK`]), modulo 2^32.
+    pub at: i32x4,
+    /// As `at`.
+    pub busy: i32x4,
+    /// In ticks.
+    pub queue: f32x4,
 }
 
-impl HopPair {
+impl Hops {
     /// Outputs that have done nothing.
-    pub const ZERO: Self = Self { at_ps: f64x2::ZERO, busy_ps: f64x2::ZERO, queue_ps: f64x2::ZERO };
+    pub const ZERO: Self = Self { at: i32x4::ZERO, busy: i32x4::ZERO, queue: f32x4::ZERO };
 }
 
 /// What a packet's switches have written, in the order of its way.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRecord {
-    pairs: [HopPair; Self::PAIRS],
+    hops: [Hops; Self::MOST / 4],
+    written_at: Instant,
     count: u32,
     id: u32,
 }
@@ -45,29 +47,37 @@ pub struct PathRecord {
 impl PathRecord {
     /// Switches that can write; those behind them find no room.
     pub const MOST: usize = 8;
-    /// The same in pairs.
-    pub const PAIRS: usize = Self::MOST / 2;
     /// What the paper's header takes on the wire: 2 bytes, and 8 for each of 5 switches.
     pub const LENGTH: Bytes = Bytes::new(2 + 5 * 8);
+    /// What times are counted in: a quarter of a nanosecond, roughly; the paper's are 1 ns.
+    pub const TICK: Duration = Duration::from_ps(1 << TICK_BITS);
+    /// Records further apart than this cannot be compared: their differences in ticks may have wrapped around.
+    pub const MEMORY: Duration = Duration::from_ps(1 << (TICK_BITS + 30));
 
     /// A packet that has met no switch.
-    pub const EMPTY: Self = Self { pairs: [HopPair::ZERO; Self::PAIRS], count: 0, id: 0 };
+    pub const EMPTY: Self = Self { hops: [Hops::ZERO; Self::MOST / 4], written_at: Instant::ZERO, count: 0, id: 0 };
 
     /// A switch writes.
     pub fn push(&mut self, switch: SwitchId, hop: Hop) {
         self.id ^= switch.0;
-        let (pair, lane) = (self.count as usize / 2, self.count as usize % 2);
-        if let Some(pair) = self.pairs.get_mut(pair) {
-            pair.at_ps.as_mut_array()[lane] = hop.at_ps;
-            pair.busy_ps.as_mut_array()[lane] = hop.busy_ps;
-            pair.queue_ps.as_mut_array()[lane] = hop.queue_ps;
+        let (hops, lane) = (self.count as usize / 4, self.count as usize % 4);
+        if let Some(hops) = self.hops.get_mut(hops) {
+            hops.at.as_mut_array()[lane] = (hop.at.as_ps() >> TICK_BITS) as i32;
+            hops.busy.as_mut_array()[lane] = (hop.busy.as_ps() >> TICK_BITS) as i32;
+            hops.queue.as_mut_array()[lane] = hop.queue.as_ps() as f32 / (1 << TICK_BITS) as f32;
+            self.written_at = hop.at;
             self.count += 1;
         }
     }
     /// What was written.
     #[inline]
-    pub fn pairs(&self) -> impl Iterator<Item = &HopPair> {
-        self.pairs.iter().take(self.count.div_ceil(2) as usize)
+    pub fn hops(&self) -> &[Hops; Self::MOST / 4] {
+        &self.hops
+    }
+    /// When the last switch wrote.
+    #[inline]
+    pub fn written_at(&self) -> Instant {
+        self.written_at
     }
     /// Which way the packet took: the number of its switches, and their identities, exclusive-or (nHop and pathID).
     #[inline]
@@ -76,6 +86,8 @@ impl PathRecord {
     }
 }
 
+const TICK_BITS: u32 = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +95,8 @@ mod tests {
     fn record(switches: impl IntoIterator<Item = u32>) -> PathRecord {
         let mut record = PathRecord::EMPTY;
         for switch in switches {
-            record.push(SwitchId(switch), Hop { at_ps: 0.0, busy_ps: f64::from(switch), queue_ps: 0.0 });
+            let busy = PathRecord::TICK * u64::from(switch);
+            record.push(SwitchId(switch), Hop { at: Instant::ZERO, busy, queue: Duration::ZERO });
         }
         record
     }
@@ -91,7 +104,19 @@ mod tests {
     #[test]
     fn switches_write_in_order_and_stop_where_there_is_no_room() {
         let record = record(0..12);
-        assert!(record.pairs().flat_map(|pair| pair.busy_ps.to_array()).eq((0..8).map(f64::from)));
+        assert!(record.hops().iter().flat_map(|hops| hops.busy.to_array()).eq(0..8));
+    }
+
+    #[test]
+    fn times_wrap_around_and_their_differences_do_not() {
+        let mut record = PathRecord::EMPTY;
+        let wrap = Duration::from_ps(1 << (TICK_BITS + 32));
+        for at in [Instant::ZERO + wrap - PathRecord::TICK, Instant::ZERO + wrap + PathRecord::TICK * 2] {
+            record.push(SwitchId(1), Hop { at, busy: Duration::ZERO, queue: PathRecord::TICK });
+        }
+        let [before, after, ..] = record.hops()[0].at.to_array();
+        assert_eq!((after.wrapping_sub(before), record.hops()[0].queue.to_array()[0]), (3, 1.0));
+        assert_eq!(record.written_at(), Instant::ZERO + wrap + PathRecord::TICK * 2);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use extension::Extension;
 pub use frame::{Content, Frame};
 pub use holes::{Hole, Holes};
 pub use icrc::Icrc;
-pub use int::{Hop, HopPair, PathRecord};
+pub use int::{Hop, Hops, PathRecord};
 pub use ipv4::{Envelope, Ipv4};
 pub use netrt::{NetRt, Request};
 pub use packet::{Ack, AckKind, Data, Ecn, Header, HoleNack, Packet, Pause, Pull, Repr};

@@ -1,5 +1,6 @@
 //! In-band network telemetry: switches write on data what their outputs are like (HPCC, section 4.1).
 
+use selvedge_units::Duration;
 use selvedge_wire::{Hop, Repr};
 
 use super::beside::Record;
@@ -17,12 +18,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = (0..self.classes).map(|class| self.lines[at * self.classes + class].bytes).sum();
             let mut path = self.records.get(slot).path();
+            // In floats: whole numbers are divided more slowly, and a float is exact where the link's picoseconds are whole.
             let ps_per_byte = BYTE_PS / self.extras[at].rate.as_bps() as f64;
-            let hop = Hop {
-                at_ps: self.now.as_ps() as f64,
-                busy_ps: (port.bytes + port.frames * self.gap) as f64 * ps_per_byte,
-                queue_ps: queue as f64 * ps_per_byte,
-            };
+            let time_for = |bytes: u64| Duration::from_ps((bytes as f64 * ps_per_byte) as u64);
+            let busy = time_for(port.bytes + port.frames * self.gap);
+            let hop = Hop { at: self.now, busy, queue: time_for(queue) };
             path.push(self.switches[port.owner].id, hop);
             self.records.put(slot, Record::Path(path));
         }

@@ -1,59 +1,68 @@
 //! The links of a flow's path: each is compared with itself, one acknowledgement ago (L in algorithm 1).
 //!
-//! Design note. Processors divide two numbers in the time of one, and are bad at guessing which link is the fullest. So U is
-//! computed for all links, two at a time, and the fullest is kept, without a branch.
+//! Design note. Processors divide four numbers in the time of one, and are bad at guessing which link is the fullest. So U is computed
+//! for all links at once, with what it makes of the smoothed one; both lie in one number of 64 bits, and such numbers have the order of
+//! their upper halves: the greatest is of the fullest link, without a branch.
 
-use selvedge_wire::{HopPair, PathRecord};
-use wide::f64x2;
+use selvedge_units::{Instant, Seq};
+use selvedge_wire::{Hops, PathRecord};
+use wide::{f32x4, f64x2};
 
 /// What the acknowledgement before told of the links.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Links {
+    /// lastUpdateSeq, which lies here because it is read first, and the links are on their way then.
+    pub updated_at: Seq,
+    pub sent: Seq,
     way: u64,
-    pairs: [HopPair; PathRecord::PAIRS],
+    written_at: Instant,
+    hops: [Hops; PathRecord::MOST / 4],
 }
 
-/// T, in ps, and its reciprocal.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BaseRtt {
-    pub ps: f64,
-    pub per_ps: f64,
-}
+const _: () = assert!(size_of::<Links>() == 128, "two cache lines");
 
 impl Links {
     /// Of no path.
-    pub(super) const UNKNOWN: Self = Self { way: 0, pairs: [HopPair::ZERO; PathRecord::PAIRS] };
+    pub(super) const UNKNOWN: Self = Self {
+        updated_at: Seq::ZERO,
+        sent: Seq::ZERO,
+        way: 0,
+        written_at: Instant::ZERO,
+        hops: [Hops::ZERO; PathRecord::MOST / 4],
+    };
 
     /// Algorithm 1, `MeasureInflight`: U after it has heard of the fullest link (equation 2); remembers all. Nothing if
-    /// there is nothing to compare with: for the first acknowledgement, and for one from another path.
+    /// there is nothing to compare with: for the first acknowledgement, for one from another path, and after a long time.
     #[inline]
-    pub(super) fn measure(&mut self, path: &PathRecord, utilisation: f64, base_rtt: BaseRtt) -> Option<f64> {
-        if self.way != path.way() {
+    pub(super) fn measure(&mut self, path: &PathRecord, utilisation: f32, per_base_rtt: f32) -> Option<f32> {
+        let is_comparable = self.way == path.way() && path.written_at() < self.written_at + PathRecord::MEMORY;
+        self.written_at = path.written_at();
+        if !is_comparable {
             self.meet(path);
             return None;
         }
-        let (mut fullest, mut lasted) = (f64x2::ZERO, f64x2::ZERO);
-        for (link, hop) in self.pairs.iter_mut().zip(path.pairs()) {
-            // In next to no time: what is told late, which then says that less than nothing was sent.
-            let passed = (hop.at_ps - link.at_ps).fast_max(f64x2::splat(1e-9));
-            let busy = hop.busy_ps - link.busy_ps;
-            let queue = hop.queue_ps.fast_min(link.queue_ps);
+        let mut fullest = f64x2::ZERO;
+        for (link, hop) in self.hops.iter_mut().zip(path.hops()) {
+            // A tick: what is told late, which then says that less than nothing was sent.
+            let passed = f32x4::from_i32x4(hop.at - link.at).fast_max(f32x4::ONE);
+            let busy = f32x4::from_i32x4(hop.busy - link.busy);
+            let queue = hop.queue.fast_min(link.queue);
             *link = *hop;
-            let load = queue * base_rtt.per_ps + busy / passed;
-            lasted = load.simd_gt(fullest).select(passed, lasted);
-            fullest = load.fast_max(fullest);
+            let load = (queue * per_base_rtt + busy / passed).fast_max(f32x4::ZERO);
+            let share = (passed * per_base_rtt).fast_min(f32x4::ONE);
+            let heard = (1.0 - share) * utilisation + share * load;
+            fullest = fullest.fast_max(bytemuck::cast(heard.unpack_lo(load)));
+            fullest = fullest.fast_max(bytemuck::cast(heard.unpack_hi(load)));
         }
-        let ([a, b], [first, second]) = (fullest.to_array(), lasted.to_array());
-        let (load, passed) = if b > a { (b, second) } else { (a, first) };
-        let weight = smaller(passed, base_rtt.ps) * base_rtt.per_ps;
-        Some(utilisation + weight * (load - utilisation))
+        let [first, second] = fullest.to_array();
+        Some(f32::from_bits(larger(first, second).to_bits() as u32))
     }
 
     #[cold]
     fn meet(&mut self, path: &PathRecord) {
         self.way = path.way();
-        self.pairs.iter_mut().zip(path.pairs()).for_each(|(link, hop)| *link = *hop);
+        self.hops = *path.hops();
     }
 }
 

@@ -19,7 +19,7 @@ mod config;
 mod links;
 
 pub use config::{HpccConfig, HpccConfig as Config};
-use links::{BaseRtt, Links, larger, smaller, whole};
+use links::{Links, larger, smaller, whole};
 
 /// Switches whose telemetry a packet has room for.
 pub const MOST_SWITCHES: usize = PathRecord::MOST;
@@ -30,21 +30,15 @@ pub struct Control {
     /// W and W_c.
     window: f64,
     reference: f64,
-    /// W, as the sender asks for it.
-    bytes: Bytes,
     /// U: the smoothed utilisation of the fullest link; queues count as bytes of one T.
-    utilisation: f64,
+    utilisation: f32,
     /// incStage.
     stage: u32,
     /// From where on the window follows U: eta, or nothing once incStage is maxStage.
     threshold: f64,
-    /// lastUpdateSeq.
-    updated_at: Seq,
-    /// What the newest acknowledgement said: a round trip has passed since `updated_at`, and everything before
-    /// this is sent.
-    is_round: bool,
-    sent: Seq,
     rate: Rate,
+    /// What the newest acknowledgement acknowledged.
+    acked: Seq,
     /// L: the links as of the acknowledgement before.
     links: Box<Links>,
     settings: Settings,
@@ -52,8 +46,8 @@ pub struct Control {
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    base_rtt: BaseRtt,
-    /// 1 / T, for bytes and bits per second.
+    /// 1 / T, for ticks of the links, and for bytes and bits per second.
+    per_tick: f32,
     bps_per_byte: f64,
     eta: f64,
     max_stage: u32,
@@ -74,18 +68,15 @@ impl Control {
         let most = config.initial_window().get() as f64;
         Self {
             window: most,
-            bytes: config.initial_window(),
             reference: most,
             utilisation: 0.0,
             stage: 0,
             threshold: if config.max_stage > 0 { config.target_utilisation } else { 0.0 },
-            updated_at: Seq::ZERO,
-            is_round: false,
-            sent: Seq::ZERO,
             rate: Rate::MAX,
+            acked: Seq::ZERO,
             links: Box::new(Links::UNKNOWN),
             settings: Settings {
-                base_rtt: BaseRtt { ps: base_rtt, per_ps: 1.0 / base_rtt },
+                per_tick: (PathRecord::TICK.as_ps() as f64 / base_rtt) as f32,
                 bps_per_byte: BYTE_PS / base_rtt,
                 eta: config.target_utilisation,
                 max_stage: config.max_stage,
@@ -102,18 +93,17 @@ impl Control {
     fn adjust(&mut self) {
         let Settings { eta, max_stage, additive_increase, most, least, bps_per_byte, .. } = self.settings;
         // W_c / (U / eta), or W_c.
-        let divisor = larger(self.utilisation, self.threshold);
+        let divisor = larger(f64::from(self.utilisation), self.threshold);
         self.window = larger(smaller(self.reference * eta / divisor + additive_increase, most), least);
-        if self.is_round {
-            self.stage = if self.utilisation >= self.threshold { 0 } else { self.stage + 1 };
+        if self.acked > self.links.updated_at {
+            self.stage = if f64::from(self.utilisation) >= self.threshold { 0 } else { self.stage + 1 };
             self.threshold = if self.stage < max_stage { eta } else { 0.0 };
             self.reference = self.window;
-            self.updated_at = self.sent;
+            self.links.updated_at = self.links.sent;
         }
         // R = W / T; at line rate the link itself paces.
         let bps = self.window * bps_per_byte;
         self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(whole(bps)) };
-        self.bytes = Bytes::new(whole(self.window));
     }
 }
 
@@ -122,20 +112,20 @@ impl Congestion for Control {
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
         // Losses are the recovery's business alone.
         if let Signal::Acked { acked, sent, .. } = signal {
-            self.is_round = acked > self.updated_at;
-            self.sent = sent;
+            self.acked = acked;
+            self.links.sent = sent;
         }
     }
     #[inline]
     fn on_telemetry(&mut self, path: &PathRecord) {
-        if let Some(utilisation) = self.links.measure(path, self.utilisation, self.settings.base_rtt) {
+        if let Some(utilisation) = self.links.measure(path, self.utilisation, self.settings.per_tick) {
             self.utilisation = utilisation;
             self.adjust();
         }
     }
     #[inline]
     fn window(&self) -> Bytes {
-        self.bytes
+        Bytes::new(whole(self.window))
     }
     #[inline]
     fn rate(&self) -> Rate {
