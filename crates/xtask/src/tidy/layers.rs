@@ -35,7 +35,7 @@ const NARROW: &[(&str, &[&str])] = &[
 /// Crates without clock, files and threads, and the only foreign crates that they may name.
 pub(super) const PURE: &[&str] =
     &["selvedge-units", "selvedge-wire", "selvedge-telemetry", "selvedge-transport", "selvedge-nic"];
-const PURE_MAY_NAME: &[&str] = &["serde", "schemars", "libm", "wide"];
+const PURE_MAY_NAME: &[&str] = &["serde", "schemars", "libm", "wide", "bytemuck"];
 
 /// For tests only.
 const TESTKIT: &str = "selvedge-testkit";
