@@ -209,6 +209,31 @@ fn a_sender_that_has_forgotten_is_told_the_epoch() {
 }
 
 #[test]
+fn a_late_packet_of_an_old_epoch_acknowledges_nothing_of_the_new_one() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 4]);
+    tunnel.send_all();
+    let (late, _) = tunnel.data.pop_front().expect("a packet");
+    tunnel.data.clear();
+    tunnel.control.clear();
+    tunnel.sender.forget(&tunnel.params, Memory::Number);
+    tunnel.supply(vec![MTU; 4]);
+    tunnel.send_all();
+    assert_eq!(tunnel.arrive(3, false), Fate::Taken);
+    tunnel.answer(0);
+    tunnel.data.push_back((late, 0));
+    tunnel.arrive(3, false);
+    let refused = tunnel.answer(0);
+    assert!(refused.flags.any(Flags::SYN));
+    // The three before the one that has come are still on their way.
+    assert_eq!(tunnel.sender.in_flight(), 3 * u64::from(MTU));
+    tunnel.data.clear();
+    tunnel.wait();
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(4..8));
+}
+
+#[test]
 fn what_waits_for_a_lost_epoch_is_handed_on_when_the_next_begins() {
     let mut tunnel = Tunnel::new(params());
     tunnel.supply(vec![MTU; 4]);
