@@ -38,20 +38,6 @@ pub struct Stop {
     pub time: Option<Duration>,
 }
 
-impl Stop {
-    /// A run ends when no receiver has accepted anything for this long although flows are open and
-    /// none is about to begin: far longer than any timeout of RDMA, so that only a run that would never
-    /// end is cut short.
-    const STALL: Duration = Duration::from_ms(200);
-
-    /// The same for any transport: longer than the longest timeout of TCP, too.
-    pub(crate) fn stall(transport: &TransportConfig, beside: Option<&Beside>) -> Duration {
-        let tcp = transport.tcp.as_ref().or(beside.map(|beside| &beside.tcp));
-        let timeout = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto);
-        Self::STALL.saturating_add(timeout).saturating_add(timeout)
-    }
-}
-
 /// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.
 #[derive(Clone, Debug)]
 pub struct SimConfig {

@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use selvedge_telemetry::{Deadlock, PausedHop};
-use selvedge_units::{Bytes, Duration, Instant, PortId};
+use selvedge_units::{Bytes, Instant, PortId};
 
 use super::partition::Partition;
+use super::patience::Patience;
 use crate::net::port::of_bits;
 use crate::topology::Node;
-
-/// How often to look.
-const INTERVAL: Duration = Duration::from_ms(1);
 
 /// Looks at the whole fabric from time to time.
 pub(crate) struct Watch {
@@ -27,7 +25,7 @@ pub(crate) struct Watch {
     /// Payload accepted so far, and since when it has been that much.
     goodput: u64,
     since: Instant,
-    stall: Duration,
+    patience: Patience,
 }
 
 /// Why a run has to end.
@@ -40,14 +38,14 @@ pub(crate) struct Verdict {
 type Place = (usize, u32, u8);
 
 impl Watch {
-    pub(crate) fn new(stall: Duration) -> Self {
+    pub(crate) fn new(patience: Patience) -> Self {
         Self {
-            next: Instant::ZERO + INTERVAL,
+            next: Instant::ZERO.saturating_add(patience.look),
             last: Instant::ZERO,
             frames: BTreeMap::new(),
             goodput: 0,
             since: Instant::ZERO,
-            stall,
+            patience,
         }
     }
 
@@ -62,7 +60,7 @@ impl Watch {
         partitions: &[P],
         hopeful: bool,
     ) -> Option<Verdict> {
-        self.next = now + INTERVAL;
+        self.next = now.saturating_add(self.patience.look);
         let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
@@ -71,12 +69,12 @@ impl Watch {
             self.since = now;
         }
         let cycle = self.find_cycle(partitions);
-        self.last = now;
+        let since = std::mem::replace(&mut self.last, now);
         if let Some(cycle) = cycle {
-            let deadlock = Deadlock { at: now, since: now - INTERVAL, cycle };
+            let deadlock = Deadlock { at: now, since, cycle };
             return Some(Verdict { deadlock: Some(deadlock) });
         }
-        (now.since(self.since) >= self.stall).then_some(Verdict { deadlock: None })
+        (now.since(self.since) >= self.patience.stall).then_some(Verdict { deadlock: None })
     }
 
     /// A cycle of ports that wait for each other and have not moved since the last look.

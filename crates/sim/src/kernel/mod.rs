@@ -8,6 +8,7 @@ mod log;
 mod order;
 pub(crate) mod parcel;
 pub(crate) mod partition;
+mod patience;
 pub(crate) mod pending;
 mod sample;
 pub(crate) mod table;

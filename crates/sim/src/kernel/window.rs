@@ -17,7 +17,8 @@ use super::build::{Built, Change, build};
 use super::deadlock::Watch;
 use super::parcel::Outbox;
 use super::partition::Partition;
-use crate::config::{SimConfig, Stop};
+use super::patience::Patience;
+use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
 
@@ -184,6 +185,12 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     }
 }
 
+/// How patient to be with a run, its applications' queue pairs included.
+fn patience<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Patience {
+    let patience = Patience::of(config, &lock(&partitions[0]).fabric.paths);
+    Patience { stall: patience.stall.saturating_add(silence(config, partitions)), ..patience }
+}
+
 /// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
 fn silence<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Duration {
     let partition = lock(&partitions[0]);
@@ -247,9 +254,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
-            watch: Watch::new(
-                Stop::stall(&config.transport, config.beside.as_ref()).saturating_add(silence(config, partitions)),
-            ),
+            watch: Watch::new(patience(config, partitions)),
             flows: Vec::new(),
             ranks: Vec::new(),
             ports: Vec::new(),

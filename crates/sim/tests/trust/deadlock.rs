@@ -2,7 +2,7 @@
 
 use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
-use selvedge_sim::topology::{Dumbbell, Graph};
+use selvedge_sim::topology::{Dumbbell, Graph, LinkConfig};
 use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
 
 use crate::support::{Outcome, Scene, Series, link};
@@ -126,5 +126,22 @@ fn a_run_that_cannot_finish_ends() {
         assert_eq!(outcome.record.flows_finished, 1, "the flow on the left, {series:?}");
         assert_eq!(outcome.flow(0).finish, None);
         assert!(outcome.record.end < Instant::ZERO + Duration::from_ms(300), "{series:?}: {}", outcome.record.end);
+    }
+}
+
+#[test]
+fn slow_and_long_links_are_no_standstill() {
+    let (slow, far) = (LinkConfig { rate: Rate::from_bps(20_000), delay: Duration::from_us(1) }, link(1, 600_000_000));
+    for link in [slow, far] {
+        let graph = Dumbbell { left: 1, right: 1, host_link: link, bottleneck: link }.build().unwrap();
+        for series in Series::ALL {
+            let outcome =
+                Scene::new(graph.clone(), series).buffer(Some(240_000)).flow(0, 1, 5_000, Duration::ZERO).finish();
+            assert!(
+                outcome.record.end > Instant::ZERO + Duration::from_ms(1_800),
+                "{series:?}: {}",
+                outcome.record.end
+            );
+        }
     }
 }

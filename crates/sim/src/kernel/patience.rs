@@ -1,0 +1,110 @@
+//! How long a run may go without news before it counts as standing still: longer than anything that it may be waiting
+//! for, so that only a run that would never end is cut short.
+
+use selvedge_transport::recovery::irn::Rto;
+use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+use crate::config::{BufferConfig, SimConfig, TransportConfig};
+use crate::topology::Paths;
+
+/// How often to look, at the least.
+const LOOK: Duration = Duration::from_ms(1);
+/// On usual fabrics far longer than any timeout of RDMA.
+const STALL: Duration = Duration::from_ms(200);
+/// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well.
+const IN_A_ROW: u64 = 8;
+/// EQDS doubles its timeout so often.
+const MOST_PATIENCE: u64 = 1 << 6;
+
+/// How patient the watch over a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Patience {
+    /// The time between two looks. What is on its way over a link has arrived at the next but one.
+    pub(crate) look: Duration,
+    /// A run ends when no receiver has accepted anything for this long although flows are open and none is about to begin.
+    pub(crate) stall: Duration,
+}
+
+impl Patience {
+    /// What a run of `config` over `paths` asks for.
+    pub(crate) fn of(config: &SimConfig, paths: &Paths) -> Self {
+        let frame = config.largest_frame() + config.nic.gap;
+        let links = &config.graph.links;
+        let crossing = links.iter().map(|link| link.delay.saturating_add(link.rate.time_for(frame))).max();
+        let crossing = crossing.unwrap_or_default();
+        let slowest = links.iter().map(|link| link.rate).min().unwrap_or(Rate::MAX);
+        let hops = paths.longest().map_or(0, |path| path.links);
+        let round = times(crossing, 2 * u64::from(hops));
+        let transports = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
+        let timeout = transports().map(longest_timeout).max().unwrap_or_default();
+        let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
+        let waits = [
+            times(round.saturating_add(timeout), IN_A_ROW),
+            // What is in front may be what everybody has already.
+            slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
+            times(pace, 2),
+        ];
+        let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
+        let tcp = tcp.map_or(Duration::ZERO, |tcp| times(tcp.max_rto, 2));
+        let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL).saturating_add(tcp);
+        Self { look: times(crossing, 2).max(LOOK), stall }
+    }
+}
+
+/// The longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.
+fn longest_timeout(transport: &TransportConfig) -> Duration {
+    let set = |setting: Setting<Duration>| setting.resolve(|| None).unwrap_or_default();
+    let recovery = match &transport.recovery {
+        _ if !transport.is_rdma() => Duration::ZERO,
+        RecoveryConfig::GoBackN(config) => set(config.rto).max(set(config.rto_low)),
+        RecoveryConfig::Melo(config) => set(config.rto),
+        RecoveryConfig::Irn(config) => {
+            let dynamic = match config.rto {
+                Rto::Static => Duration::ZERO,
+                Rto::Dynamic(dynamic) => dynamic.max.max(set(dynamic.initial)),
+            };
+            set(config.rto_high).max(config.rto_low).max(dynamic).saturating_add(config.retransmit_delay)
+        }
+    };
+    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| times(set(eqds.rto), MOST_PATIENCE));
+    let ndp = transport.ndp.map_or(Duration::ZERO, |ndp| set(ndp.rto));
+    recovery.max(eqds).max(ndp)
+}
+
+/// The longest time from one packet of a flow to the next that congestion control or its receiver's pace may ask for.
+fn slowest_pace(transport: &TransportConfig, frame: Bytes, round: Duration) -> Duration {
+    let at = |rate: Setting<Rate>| match rate.resolve(|| None) {
+        Some(rate) if rate > Rate::ZERO => rate.time_for(frame),
+        _ => Duration::ZERO,
+    };
+    let congestion = match &transport.congestion {
+        _ if !transport.is_rdma() => Duration::ZERO,
+        CongestionConfig::Dcqcn(config) => at(config.min_rate),
+        CongestionConfig::Timely(config) => at(config.min_rate),
+        CongestionConfig::Hpcc(config) => at(Setting::Value(config.min_rate)),
+        CongestionConfig::Fixed(config) => at(config.rate),
+        CongestionConfig::Swift(config) => {
+            Duration::from_ps((round.as_ps() as f64 / config.min_cwnd.max(f64::MIN_POSITIVE)) as u64)
+        }
+        CongestionConfig::None(_) | CongestionConfig::Aimd(_) | CongestionConfig::Dctcp(_) => Duration::ZERO,
+    };
+    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| at(eqds.pull_rate));
+    let ndp = transport.ndp.and_then(|ndp| ndp.pull_interval.resolve(|| None)).unwrap_or_default();
+    congestion.max(eqds).max(ndp)
+}
+
+/// The most that may wait before one packet in one switch, where that is limited.
+fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
+    match buffer {
+        BufferConfig::InputQueued(config) => config.per_port.resolve(|| None).unwrap_or_default(),
+        BufferConfig::SharedBuffer(config) => config.total,
+        BufferConfig::FairQueued(config) => config.per_port.resolve(|| None).unwrap_or_default(),
+        BufferConfig::Trimming(config) => config.data_room(frame) + config.header_room(frame).unwrap_or_default(),
+    }
+}
+
+/// `span`, so many times, or [`Duration::MAX`].
+fn times(span: Duration, times: u64) -> Duration {
+    Duration::from_ps(span.as_ps().saturating_mul(times))
+}
