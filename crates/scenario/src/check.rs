@@ -251,8 +251,13 @@ fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), F
     Ok(())
 }
 
-/// Checks the priorities that data and answers have together; returns what a person should know.
-pub(crate) fn check_priorities(scenario: &Scenario, priorities: &[u8]) -> Result<Option<Finding>, Finding> {
+/// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person should
+/// know.
+pub(crate) fn check_priorities(
+    scenario: &Scenario,
+    priorities: &[u8],
+    asked: impl IntoIterator<Item = u8>,
+) -> Result<Option<Finding>, Finding> {
     if priorities.len() > MOST_CLASSES {
         let message = format!(
             "flows and NICs use {} priorities together, and at most {MOST_CLASSES} can be; let some flows share one, or set \
@@ -260,6 +265,17 @@ pub(crate) fn check_priorities(scenario: &Scenario, priorities: &[u8]) -> Result
             priorities.len()
         );
         return Err(Finding::new("workload.flows", message));
+    }
+    let netrt = &scenario.switch.netrt;
+    if netrt.enabled
+        && let Some(priority) =
+            asked.into_iter().chain([scenario.nic.data_class]).find(|&class| class == netrt.priority)
+    {
+        let message = format!(
+            "data has priority {priority}, too, and switches know NetRT's duplicates by it: they would drop what NICs send \
+             again; give one that no data has, 0 to 7"
+        );
+        return Err(Finding::new("switch.netrt.priority", message));
     }
     let pfc = &scenario.switch.pfc;
     let lossy = priorities.iter().find(|priority| !pfc.classes.contains(priority));

@@ -310,7 +310,8 @@ impl Builder<'_> {
             beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
         let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
-        let checked = check_priorities(&scenario, &priorities);
+        let asked = workload.summaries.iter().flat_map(|summary| summary.priorities.iter().copied());
+        let checked = check_priorities(&scenario, &priorities, asked);
         warnings.extend(
             checked
                 .map_err(|finding| draft.error(&variant, &finding.key, finding.message))?

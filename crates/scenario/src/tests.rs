@@ -185,6 +185,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         ),
         with("[transport.recovery.go-back-n]\n[transport.congestion.hpcc]\n[transport.eqds.eqif.rdma]\n"),
         with("[transport.recovery.go-back-n]\n[transport.eqds.eqif.rdma]\n[switch.netrt]\nenabled = true\n"),
+        with("[transport.recovery.go-back-n]\n[switch.netrt]\nenabled = true\npriority = 3\n"),
         with("[[loss]]\nlink = 'core99'\nmodel.random.rate = 0.1\n"),
         with("[[failures]]\nlink = 'core0'\nat = '1ms'\nuntil = '1us'\n"),
         with("[measure]\nmiddle = 0\n"),
