@@ -53,9 +53,12 @@ impl PortNames {
         self.infos.len()
     }
 
-    /// The ports that `text` names: one by its own name, all of a node, or one by its number.
+    /// The ports that `text` names: one by its own name, with " - " for the colon as in scenarios, too; all of a node; or one
+    /// by its number.
     pub fn find(&self, text: &str) -> Vec<PortId> {
-        if let Some(index) = self.names.iter().position(|name| name == text) {
+        let is_called = |text: &str| self.names.iter().position(|name| name == text);
+        let as_link = || text.split_once(" - ").and_then(|(node, peer)| is_called(&format!("{node}:{peer}")));
+        if let Some(index) = is_called(text).or_else(as_link) {
             return vec![self.infos[index].id];
         }
         let of_node: Vec<PortId> = self.infos.iter().filter(|info| info.node == text).map(|info| info.id).collect();

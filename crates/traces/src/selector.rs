@@ -122,6 +122,7 @@ mod tests {
         assert_eq!("flow=12".parse(), flow(0, 12));
         assert_eq!("flow=1:12".parse(), flow(1, 12));
         assert_eq!("port=h3:leaf0".parse(), Ok(Selector::Port("h3:leaf0".to_owned())));
+        assert_eq!("port=h3 - leaf0".parse(), Ok(Selector::Port("h3 - leaf0".to_owned())));
         for text in ["flow=12", "flow=1:12", "port=17", "all"] {
             assert_eq!(text.parse::<Selector>().unwrap().to_string(), text);
         }

@@ -24,7 +24,8 @@ pub enum LinkSelector {
     Tiers(u8, u8),
     /// "pod0-edge1 - pod0-agg0": the link between these nodes; all of them if they are parallel.
     Between(String, String),
-    /// "core3": all links of this node.
+    /// "core3": all links of this node. "pod0-edge1:pod0-agg0", as ports are called in traces, is the link
+    /// between these nodes, unless a node has this name.
     Of(String),
     /// 17: the link with this index, from 0.
     Index(u32),
@@ -71,12 +72,13 @@ impl LinkSelector {
     /// No link is selected: nodes that do not exist or are not neighbours, tiers without links, an
     /// index beyond the last. The key is empty.
     pub fn links(&self, graph: &Graph) -> Result<Vec<u32>, ConfigError> {
-        if let Self::Between(..) | Self::Of(_) = self {
-            self.nodes(graph)?;
+        let meant = self.among(graph);
+        if let Self::Between(..) | Self::Of(_) = &*meant {
+            meant.nodes(graph)?;
         }
-        let selected = (0..).zip(&graph.links).filter(|&(n, link)| self.selects(graph, n, link));
+        let selected = (0..).zip(&graph.links).filter(|&(n, link)| meant.selects(graph, n, link));
         let links: Vec<u32> = selected.map(|(n, _)| n).collect();
-        if links.is_empty() { Err(self.nothing(graph)) } else { Ok(links) }
+        if links.is_empty() { Err(meant.nothing(graph)) } else { Ok(links) }
     }
     /// The selected links of `graph` in `direction`, by ascending index.
     ///
@@ -85,6 +87,7 @@ impl LinkSelector {
     /// key is "link" or "direction".
     pub fn lanes(&self, graph: &Graph, direction: Direction) -> Result<Vec<Lane>, ConfigError> {
         let mut lanes = Vec::new();
+        let meant = self.among(graph);
         for link in self.links(graph).map_err(|error| error.within("link"))? {
             let ends = &graph.links[link as usize];
             let (low, high) = (graph.height(ends.a), graph.height(ends.b));
@@ -95,7 +98,7 @@ impl LinkSelector {
                 );
                 return Err(ConfigError::new("direction", message));
             }
-            let forward = self.first_end(graph, ends) == ends.a;
+            let forward = meant.first_end(graph, ends) == ends.a;
             let directions: &[bool] = match direction {
                 Direction::Both => &[true, false],
                 Direction::Up => &[low < high],
@@ -106,6 +109,20 @@ impl LinkSelector {
             lanes.extend(directions.iter().map(|&from_a| Lane { link, from_a }));
         }
         Ok(lanes)
+    }
+
+    /// What this means in `graph`: "a:b" is a node's name, or that of two.
+    fn among(&self, graph: &Graph) -> Cow<'_, Self> {
+        if let Self::Of(name) = self
+            && graph.find(name).is_none()
+        {
+            let split = name.match_indices(':').map(|(at, _)| (&name[..at], &name[at + 1..]));
+            let mut pairs = split.filter(|(x, y)| graph.find(x).is_some() && graph.find(y).is_some());
+            if let (Some((x, y)), None) = (pairs.next(), pairs.next()) {
+                return Cow::Owned(Self::Between(x.to_owned(), y.to_owned()));
+            }
+        }
+        Cow::Borrowed(self)
     }
 
     fn selects(&self, graph: &Graph, index: u32, link: &Link) -> bool {
@@ -244,4 +261,4 @@ impl JsonSchema for LinkSelector {
     }
 }
 
-const FORMS: &str = "\"all\", \"host-links\", \"tier0-tier1\", two nodes as \"h0 - pod0-edge0\", one node for all of its links, or an index";
+const FORMS: &str = "\"all\", \"host-links\", \"tier0-tier1\", two nodes as \"h0 - pod0-edge0\" or \"h0:pod0-edge0\", one node for all of its links, or an index";

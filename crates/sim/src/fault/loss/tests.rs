@@ -47,9 +47,29 @@ fn selectors_find_their_links() {
     assert_eq!(lanes(&graph, "pod0-agg0 - pod0-edge1", Direction::Up), agg_to_edge(true));
     assert_eq!(lanes(&graph, "pod0-agg0 - pod0-edge1", Direction::Down), agg_to_edge(false));
     assert_eq!(lanes(&graph, "h3", Direction::Both), [true, false].map(|way| ("h3 - pod0-edge1".to_owned(), way)));
+    // As ports are called in traces.
+    assert_eq!(lanes(&graph, "pod0-agg0:pod0-edge1", Direction::AToB), agg_to_edge(false));
     // A node alone is "A".
     assert!(lanes(&graph, "core3", Direction::AToB).iter().all(|(_, from_a)| !from_a));
     assert_eq!(LinkSelector::Index(7).links(&graph).unwrap(), [7]);
+}
+
+#[test]
+fn a_colon_in_a_name_is_no_link_unless_both_nodes_exist() {
+    let link = |a: &str, b: &str| format!("{{ between = [\"{a}\", \"{b}\"], rate = \"1Gbps\", delay = \"1us\" }}");
+    let graph = |hosts: &str, links: &str| {
+        let toml =
+            format!("explicit = {{ hosts = {hosts}, switches = [\"rack:a\", \"rack\", \"a\"], links = [{links}] }}");
+        toml::from_str::<Topology>(&toml).unwrap().build(&Shelf).unwrap()
+    };
+    let links = [link("x:1", "rack:a"), link("y", "rack"), link("rack", "a"), link("rack:a", "a")].join(",");
+    let graph = graph("[\"x:1\", \"y\"]", &links);
+    let found = |selector: &str| selector.parse::<LinkSelector>().unwrap().links(&graph).map_err(|error| error.message);
+    assert_eq!(found("rack:a"), Ok(vec![0, 3]), "the node of that name");
+    assert_eq!(found("y:rack"), Ok(vec![1]));
+    assert_eq!(found("x:1:rack:a"), Ok(vec![0]));
+    assert!(found("y:rock").unwrap_err().contains("there is no node \"y:rock\""));
+    assert!(found("y:a").unwrap_err().contains("no link joins \"y\" and \"a\""));
 }
 
 #[test]
