@@ -126,7 +126,8 @@ pub enum Rto {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DynamicRto {
-    /// The timeout of a flow that has no sample yet. Default: "auto", which is RTO_high.
+    /// The timeout of a flow that has no sample yet. Default: "auto", which is RTO_high, but no more than
+    /// `max`.
     pub initial: Setting<Duration>,
     /// The least. Default: 100us, RTO_low's.
     pub min: Duration,
@@ -179,7 +180,7 @@ impl Scheme for IrnConfig {
         }
         resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(self.rto_low)));
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
-            resolve(&mut dynamic.initial, || Some(high));
+            resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
         let frame = fabric.frame + self.extra_header;
         resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(frame).clamp(1, WIDEST_WINDOW) as u32));
@@ -240,9 +241,11 @@ impl Scheme for IrnConfig {
             if initial.is_zero() || min.is_zero() {
                 return Err(SettingError::new("rto.dynamic", "a timeout of zero never waits; give times above"));
             }
-            if min > max || initial > max {
-                let message = format!("{max} is less than min, {min}, or initial, {initial}; give the longest here");
-                return Err(SettingError::new("rto.dynamic.max", message));
+            for (name, other) in [("min", min), ("initial", initial)] {
+                if other > max {
+                    let message = format!("{max} is less than {name}, {other}; give the longest here");
+                    return Err(SettingError::new("rto.dynamic.max", message));
+                }
             }
         }
         if self.nack_threshold > 1 && self.mode == Mode::Hls {
