@@ -250,11 +250,19 @@ fn others() -> Vec<Case> {
         (b"200 0\n100 50\n300 100\n".into(), SIZES, "input:2:"),
         (b"0 0\n100 nan\n200 100\n".into(), SIZES, "input:2:"),
         (b"0 0\n100 150\n".into(), SIZES, "input:2:"),
+        (b"0 0\r\n100\t50\r\n200\t99\r\n".into(), SIZES, "input:3:5: found \"99\", expected 100 (percent) or 1"),
+        (b"6 1 0\n13 1 1.5\n".into(), SIZES, "input:2:6: found \"1.5\""),
         (b"sizes, as I remember them\n".into(), SIZES, "input:1:1:"),
         (b"garbage\n".into(), RECEIVER, "input:1:1: found \"garbage\""),
         (b"1 2\n\xff\xff\xff\n".into(), RECEIVER, "input:"),
         (b"garbage\n".into(), SENDER, "input:1:1: found \"garbage\""),
-        (b"9 9 9 9 9 9 9\n".into(), SENDER, "input:1:"),
+        (
+            b"9 9 9 9 9 9 9\n".into(),
+            SENDER,
+            "input:1:3: found \"9\", expected the number of events alone in the first line",
+        ),
+        (b"1\n0 1 0 0\n".into(), SENDER, "input:2:8: the line ends here, expected the syndrome"),
+        (b"1\n0 2 2\n".into(), SENDER, "input:2:5: found \"2\", expected the quick flag from 0 to 1"),
     ]
 }
 

@@ -114,7 +114,9 @@ impl<R: BufRead, E> Events<R, E> {
             let expected = "the number of events";
             let mut words = self.lines.require_filled(expected)?.words();
             self.declared = words.require(expected)?.integer(expected, 0..=u64::MAX)?;
-            words.finish()?;
+            if let Some(word) = words.next() {
+                return Err(word.unexpected("the number of events alone in the first line"));
+            }
             self.state = State::Body;
         }
         let Some(line) = self.lines.next_filled()? else { return Ok(None) };

@@ -270,13 +270,15 @@ fn distributions_in_every_dialect_are_the_same_distribution() {
             "1 1 0.25\n2 1 0.5\n10 1 1\n",
             SizeUnit::Auto,
             Dialect::CdfPackets,
-            Some("1: three columns: sizes are taken as packets of 1460 bytes; give the unit if they are not"),
+            Some(
+                "1: three columns: sizes are taken as packets of 1460 bytes; if they are not, write two, bytes and share",
+            ),
         ),
         (
             "1460 1 0.25\n2920 1 0.5\n14600 1 1\n",
             SizeUnit::Auto,
             Dialect::CdfNs2,
-            Some("1: three columns: sizes are taken as bytes; give the unit if they are not"),
+            Some("1: three columns: sizes are taken as bytes; if they are not, write two, bytes and share"),
         ),
         ("1460 1 0.25\n2920 1 0.5\n14600 1 1\n", SizeUnit::Bytes, Dialect::CdfNs2, None),
         ("1 0.25\n2 0.5\n10 1\n", SizeUnit::Packets(cdf::YAPS_PAYLOAD), Dialect::CdfPackets, None),

@@ -109,7 +109,8 @@ pub fn read(input: impl BufRead, file: &str, unit: SizeUnit) -> Result<Parsed<Cd
         SizeUnit::Auto => {
             let packets = (rows[0].size < 32 && last.size < 1_000_000).then_some(YAPS_PAYLOAD);
             let taken = if packets.is_some() { "packets of 1460 bytes" } else { "bytes" };
-            let message = format!("three columns: sizes are taken as {taken}; give the unit if they are not");
+            let message =
+                format!("three columns: sizes are taken as {taken}; if they are not, write two, bytes and share");
             warnings.push(Warning::new(rows[0].line, message));
             packets
         }
