@@ -1,10 +1,10 @@
 //! `selvedge topology`, `selvedge workload` and `selvedge footprint`.
 
-use selvedge_scenario::{FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names};
+use selvedge_scenario::{Changes, FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names};
 
 use crate::args::{FootprintArgs, Input, TopologyArgs, WorkloadArgs};
 use crate::output::{Failure, json, print, say};
-use crate::run::plan_of;
+use crate::run::{plan_of, scenario_in};
 
 pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let facts = match &args.topology {
@@ -14,16 +14,11 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
             TopologyFacts::new(&network)
         }
         None => {
-            let plan = plan_of(&Input {
-                file: args.file.clone(),
-                topology: None,
-                flows: None,
-                series: None,
-                sets: args.sets.clone(),
-                seeds: None,
-            })?;
-            plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            TopologyFacts::new(&plan.series[0].network)
+            let file = args.file.as_deref().map(scenario_in);
+            let changes = Changes { sets: args.sets.clone(), ..Changes::default() };
+            let (network, warnings) = Network::of_scenario(file.as_deref(), &changes)?;
+            warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+            TopologyFacts::new(&network)
         }
     };
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })

@@ -1,6 +1,5 @@
 //! `selvedge run`.
 
-use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
@@ -70,8 +69,12 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
 
 /// The plan of what the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
-    let mut changes =
-        Changes { sets: input.sets.clone(), series: input.series.clone(), seeds: input.seeds.clone(), smoke: false };
+    let changes = Changes {
+        sets: input.sets.clone(),
+        series: input.series.clone(),
+        seeds: input.seeds.clone(),
+        ..Changes::default()
+    };
     let plan = match (&input.file, &input.topology, &input.flows) {
         (None, None, None) => Plan::built_in(&changes),
         (None, Some(topology), Some(flows)) => Plan::from_files(topology, flows, &changes),
@@ -86,22 +89,7 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
             ));
         }
         (Some(file), topology, flows) => {
-            // A file of the command line takes the place of what the scenario says.
-            let with = |key: &str, path: &Path| -> Result<String, Failure> {
-                let unreadable = |error| Failure::unreadable(path, &error);
-                fs::metadata(path).map_err(unreadable)?;
-                // What comes through a pipe has no canonical path.
-                let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
-                Ok(format!("{key}={:?}", place.display().to_string()))
-            };
-            if let Some(flows) = flows {
-                changes.sets.insert(0, with("workload.flows.path", flows)?);
-                changes.sets.insert(0, "workload={}".to_owned());
-            }
-            if let Some(topology) = topology {
-                changes.sets.insert(0, with("topology.file.path", topology)?);
-                changes.sets.insert(0, "topology={}".to_owned());
-            }
+            let changes = Changes { topology: topology.clone(), flows: flows.clone(), ..changes };
             Plan::from_file(&scenario_in(file), &changes)
         }
     };

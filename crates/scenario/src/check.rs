@@ -2,6 +2,7 @@
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
+mod arrivals;
 mod eqds;
 mod reach;
 mod timeouts;
@@ -16,6 +17,8 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
+
+pub(crate) use arrivals::check_arrivals;
 
 /// A finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,8 +9,9 @@ use crate::document::{Document, Mismatch, unknown_name};
 use crate::edit::{Applied, Edit};
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
+use crate::plan::Changes;
 use crate::preset::Preset;
-use crate::scenario::{Scenario, Seeds, Series};
+use crate::scenario::{Scenario, Series};
 use crate::schema::schema;
 
 /// A scenario text and the changes to it.
@@ -22,8 +23,10 @@ pub(crate) struct Draft {
     written: Scenario,
     /// The text's values, without its series.
     base: Table,
-    /// `--set`, in order.
+    /// Files of the command line in place of what is written, and `--set`, in order.
     sets: Vec<Edit>,
+    /// Who asks for the seeds, if the text does not.
+    seeds: Option<Place>,
 }
 
 /// One series of a draft in one case: the scenario with its values in place.
@@ -37,11 +40,14 @@ pub(crate) struct Variant {
     edits: Vec<Edit>,
     /// Where the series as a whole was asked for.
     pub(crate) place: Place,
+    /// The scheme that sets what the series does not.
+    preset: Option<String>,
 }
 
 impl Draft {
-    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then `sets`.
-    pub(crate) fn read(document: Document, sets: &[String], smoke: bool) -> Result<Self, ScenarioError> {
+    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then the other `changes`; its series are
+    /// chosen later.
+    pub(crate) fn read(document: Document, changes: &Changes) -> Result<Self, ScenarioError> {
         let written: Scenario = document.read().map_err(|mismatch| document.error(mismatch))?;
         let mut base = document.table();
         base.remove("series");
@@ -56,11 +62,18 @@ impl Draft {
         });
         // Wrong ones are errors even when they are not wanted.
         let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
-        let wanted = if smoke { smokes } else { Vec::new() };
-        let sets = sets.iter().map(|set| Edit::from_argument(&schema, set));
-        let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(sets).collect::<Result<_, _>>()?;
-        let mut draft = Self { document, schema, written, base, sets };
+        let wanted = if changes.smoke { smokes } else { Vec::new() };
+        let files = [("topology", "file", &changes.topology), ("workload", "flows", &changes.flows)];
+        let files = files.into_iter().filter_map(|(key, kind, path)| Some((key, kind, path.as_deref()?)));
+        let files = files.map(|(key, kind, path)| Edit::from_file(&schema, key, kind, path));
+        let sets = changes.sets.iter().map(|set| Edit::from_argument(&schema, set));
+        let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(files).chain(sets).collect::<Result<_, _>>()?;
+        let mut draft = Self { document, schema, written, base, sets, seeds: None };
         draft.set_study_keys()?;
+        if let Some(seeds) = &changes.seeds {
+            draft.written.seeds = seeds.clone();
+            draft.seeds = Some(Place::Argument(format!("--seeds {seeds}")));
+        }
         Ok(draft)
     }
 
@@ -69,13 +82,11 @@ impl Draft {
         &self.written
     }
 
-    /// Replaces the seeds, as `--seeds` does.
-    pub(crate) fn set_seeds(&mut self, seeds: &Seeds) {
-        self.written.seeds = seeds.clone();
-    }
-
     /// Where the key at `path` of the study was written.
     pub(crate) fn place(&self, path: &str) -> Place {
+        if let Some(origin) = self.seeds.as_ref().filter(|_| path == "seeds") {
+            return origin.clone();
+        }
         let path = KeyPath::parse(path).unwrap_or_default();
         match self.sets.iter().rev().find(|edit| edit.path.contains(&path)) {
             Some(edit) => edit.origin.clone(),
@@ -88,19 +99,10 @@ impl Draft {
         let own: Vec<(Series, Place)> = self.own_series();
         let wanted: Vec<(Series, Place)> = match chosen {
             None => own,
-            Some(names) => {
-                let origin = Place::Argument(format!("--series {names}"));
-                let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-                let find = |name: &str| own.iter().find(|(series, _)| series_name(series) == name).cloned();
-                let preset = |name: &str| Series { preset: Some(name.to_owned()), ..Series::default() };
-                names.iter().map(|name| find(name).unwrap_or_else(|| (preset(name), origin.clone()))).collect()
-            }
+            Some(names) => chosen_series(&own, names)?,
         };
         if wanted.is_empty() {
-            let place = chosen.map_or_else(
-                || self.document.place(&path("series")),
-                |names| Place::Argument(format!("--series {names}")),
-            );
+            let place = self.document.place(&path("series"));
             return Err(ScenarioError::new(place, "series", "no series to run; give at least one"));
         }
         let variants = self.in_cases(&wanted)?;
@@ -218,7 +220,7 @@ impl Draft {
         scenario.seeds = self.written.seeds.clone();
         // Without cases of its own, a resolved scenario still says where its series come from.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
-        Ok(Variant { name, case, scenario, edits, place })
+        Ok(Variant { name, case, scenario, edits, place, preset: series.preset.clone() })
     }
 
     /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
@@ -238,10 +240,16 @@ impl Draft {
         edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
     }
 
-    /// An error about the key `key` of `variant`, placed where its value was written.
+    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which it
+    /// belongs.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let path = KeyPath::parse(key).unwrap_or_default();
-        ScenarioError::new(self.origin(&variant.edits, &path), key, message)
+        let place = self.origin(&variant.edits, &path);
+        let message = match &variant.preset {
+            Some(preset) if place == variant.place => format!("{} (\"{preset}\" sets this)", message.into()),
+            _ => message.into(),
+        };
+        ScenarioError::new(place, key, message)
     }
 
     /// Where a key of a series' `set` is written, if the series is written at all.
@@ -294,6 +302,25 @@ impl Draft {
         }
         Ok(())
     }
+}
+
+/// The series that `--series` names: of the text, in each of their cases; else schemes.
+fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Place)>, ScenarioError> {
+    let wrong = |message: String| Err(ScenarioError::argument(format!("--series {names}"), message));
+    let mut wanted = Vec::new();
+    let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return wrong(format!("\"{name}\" would run twice, to the same results; name it once"));
+        }
+        let before = wanted.len();
+        wanted.extend(own.iter().filter(|(series, _)| series_name(series) == *name).cloned());
+        if wanted.len() == before {
+            let scheme = Series { preset: Some((*name).to_owned()), ..Series::default() };
+            wanted.push((scheme, Place::Argument(format!("--series {name}"))));
+        }
+    }
+    if wanted.is_empty() { wrong("no series to run; give at least one".to_owned()) } else { Ok(wanted) }
 }
 
 /// Reads `table` as a scenario; errors say which key they are about.

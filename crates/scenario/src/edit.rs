@@ -1,5 +1,8 @@
 //! Changes to a scenario before it is read: `--set` and series.
 
+use std::fs;
+use std::path::Path;
+
 use toml::{Table, Value};
 
 use crate::error::{Place, ScenarioError};
@@ -62,6 +65,25 @@ impl Edit {
             .and_then(|mut table| table.remove("value").filter(|_| table.is_empty()))
             .unwrap_or_else(|| Value::String(value.to_owned()));
         Self::new(schema, path, value, origin)
+    }
+
+    /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind` what it
+    /// becomes there.
+    pub(crate) fn from_file(
+        schema: &serde_json::Value,
+        key: &str,
+        kind: &str,
+        path: &Path,
+    ) -> Result<Self, ScenarioError> {
+        let option = if key == "topology" { "--topology" } else { "--flows" };
+        let shown = path.display().to_string();
+        let unreadable = |error: std::io::Error| ScenarioError::unreadable(&shown, &error);
+        fs::metadata(path).map_err(unreadable)?;
+        // What comes through a pipe has no canonical path.
+        let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
+        let file = Table::from_iter([("path".to_owned(), Value::String(place.display().to_string()))]);
+        let whole = Table::from_iter([(kind.to_owned(), Value::Table(file))]);
+        Self::new(schema, key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
 
     /// Puts the value into `table`.

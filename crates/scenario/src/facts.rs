@@ -212,8 +212,8 @@ impl fmt::Display for WorkloadFacts {
             if let Some(rate) = source.flows_per_second {
                 write!(text, ", {rate:.0} flows/s")?;
             }
-            if let Some(duration) = source.duration_us {
-                write!(text, ", for {:.1} ms", duration / 1_000.0)?;
+            if let Some(duration) = source.duration_us.filter(|&us| us > 0.0) {
+                write!(text, ", for {}", span(duration))?;
             }
             row(f, "workload", text)?;
         }
@@ -241,6 +241,16 @@ impl fmt::Display for WorkloadFacts {
             writeln!(f, "  {start_us:>14.3} us  {src} -> {dst}  {size_bytes} bytes")?;
         }
         Ok(())
+    }
+}
+
+/// A time in the unit that suits it.
+fn span(us: f64) -> String {
+    match us {
+        us if us < 1.0 => format!("{:.1} ns", us * 1e3),
+        us if us < 1e3 => format!("{us:.1} us"),
+        us if us < 1e6 => format!("{:.1} ms", us / 1e3),
+        us => format!("{:.1} s", us / 1e6),
     }
 }
 

@@ -11,6 +11,7 @@ use selvedge_sim::topology::{Graph, Topology, TopologyFile};
 use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
 use selvedge_units::Duration;
 
+use crate::document::Document;
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
@@ -20,13 +21,19 @@ use crate::scenario::{Scenario, Series};
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
 pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
 
+/// The built-in study, which the user has not seen.
+pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {
+    Ok((Document::parse("the built-in study", BUILT_IN)?.unseen(), FileLibrary::new("")))
+}
+
 impl Plan {
     /// The plan of the built-in study.
     ///
     /// # Errors
     /// What is wrong with `changes`.
     pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
-        Self::from_unseen("the built-in study", BUILT_IN, FileLibrary::new(""), changes)
+        let (document, library) = built_in()?;
+        Self::from_document(document, library, changes)
     }
 
     /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: irn, irn+pfc, roce+pfc and roce,
@@ -71,7 +78,7 @@ impl Plan {
             )
         };
         let text = toml::to_string(&scenario).expect("a scenario can be written");
-        Self::from_unseen(&name, &text, library, changes)
+        Self::from_document(Document::parse(&name, &text)?.unseen(), library, changes)
     }
 }
 

@@ -11,13 +11,14 @@ use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Rate, Setting};
 
-use crate::check::{Finding, check, check_nic, check_priorities};
+use crate::check::{Finding, check, check_arrivals, check_nic, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
+use crate::origin::built_in;
 use crate::resolve::{in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 use crate::written::{written, written_values};
@@ -97,6 +98,10 @@ pub struct Point {
 /// What the command line changes about a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
+    /// `--topology`: a file whose network takes the place of the scenario's.
+    pub topology: Option<PathBuf>,
+    /// `--flows`: a file whose flows take the place of the scenario's workloads.
+    pub flows: Option<PathBuf>,
     /// `--set key=value`, in order.
     pub sets: Vec<String>,
     /// `--series a,b`: series of the file by name, or presets.
@@ -144,9 +149,8 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, with its place and what would be right.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
-        let (name, text) = read(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_text(&name, &text, folder, changes)
+        let (document, library) = document_at(path)?;
+        Self::from_document(document, library, changes)
     }
 
     /// The plan of the scenario `text`, which messages call `name`; paths in it are relative to
@@ -168,34 +172,14 @@ impl Plan {
         Self::from_document(Document::parse(&name, &text)?, library, &Changes::default())
     }
 
-    /// As [`Plan::from_text`], of a text that the user has not seen; `library` may have read some files
-    /// already.
-    pub(crate) fn from_unseen(
-        name: &str,
-        text: &str,
+    pub(crate) fn from_document(
+        document: Document,
         library: FileLibrary,
         changes: &Changes,
     ) -> Result<Self, ScenarioError> {
-        Self::from_document(Document::parse(name, text)?.unseen(), library, changes)
-    }
-
-    fn from_document(document: Document, library: FileLibrary, changes: &Changes) -> Result<Self, ScenarioError> {
-        let mut draft = Draft::read(document, &changes.sets, changes.smoke)?;
-        if let Some(seeds) = &changes.seeds {
-            draft.set_seeds(seeds);
-        }
-        let seeds = checked_seeds(&draft)?;
-        let mut builder = Builder { draft: &draft, library, networks: Vec::new() };
-        let mut warnings = Vec::new();
-        let mut series = Vec::new();
-        for variant in draft.variants(changes.series.as_deref())? {
-            series.push(builder.series(variant, &seeds, &mut warnings)?);
-        }
-        let library = builder.library;
-        warnings.extend(library.warnings());
-        warnings.dedup();
-        let Scenario { title, description, .. } = draft.written().clone();
-        Ok(Self { title, description, seeds, series, warnings, library })
+        let draft = Draft::read(document, changes)?;
+        let variants = draft.variants(changes.series.as_deref())?;
+        Builder { draft: &draft, library, networks: Vec::new() }.plan(variants)
     }
 
     /// All runs, series by series.
@@ -259,6 +243,32 @@ impl PlannedSeries {
     }
 }
 
+impl Network {
+    /// The network of a scenario's first series, whether or not the rest of the scenario can run; and what a person should
+    /// know about the scenario. `None`: the built-in one.
+    ///
+    /// # Errors
+    /// The scenario cannot be read, or has no such network.
+    pub fn of_scenario(path: Option<&Path>, changes: &Changes) -> Result<(Arc<Self>, Vec<String>), ScenarioError> {
+        let (document, library) = match path {
+            Some(path) => document_at(path)?,
+            None => built_in()?,
+        };
+        let draft = Draft::read(document, changes)?;
+        let variants = draft.variants(changes.series.as_deref())?;
+        let mut builder = Builder { draft: &draft, library, networks: Vec::new() };
+        let network = builder.network(&variants[0])?;
+        let warnings = match builder.plan(variants) {
+            Ok(plan) => plan.warnings,
+            Err(error) => {
+                let cannot = format!("a run of this scenario would be refused: {error}");
+                builder.library.warnings().into_iter().chain([cannot]).collect()
+            }
+        };
+        Ok((network, warnings))
+    }
+}
+
 /// Turns the variants of a draft into series.
 struct Builder<'a> {
     draft: &'a Draft,
@@ -268,6 +278,20 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
+        let seeds = checked_seeds(self.draft)?;
+        let mut warnings = Vec::new();
+        let mut series = Vec::new();
+        for variant in variants {
+            series.push(self.series(variant, &seeds, &mut warnings)?);
+        }
+        let library = self.library.clone();
+        warnings.extend(library.warnings());
+        warnings.dedup();
+        let Scenario { title, description, .. } = self.draft.written().clone();
+        Ok(Plan { title, description, seeds, series, warnings, library })
+    }
+
     fn series(
         &mut self,
         variant: Variant,
@@ -323,6 +347,7 @@ impl Builder<'_> {
                 "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
+        check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
         let starts = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
         let span = match scenario.stop.time {
             Some(end) if starts.is_zero() => end,
@@ -378,6 +403,12 @@ impl Builder<'_> {
     }
 }
 
+/// The scenario in the file at `path`; paths in it are relative to its folder.
+fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
+    let (name, text) = read(path)?;
+    Ok((Document::parse(&name, &text)?, FileLibrary::new(path.parent().unwrap_or(Path::new("")))))
+}
+
 /// The file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
@@ -386,7 +417,10 @@ fn read(path: &Path) -> Result<(String, String), ScenarioError> {
 }
 
 fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
-    let wrong = |message: String| ScenarioError::new(draft.place("seeds"), "seeds", message);
+    let place = draft.place("seeds");
+    // An option says what it is about.
+    let key = if let Place::Argument(_) = place { "" } else { "seeds" };
+    let wrong = |message: String| ScenarioError::new(place.clone(), key, message);
     if let Seeds::Count(count) = draft.written().seeds
         && count > MOST_SEEDS
     {
@@ -394,7 +428,7 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     }
     let seeds = draft.written().seeds.list();
     if seeds.is_empty() {
-        return Err(wrong("no seeds: nothing would run; give at least one".to_owned()));
+        return Err(wrong("without a seed nothing would run; give at least one".to_owned()));
     }
     for (index, seed) in seeds.iter().enumerate() {
         if seeds[..index].contains(seed) {

@@ -158,6 +158,20 @@ impl Seeds {
     }
 }
 
+impl std::fmt::Display for Seeds {
+    /// As `--seeds` has it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::List(seeds) => {
+                f.write_str(&seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(","))?;
+                // A number alone would be a count.
+                if seeds.len() == 1 { f.write_str(",") } else { Ok(()) }
+            }
+        }
+    }
+}
+
 impl std::str::FromStr for Seeds {
     type Err = String;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
+use selvedge_transport::recovery::irn::Rto;
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::document::Document;
@@ -28,9 +29,8 @@ fn extended(more: &str) -> String {
 }
 
 fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Variant>, String> {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let document = Document::parse("study.toml", text).map_err(|error| error.to_string())?;
-    let draft = Draft::read(document, &sets, false).map_err(|error| error.to_string())?;
+    let draft = Draft::read(document, &with_sets(sets)).map_err(|error| error.to_string())?;
     draft.variants(chosen).map_err(|error| error.to_string())
 }
 
@@ -539,6 +539,38 @@ fn smoke_applies_only_when_wanted() {
     let quick = plan(&text, &Changes { smoke: true, ..Changes::default() }).expect("a plan");
     assert_eq!((quick.seeds.len(), quick.series[0].flows), (2, Some(10)));
     assert!(variants(&text.replace("stop.flows", "stop.flow"), &[], None).is_err(), "even when it is not wanted");
+}
+
+#[test]
+fn a_dynamic_timeout_begins_within_its_own_limits() {
+    let rto_high = |value: &str| format!("transport.recovery.irn.rto-high={value}");
+    let with = |high: &str| {
+        let changes =
+            Changes { series: Some("irn+dynamic-rto".into()), sets: vec![rto_high(high)], ..Changes::default() };
+        let planned = plan(&extended(""), &changes).expect("a plan");
+        let RecoveryConfig::Irn(irn) = planned.series[0].transport.recovery else { panic!("it is IRN") };
+        let Rto::Dynamic(dynamic) = irn.rto else { panic!("it is dynamic") };
+        (dynamic.initial, dynamic.max)
+    };
+    let ms = |ms: u64| Duration::from_us(ms * 1_000);
+    assert_eq!(with("5ms"), (Setting::Value(ms(5)), ms(10)));
+    assert_eq!(with("20ms"), (Setting::Value(ms(10)), ms(10)));
+}
+
+#[test]
+fn a_name_chosen_means_the_series_of_all_its_cases() {
+    let cases = "[[case]]\nname = 'low'\nset.'workload.poisson.load' = 0.2\n[[case]]\nname = 'high'\n";
+    let text = extended(&format!("[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce'\n{cases}"));
+    let resolved = plan(&text, &Changes::default()).expect("a plan").to_toml();
+    let changes = Changes { series: Some("irn".into()), ..Changes::default() };
+    for text in [&text, &resolved] {
+        let plan = plan(text, &changes).expect("a plan");
+        let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
+        assert_eq!(names, ["low: irn", "high: irn"]);
+    }
+    let none = Changes { series: Some(",".into()), ..Changes::default() };
+    let refused = plan(&text, &none).expect_err("nothing is named");
+    assert_eq!(refused, "--series ,: no series to run; give at least one");
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! Flows that come too rarely for a run to have any.
+
+use selvedge_sim::workload::Summary;
+use selvedge_units::Duration;
+
+use super::Finding;
+
+/// Refuses workloads whose flows come at random, but not in the time that there is for them; `end`: when the run ends
+/// at the latest.
+pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Result<(), Finding> {
+    for workload in workloads {
+        let Some(per_second) = workload.flows_per_second else { continue };
+        // Of verbs, the load is that of all operations.
+        let key = format!("workload.{}.load", workload.key.split('.').next().unwrap_or(workload.kind));
+        let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
+        if workload.duration == Some(Duration::MAX) {
+            let message =
+                format!("{every}, and time is simulated up to {}: give more load", seconds(in_seconds(Duration::MAX)));
+            return Err(Finding::new(&key, message));
+        }
+        let span = workload.duration.into_iter().chain(end).min();
+        // One flow alone takes as long as it takes.
+        if let Some(span) = span.filter(|span| per_second * in_seconds(*span) < 1.0 - ROUNDING) {
+            let message =
+                format!("{every}, but no more of them after {}: give more load, or time", seconds(in_seconds(span)));
+            return Err(Finding::new(&key, message));
+        }
+    }
+    Ok(())
+}
+
+fn in_seconds(duration: Duration) -> f64 {
+    duration.as_us_f64() / 1e6
+}
+
+fn seconds(seconds: f64) -> String {
+    if (1e-3..1e6).contains(&seconds) { format!("{seconds:.3} s") } else { format!("{seconds:.1e} s") }
+}
+
+/// Picoseconds are whole.
+const ROUNDING: f64 = 1e-3;
