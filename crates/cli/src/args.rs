@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use selvedge_scenario::{Seeds, preset_help};
 use selvedge_sim::record::FlowKey;
@@ -50,13 +50,26 @@ pub(crate) enum Command {
     /// One end of a trial, started by `run --real`
     #[command(hide = true)]
     TrialEnd,
-    /// Print the JSON Schema of scenario files, for editors
-    Schema,
+    /// Print the JSON Schema of scenario files, for editors, or that of results
+    Schema {
+        /// Which files
+        #[arg(value_enum, default_value = "scenario")]
+        of: Described,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: Shell,
     },
+}
+
+/// Files that have a schema.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Described {
+    /// Scenario files
+    Scenario,
+    /// summary.json, among the results
+    Summary,
 }
 
 /// What to study.
@@ -117,7 +130,7 @@ pub(crate) struct TraceArgs {
     ///
     /// The first run of each series writes a capture for Wireshark (.pcapng) and a timeline for
     /// ui.perfetto.dev (.perfetto-trace). flow=12 is flow 12 of the first workload, flow=1:12 of the
-    /// second; port=h3:leaf0 is the port of h3 towards leaf0, port=leaf0 means all ports of that node,
+    /// second; port=h3:leaf0 (or 'h3 - leaf0') is the port of h3 towards leaf0, port=leaf0 means all ports of that node,
     /// port=17 goes by number.
     #[arg(long = "trace", value_name = "WHAT", conflicts_with = "resume")]
     pub(crate) what: Vec<String>,

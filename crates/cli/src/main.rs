@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Command, Selvedge};
+use args::{Command, Described, Selvedge};
 use output::{Failure, print};
 
 fn main() -> ExitCode {
@@ -43,7 +43,13 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
         Command::TrialEnd => real::end(),
-        Command::Schema => print(&(output::json(&selvedge_scenario::schema()) + "\n")),
+        Command::Schema { of } => {
+            let schema = match of {
+                Described::Scenario => selvedge_scenario::schema(),
+                Described::Summary => selvedge_results::summary_schema(),
+            };
+            print(&(output::json(&schema) + "\n"))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Selvedge::command(), "selvedge", &mut script);

@@ -5,17 +5,18 @@
 //! seeds see the same flows: the logarithms of the seeds' ratios get a t interval, which is then
 //! raised back. Their mean is the geometric one, so "a over b" and "b over a" are reciprocal.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A mean over seeds with its 95 % confidence interval.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Mean over the seeds that have a value (geometric for ratios); `None` if none has.
+    /// Mean over the seeds that have a value (geometric for ratios); null if none has.
     pub mean: Option<f64>,
-    /// 95 % confidence interval; `None` with fewer than two values, for one says nothing about
+    /// 95 % confidence interval; null with fewer than two values, for one says nothing about
     /// spread.
     pub ci95: Option<[f64; 2]>,
-    /// The value of each seed, in the study's order; `None` where the run could not tell, as the
+    /// The value of each seed, in the study's order; null where the run could not tell, as the
     /// completion time of a run in which nothing finished.
     pub per_seed: Vec<Option<f64>>,
 }

@@ -73,7 +73,8 @@ pub const METRICS: &[Metric] = &[
         name: "drop_rate",
         title: "drop rate",
         unit: Unit::Share,
-        meaning: "data packets dropped / data packets sent, retransmissions included in both",
+        meaning: "data packets dropped / data packets sent, retransmissions included in both; copies that come when their \
+                  flow is over are dropped by the host (unknown-qp)",
         of: |point| (point.run.data_sent > 0).then(|| share(point.run.data_drops.total(), point.run.data_sent)),
     },
     Metric {

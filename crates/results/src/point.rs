@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
 use serde::{Deserialize, Serialize};
 
@@ -217,7 +218,7 @@ impl From<Reordering> for ReorderingTotals {
 }
 
 /// Dropped packets by reason; see [`DropReason`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names and meanings are DropReason's")]
 pub struct DropCounts {
@@ -286,7 +287,7 @@ impl From<&Drops> for DropCounts {
 }
 
 /// A PFC deadlock, for files and people.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadlockReport {
     /// When it was found, microseconds.
     pub at_us: f64,
@@ -297,7 +298,7 @@ pub struct DeadlockReport {
 }
 
 /// One port of a deadlock's cycle.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadlockHop {
     /// The paused port.
     pub port: u32,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::{JsonSchema, generate::SchemaSettings};
 use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub struct SeriesInfo {
 
 /// What matters about a series when one asks whether PFC is needed. Verdicts rest on these, never
 /// on names.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesTraits {
     /// Whether switches pause their neighbours instead of dropping.
     pub pfc: bool,
@@ -67,7 +68,7 @@ pub struct StudyInfo {
 }
 
 /// A study, summarised: the contents of `summary.json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The study's title.
     pub title: String,
@@ -88,7 +89,7 @@ pub struct Summary {
 }
 
 /// One series over its seeds.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesSummary {
     /// Its name.
     pub name: String,
@@ -99,7 +100,7 @@ pub struct SeriesSummary {
     pub case: Option<String>,
     /// What it is.
     pub traits: SeriesTraits,
-    /// Every one of [`METRICS`], by name; and some of each workload's own, as "incast.fct_mean_us", where there
+    /// Every metric by name; and some of each workload's own, as "incast.fct_mean_us", where there
     /// are several.
     pub metrics: BTreeMap<String, Estimate>,
     /// Dropped data packets by reason, summed over seeds.
@@ -120,7 +121,7 @@ impl SeriesSummary {
 }
 
 /// A deadlock and the seed in which it happened.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeedDeadlock {
     /// The seed.
     pub seed: u64,
@@ -129,8 +130,8 @@ pub struct SeedDeadlock {
     pub deadlock: DeadlockReport,
 }
 
-/// One series over another, paired by seed; see [`Estimate::of_ratio`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// One series over another, paired by seed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Numerator: name of a series.
     pub of: String,
@@ -144,7 +145,7 @@ pub struct Ratio {
 }
 
 /// How the study was run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Of all points together, 16 hexadecimal digits; equal for equal scenario and seeds.
     pub fingerprint: String,
@@ -165,7 +166,7 @@ pub struct RunSummary {
 }
 
 /// How one point was run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PointRun {
     /// Its series.
     pub series: String,
@@ -218,6 +219,11 @@ impl Summary {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a summary has text keys only") + "\n"
     }
+}
+
+/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it.
+pub fn summary_schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Summary>().to_value()
 }
 
 /// Summarises the points of a study. Points may come in any order; those of series that are not
@@ -344,9 +350,10 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             };
             if let Some(deadlock) = &point.run.deadlock {
                 warnings.push(format!(
-                    "{name}: seed {seed} ended in a PFC deadlock at {} us ({} ports wait in a circle).",
+                    "{name}: seed {seed} ended in a PFC deadlock at {} us ({} ports wait in a circle: {}).",
                     count(deadlock.at_us as u64),
-                    deadlock.cycle.len()
+                    deadlock.cycle.len(),
+                    circle(deadlock)
                 ));
             } else if point.flows.fct_us.count == 0 {
                 warnings.push(format!("{name}: no measured flow of seed {seed} finished."));
@@ -356,9 +363,12 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
         let (unfinished, measured) = (total(|point| point.flows.unfinished), total(|point| point.flows.measured));
         if unfinished > 0 {
+            // Who waits in a circle waits forever.
+            let ended = points.iter().any(|point| point.flows.unfinished > 0 && point.run.deadlock.is_none());
+            let hint = if ended { " Where stop.time ended the run, give more." } else { "" };
             warnings.push(format!(
                 "{name}: {} of {} measured flows never finished; they are missing from its \
-                 completion times, which are therefore too good. Where stop.time ended the run, give more.",
+                 completion times, which are therefore too good.{hint}",
                 count(unfinished),
                 count(measured)
             ));
@@ -385,6 +395,17 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
     }
     warnings
 }
+
+/// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
+fn circle(deadlock: &DeadlockReport) -> String {
+    let hops = deadlock.cycle.iter().map(|hop| format!("{} for {}", hop.node, hop.paused_by));
+    let shown: Vec<String> = hops.take(SHOWN_HOPS).collect();
+    let more = if deadlock.cycle.len() > SHOWN_HOPS { ", ..." } else { "" };
+    shown.join(", ") + more
+}
+
+/// Hops of a deadlock that a warning names; the report shows all.
+const SHOWN_HOPS: usize = 8;
 
 /// With thousands separated.
 fn count(things: u64) -> String {

@@ -13,6 +13,7 @@
 //!
 //! Where traffic is jobs, job completion time takes the place of all three metrics.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric};
@@ -20,7 +21,7 @@ use crate::number::fixed;
 use crate::{Estimate, SeriesSummary, Summary};
 
 /// The answer of a study.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The answer in a word.
     pub answer: Answer,
@@ -35,7 +36,7 @@ pub struct Verdict {
 }
 
 /// Whether PFC is needed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Something without PFC is as good or better.

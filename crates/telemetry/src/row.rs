@@ -150,7 +150,8 @@ pub enum DropReason {
     LinkDown,
     /// No path to the destination.
     NoRoute,
-    /// The host knew no such queue pair (any more).
+    /// The host knew no such queue pair (any more): mostly a copy, sent in vain, that came when its flow was over. The
+    /// network has not lost it.
     UnknownQp,
     /// Damaged on a link: its FCS or ICRC was wrong where it arrived.
     Corrupt,

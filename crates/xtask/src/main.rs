@@ -38,7 +38,7 @@ enum Task {
     Test(test::Options),
     /// Check what the compiler does not: direction of dependencies, purity, documents
     Tidy,
-    /// Write schema/scenario.schema.json
+    /// Write the schemas, schema/*.schema.json
     Schema(schema::Options),
     /// Run the committed scenarios in debug and release and compare their fingerprints
     Fingerprints(fingerprints::Options),

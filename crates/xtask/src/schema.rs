@@ -16,17 +16,21 @@ pub(crate) struct Options {
     check: bool,
 }
 
-const FILE: &str = "schema/scenario.schema.json";
+/// What `selvedge schema` calls them, and where they are.
+const FILES: [(&str, &str); 2] =
+    [("scenario", "schema/scenario.schema.json"), ("summary", "schema/summary.schema.json")];
 
 pub(crate) fn schema(options: &Options) -> Result<()> {
-    let current = output(selvedge(Profile::Dev)?.arg("schema"))?;
-    if options.check {
-        ensure!(read(FILE)? == current, "{FILE} is out of date: run `cargo xtask schema` and commit it");
-        eprintln!("{FILE} is current");
-    } else {
-        fs::create_dir_all(root().join("schema")).context("schema")?;
-        fs::write(root().join(FILE), current).context(FILE)?;
-        eprintln!("wrote {FILE}");
+    fs::create_dir_all(root().join("schema")).context("schema")?;
+    for (of, file) in FILES {
+        let current = output(selvedge(Profile::Dev)?.args(["schema", of]))?;
+        if options.check {
+            ensure!(read(file)? == current, "{file} is out of date: run `cargo xtask schema` and commit it");
+            eprintln!("{file} is current");
+        } else {
+            fs::write(root().join(file), current).context(file)?;
+            eprintln!("wrote {file}");
+        }
     }
     Ok(())
 }

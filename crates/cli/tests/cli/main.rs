@@ -10,6 +10,7 @@ use serde_json::Value;
 
 mod files;
 mod replay;
+mod schema;
 mod studies;
 
 /// A folder to work in.
@@ -86,10 +87,37 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         ),
         (&["run", "ok.toml", "--set", "switch.pfc.headrom=1KB"], "--set switch.pfc.headrom=1KB: unknown key"),
         (&["run", "ok.toml", "--set", "topology.fat-tree.k=5"], "--set topology.fat-tree.k=5: topology.fat-tree.k:"),
-        (&["run", "ok.toml", "--seeds", "0"], "seeds: no seeds"),
+        (
+            &["run", "ok.toml", "--set", "workload.poisson.load=1e-300"],
+            "error: --set workload.poisson.load=1e-300: workload.poisson.load: a flow starts every 5.0e292 s in the mean",
+        ),
+        (
+            &["run", "ok.toml", "--set", "workload.poisson.load=1e-6", "--set", "stop.time=10us"],
+            "a flow starts every 0.050 s in the mean, but no more of them after 1.0e-5 s: give more load, or time",
+        ),
+        (&["run", "ok.toml", "--seeds", "0"], "error: --seeds 0: without a seed nothing would run"),
+        (&["run", "ok.toml", "--seeds", "1,1"], "error: --seeds 1,1: seed 1 twice"),
+        (&["run", "ok.toml", "--seeds", "1,1", "--set", "seeds=2"], "error: --seeds 1,1: seed 1 twice"),
+        (&["run", "ok.toml", "--set", "seeds=0"], "error: --set seeds=0: without a seed"),
+        (&["run", "ok.toml", "--topology", "missing.txt"], "error: missing.txt: no such file"),
+        (&["run", "ok.toml", "--topology", "broken.txt"], "error: --topology broken.txt: topology.file: "),
+        (&["run", "ok.toml", "--flows", "broken.txt"], "error: --flows broken.txt: workload.flows.path: "),
         (&["run", "ok.toml", "--seeds", "x"], "expected a number of seeds"),
         (&["run", "ok.toml", "--series", "irn,rocee"], "unknown scheme \"rocee\"; did you mean \"roce\"?"),
-        (&["run", "ok.toml", "--series", "irn,irn"], "two series are called \"irn\""),
+        (&["run", "ok.toml", "--series", "irn,irn"], "error: --series irn,irn: \"irn\" would run twice"),
+        (
+            &["run", "ok.toml", "--series", "irn,irn+dynamic-rto", "--set", "transport.recovery.irn.rto-low=0us"],
+            "error: --set transport.recovery.irn.rto-low=0us: transport.recovery.irn.rto-low: a timeout of zero",
+        ),
+        (
+            &["run", "ok.toml", "--series", "irn,irn+hls", "--set", "transport.recovery.irn.sack=false"],
+            "error: --set transport.recovery.irn.sack=false",
+        ),
+        (
+            &["run", "ok.toml", "--series", "irn,irn+pfc", "--set", "switch.buffer={fair-queued={}}"],
+            "error: --series irn+pfc: switch.pfc.enabled: fair queues (switch.buffer.fair-queued) do not pause; set false, \
+             or give switches another buffer (\"irn+pfc\" sets this)",
+        ),
         (&["run", "ok.toml", "--out", "ok.toml"], "error: ok.toml: is a file"),
         (&["run", "ok.toml", "--out", "ok.toml/below"], "cannot make this folder"),
         (&["run", "ok.toml", "--out", "empty"], "holds no results of a study"),
@@ -148,6 +176,14 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["topology", "--topology", "topology.txt", "--json"]);
     let facts = parsed(&out);
     assert_eq!((&facts["hosts"], &facts["base_rtt_us"]), (&3.into(), &4.0.into()));
+    // What a network is does not depend on what it is asked to carry.
+    let (out, error) = scratch.expect(0, &["topology", "--set", "stop.flows=0"]);
+    assert!(out.contains("hosts             54"), "{out}");
+    assert!(error.starts_with("warning: a run of this scenario would be refused: --set stop.flows=0: "), "{error}");
+    let (_, error) = scratch.expect(2, &["topology", "--set", "topology.fat-tree.k=5"]);
+    assert!(error.starts_with("error: --set topology.fat-tree.k=5: "), "{error}");
+    let (out, _) = scratch.expect(0, &["workload", "--set", "stop.flows=10"]);
+    assert!(out.contains(" us\nflows per run     10"), "{out}");
     let (out, _) = scratch.expect(0, &["workload", "--set", "workload.poisson.load=0.35"]);
     assert!(out.contains("load 35.0 %") && out.contains("first flows"), "{out}");
     let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
@@ -213,6 +249,12 @@ fn the_schema_and_completions_are_printed() {
     let (out, _) = scratch.expect(0, &["schema"]);
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
     assert_eq!(out, fs::read_to_string(committed).expect("the schema is committed"));
+    let (out, _) = scratch.expect(0, &["schema", "summary"]);
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/summary.schema.json");
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        fs::write(&committed, &out).expect("the schema is writable");
+    }
+    assert_eq!(out, fs::read_to_string(committed).expect("the schema is committed"), "run `cargo xtask schema`");
     for shell in ["bash", "zsh", "fish"] {
         let (out, _) = scratch.expect(0, &["completions", shell]);
         assert!(out.contains("selvedge"), "{shell}");

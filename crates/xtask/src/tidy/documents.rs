@@ -21,6 +21,7 @@ const EXPECTED: &[&str] = &[
     "LICENSE",
     "docs/papers.md",
     "schema/scenario.schema.json",
+    "schema/summary.schema.json",
 ];
 
 pub(super) fn check() -> Result<Vec<Complaint>> {
