@@ -37,7 +37,9 @@ impl Default for BufferConfig {
 pub struct InputQueued {
     /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
     /// (IRN section 4.1: 240 KB), where links are short what PFC needs (headroom, and twice its X-ON gap), or what
-    /// the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without limit.
+    /// the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without limit. Where links
+    /// differ, what the fastest host or the longest and fastest link needs is what every port gets, and slow links
+    /// take long to empty it: RTO_high, which waits for that, is as long. Then give a size.
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,
