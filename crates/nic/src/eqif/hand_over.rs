@@ -86,17 +86,26 @@ impl Nic {
         self.run_engine(cx, params, eqif);
     }
 
-    /// Takes the answers of stacks; those of tunnels stay.
+    /// Takes the answers of stacks; those of tunnels stay. Looks at each once, however long they wait.
     fn take_answers(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
-        for _ in 0..self.answers.len() {
-            let Some(answer) = self.answers.pop_front() else { return };
-            match (&answer.repr, &mut self.eqifs) {
-                (Repr::Tcp(_), Some(_)) if eqif.tcp.is_some() => self.take_segment(cx, params, eqif, answer),
-                (Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp, Some(eqifs)) if eqif.rdma.is_some() => {
-                    eqifs.engine.answers.push_back(answer);
-                }
-                _ => self.answers.push_back(answer),
+        let Some(eqifs) = &mut self.eqifs else { return };
+        let mut at = core::mem::take(&mut eqifs.staying);
+        while let Some(answer) = self.answers.get(at) {
+            let of_tcp = matches!(answer.repr, Repr::Tcp(_)) && eqif.tcp.is_some();
+            let of_rdma = matches!(answer.repr, Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp) && eqif.rdma.is_some();
+            if !of_tcp && !of_rdma {
+                at += 1;
+                continue;
             }
+            let (Some(answer), Some(eqifs)) = (self.answers.remove(at), &mut self.eqifs) else { return };
+            if of_tcp {
+                self.take_segment(cx, params, eqif, answer);
+            } else {
+                eqifs.engine.answers.push_back(answer);
+            }
+        }
+        if let Some(eqifs) = &mut self.eqifs {
+            eqifs.staying = at;
         }
     }
 

@@ -73,6 +73,8 @@ pub(crate) struct Eqifs {
     leaving: Option<Packet>,
     backlog: Backlog,
     engine: Engine,
+    /// How many of the NIC's answers, from the first on, are known to be no stack's.
+    staying: usize,
     stats: EqifTotals,
 }
 
@@ -89,6 +91,7 @@ impl Eqifs {
             leaving: None,
             backlog: Backlog::default(),
             engine: Engine::new(),
+            staying: 0,
             stats: EqifTotals::default(),
         }
     }
@@ -97,6 +100,11 @@ impl Eqifs {
     pub(crate) fn join(&mut self, ready: &mut VecDeque<u32>, eqif: u8, tunnel: u32) {
         self.schedule.join(eqif, tunnel);
         self.stand(ready);
+    }
+
+    /// One of the NIC's answers has left.
+    pub(crate) fn on_answer_left(&mut self) {
+        self.staying = self.staying.saturating_sub(1);
     }
 
     /// Stands in the ring while some tunnel wants to send.

@@ -8,7 +8,8 @@ use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Cx, Fabric, ReceiverConfig, Scheme, SenderConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting, Toggle, mix64};
-use selvedge_wire::Packet;
+use selvedge_wire::eqds::{Control, Flags};
+use selvedge_wire::{Packet, Repr};
 
 use crate::tests::params;
 use crate::{Completion, Nic, NicParams, Outgoing};
@@ -205,4 +206,40 @@ fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
     let totals = world.nics[0].eqif_totals().expect("EQIFs");
     assert!(totals.pauses > 0 && totals.dropped == 0 && totals.peak < Bytes::new(584_000 + 1_200), "{totals:?}");
     assert_eq!(world.nics[0].stats().timeouts, 0);
+}
+
+/// However many answers of tunnels wait, the next that is made costs the same.
+#[test]
+fn answers_of_tunnels_that_wait_are_looked_at_once() {
+    let params = NicParams { data_classes: 0b11, ..speaking(SHARE, SHARE, None) };
+    let mut nic = Nic::new(HostId(0), &params);
+    let control = Control { flags: Flags::NONE, number: 0, pull: 0, busy: 0 };
+    let mut expected = Vec::new();
+    let mut packet = Packet::BLANK;
+    for turn in 0..2_000u32 {
+        let random = mix64(turn.into());
+        let of_tunnel = !random.is_multiple_of(3);
+        let repr = if of_tunnel { Repr::EqdsControl(control) } else { Repr::Cnp };
+        let class = (random >> 8) as u8 % 2;
+        let answer = Packet { dst: HostId(1), entropy: turn, class, repr, ..Packet::BLANK };
+        nic.answers.push_back(answer);
+        if of_tunnel {
+            expected.push((turn, class));
+        }
+        // Others may come before stacks hand over.
+        if !(random >> 16).is_multiple_of(4) {
+            nic.hand_over(&mut Cx::at(Instant::ZERO), &params);
+            let left: Vec<_> = nic.answers.iter().map(|answer| (answer.entropy, answer.class)).collect();
+            assert_eq!(left, expected, "turn {turn}");
+            assert_eq!(nic.eqifs.as_ref().map(|eqifs| eqifs.staying), Some(left.len()), "turn {turn}");
+        }
+        if (random >> 24).is_multiple_of(4) && nic.answers.len() == expected.len() {
+            let paused = (random >> 32) as u8 % 2;
+            let first = expected.iter().position(|(_, class)| paused & (1 << class) == 0);
+            let leaves = first.map(|first| expected.remove(first).0);
+            let sent = !nic.answers.is_empty() && nic.send_answer(&params, paused, &mut packet);
+            assert_eq!(sent.then_some(packet.entropy), leaves, "turn {turn}");
+        }
+    }
+    assert!(expected.len() > 500, "{} wait", expected.len());
 }

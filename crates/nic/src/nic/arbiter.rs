@@ -71,7 +71,7 @@ impl Nic {
 
     /// Sends the first answer whose class may go.
     #[inline]
-    fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+    pub(crate) fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         let next = if paused == 0 {
             self.answers.pop_front()
         } else if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
@@ -81,6 +81,9 @@ impl Nic {
             first.and_then(|first| self.answers.remove(first))
         };
         let Some(next) = next else { return false };
+        if let Some(eqifs) = &mut self.eqifs {
+            eqifs.on_answer_left();
+        }
         *packet = next;
         self.stats.count_answer(&packet.repr);
         true
