@@ -5,6 +5,7 @@
 mod arrivals;
 mod eqds;
 mod reach;
+mod reordering;
 mod timeouts;
 
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
@@ -33,8 +34,8 @@ impl Finding {
     }
 }
 
-/// Checks a resolved scenario; returns what a person should know although it can run.
-pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
+/// Checks the resolved scenario of a series; returns what a person should know although it can run.
+pub(crate) fn check(series: &str, scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
@@ -45,6 +46,7 @@ pub(crate) fn check(scenario: &Scenario, network: &Network) -> Result<Vec<Findin
     check_verbs(scenario)?;
     check_times(scenario)?;
     warnings.extend(reach::check(scenario, network));
+    warnings.extend(reordering::check(series, scenario, network));
     warnings.extend(timeouts::check(scenario, network));
     Ok(warnings)
 }

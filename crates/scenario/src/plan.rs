@@ -308,7 +308,7 @@ impl Builder<'_> {
         let transport = scenario.transport;
         for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
             scenario.transport = other;
-            for finding in check(&scenario, &network).map_err(refuse)? {
+            for finding in check(&variant.name, &scenario, &network).map_err(refuse)? {
                 let warning = draft.error(&variant, &finding.key, finding.message).to_string();
                 if !warnings.contains(&warning) {
                     warnings.push(warning);

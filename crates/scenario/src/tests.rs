@@ -368,6 +368,26 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
 }
 
 #[test]
+fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other() {
+    let warnings = |text: &str, series: &str, sets: &[&str]| {
+        plan(text, &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a study may want it").warnings
+    };
+    let text = extended("");
+    for series in ["roce+pfc+flowlet", "roce+pfc+spray", "roce+pfc+drill"] {
+        let found = warnings(&text, &format!("irn+pfc+spray,roce+pfc,roce+spray,{series}"), &[]);
+        let [warning] = &found[..] else { panic!("one warning: {found:?}") };
+        let text_of = format!("transport.recovery.go-back-n.rto: {series} has no timeout");
+        assert!(warning.contains(&text_of), "{warning}");
+        let go_back_n = |what: &str| format!("transport.recovery.go-back-n.{what}");
+        let remedy = [go_back_n("rto=1ms"), go_back_n("acks=per-packet")];
+        assert_eq!(warnings(&text, series, &remedy.each_ref().map(|set| &**set)), [""; 0]);
+        assert_eq!(warnings(&text, series, &[&go_back_n("nack=every-packet")]), [""; 0]);
+        // One way leaves no choice.
+        assert_eq!(warnings(NO_SWITCH, series, &[]), [""; 0]);
+    }
+}
+
+#[test]
 fn the_resolved_scenario_resolves_to_itself() {
     let irn_and_more = format!(
         "stop = {{ time = '1ms' }}\n{BASE}\

@@ -3,7 +3,9 @@
 use selvedge_sim::config::{BalancingConfig, DrillConfig, FlowletConfig};
 use selvedge_sim::port_infos;
 use selvedge_sim::topology::LeafSpine;
+use selvedge_telemetry::DropReason;
 use selvedge_transport::congestion::fixed::FixedConfig;
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::support::{Outcome, Scene, Series, link};
@@ -67,6 +69,34 @@ fn crossed(balancing: BalancingConfig) -> Outcome {
 fn spraying_reorders_and_go_back_n_pays_for_it() {
     assert_eq!(crossed(BalancingConfig::Ecmp).record.nacks_sent, 0);
     assert!(crossed(BalancingConfig::Spray).record.nacks_sent > 0);
+}
+
+/// Where nothing is lost, go-back-N without a timeout may still wait for ever (scenarios that may are warned about).
+#[test]
+fn with_a_timeout_go_back_n_finishes_whatever_overtakes() {
+    let rto = Setting::Value(Duration::from_ms(1));
+    let unfinished = |roce: GoBackNConfig| -> u64 {
+        let of_seed = |seed: u64| {
+            let (host_link, spine_link) = (link(40, 1_000), link(10, 1_000));
+            let graph = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 4, host_link, spine_link, parallel_links: 1 };
+            let scene = Scene::new(graph.build().unwrap(), Series::RocePfc).with(|config| {
+                config.switch.balancing = BalancingConfig::Drill(DrillConfig::default());
+                config.transport.recovery = roce.into();
+                config.seed = seed;
+            });
+            let scene = (0..4).fold(scene, |scene, host| {
+                scene.flow(host, 4 + host, 30_000, Duration::ZERO).flow(4 + host, host, 30_000, Duration::ZERO)
+            });
+            let record = scene.run().record;
+            let lost =
+                [DropReason::BufferFull, DropReason::HeadroomFull].map(|why| record.data_drops.by_reason[why as usize]);
+            assert_eq!(lost, [0, 0], "seed {seed}");
+            record.flows_started - record.flows_finished
+        };
+        (1..=60).map(of_seed).sum()
+    };
+    assert!(unfinished(GoBackNConfig::default()) > 0);
+    assert_eq!(unfinished(GoBackNConfig { rto, acks: Acks::PerPacket, ..GoBackNConfig::default() }), 0);
 }
 
 #[test]

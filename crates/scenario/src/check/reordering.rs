@@ -1,0 +1,37 @@
+//! Packets that overtake each other, where go-back-N has nothing but NACKs.
+
+use selvedge_sim::config::BalancingConfig;
+use selvedge_transport::RecoveryConfig;
+use selvedge_transport::recovery::go_back_n::Nacks;
+use selvedge_units::{Setting, SwitchId};
+
+use super::Finding;
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+/// A gap is reported once. A packet that overtakes what was sent again to close it is refused in silence: if it was the
+/// last, nobody misses it.
+pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Option<Finding> {
+    let transport = &scenario.transport;
+    let RecoveryConfig::GoBackN(go_back_n) = transport.recovery else { return None };
+    // Tunnels put packets in order.
+    let goes_back = transport.is_rdma() && transport.eqds.is_none();
+    let may_stop = goes_back && go_back_n.rto == Setting::Off && go_back_n.nack != Nacks::EveryPacket;
+    if !may_stop || scenario.switch.balancing == BalancingConfig::Ecmp || !has_choices(network) {
+        return None;
+    }
+    let message = format!(
+        "{series} has no timeout, and its packets may overtake each other (switch.balancing): a gap is reported once, so \
+         that flows may never finish though nothing is lost; give a time, as in \"1ms\", and acks = \"per-packet\" \
+         beside it"
+    );
+    Some(Finding::new("transport.recovery.go-back-n.rto", message))
+}
+
+/// Whether there are several ways between any two hosts.
+fn has_choices(network: &Network) -> bool {
+    let routes = network.routes();
+    let switches = (0..network.graph().switches.len() as u32).map(SwitchId);
+    let mut leaves = switches.flat_map(|switch| (0..routes.leaves().len()).map(move |leaf| (switch, leaf)));
+    leaves.any(|(switch, leaf)| routes.next_hops(switch, leaf).len() > 1)
+}
