@@ -121,6 +121,15 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
     if room.1 < frame {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
     }
+    if network.longest_queueing(&scenario.switch.buffer, frame) > LONGEST_QUEUEING {
+        let message = format!(
+            "a switch full of packets for its slowest link takes more than {} days to send them: give less, or faster \
+             links (the slowest has {})",
+            LONGEST_QUEUEING.as_secs_f64() as u64 / 86_400,
+            network.slowest_link()
+        );
+        return Err(Finding::new(room.0, message));
+    }
     Ok(())
 }
 
@@ -482,6 +491,8 @@ fn check_times(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
+/// Timeouts follow from it, and several in a row are times that can be counted.
+const LONGEST_QUEUEING: Duration = Duration::from_ps(Duration::MAX.as_ps() / 64);
 /// Nothing changes within less.
 const SHORTEST_SAMPLE: Duration = Duration::from_ns(10);
 const SMALLEST_MTU: Bytes = Bytes::new(64);

@@ -68,6 +68,10 @@ impl Network {
         let hosts = (0..self.graph.host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
+    /// Rate of the slowest link.
+    pub(crate) fn slowest_link(&self) -> Rate {
+        self.graph.links.iter().map(|link| link.rate).min().unwrap_or_default()
+    }
     /// The links that end at a switch: those that PFC can pause.
     pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
         self.graph.links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())

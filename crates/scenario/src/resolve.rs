@@ -63,7 +63,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
         gap: nic.gap,
         base_rtt: network.loaded_rtt(packet, answer),
         links: network.longest().links,
-        congested_rtt: (network.base_rtt() + network.longest_queueing(&switch.buffer, frame)).max(least_rtt),
+        congested_rtt: network
+            .base_rtt()
+            .saturating_add(network.longest_queueing(&switch.buffer, frame))
+            .max(least_rtt),
         acks: false,
     };
     switch.netrt.resolve(&fabric);

@@ -223,6 +223,8 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = [1, 2, 1]"),
         with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'low'\nset.'workload.poisson.load' = 1.5\n"),
+        with("[switch.buffer.shared-buffer]\ntotal = '9MB'\n").replace("40Gbps", "1bps"),
+        with("[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n"),
     ];
     let mut said = String::new();
     for case in &cases {

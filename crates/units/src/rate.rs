@@ -40,7 +40,7 @@ impl Rate {
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// How long `amount` takes at this rate, rounded up to a picosecond.
+    /// How long `amount` takes at this rate, rounded up to a picosecond; [`Duration::MAX`] where that is more.
     ///
     /// # Panics
     /// When the rate is zero.
@@ -48,7 +48,8 @@ impl Rate {
     pub const fn time_for(self, amount: Bytes) -> Duration {
         assert!(self.0 > 0, "a rate of zero never finishes");
         let bits_ps = amount.get() as u128 * 8 * PS_PER_SECOND;
-        Duration::from_ps(bits_ps.div_ceil(self.0 as u128) as u64)
+        let ps = bits_ps.div_ceil(self.0 as u128);
+        Duration::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
     /// How much fits into `span` at this rate, rounded down to a byte.
     #[inline]
@@ -94,5 +95,16 @@ mod tests {
         assert_eq!(Rate::from_gbps(2880).whole_ps_per_byte(), None);
         assert_eq!(Rate::from_gbps(2880).time_for(Bytes::new(9)).as_ps(), 25);
         assert_eq!(Rate::from_gbps(2880).time_for(Bytes::new(10)).as_ps(), 28);
+    }
+
+    #[test]
+    fn what_takes_longer_than_can_be_counted_takes_for_ever() {
+        let slow = Rate::from_bps(1);
+        let most = u64::MAX / 8_000_000_000_000;
+        assert_eq!(slow.time_for(Bytes::new(most)).as_ps(), most * 8_000_000_000_000);
+        for bytes in [most + 1, 9_000_000, u64::MAX] {
+            assert_eq!(slow.time_for(Bytes::new(bytes)), Duration::MAX);
+        }
+        assert_eq!(Rate::MAX.time_for(Bytes::MAX).as_ps(), 8_000_000_000_000);
     }
 }

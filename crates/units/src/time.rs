@@ -95,6 +95,11 @@ impl Duration {
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
+    /// `self`, so many times, or [`Duration::MAX`].
+    #[inline]
+    pub const fn saturating_mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
     /// Whether no time passes.
     #[inline]
     pub const fn is_zero(self) -> bool {

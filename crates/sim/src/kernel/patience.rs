@@ -35,20 +35,20 @@ impl Patience {
         let crossing = crossing.unwrap_or_default();
         let slowest = links.iter().map(|link| link.rate).min().unwrap_or(Rate::MAX);
         let hops = paths.longest().map_or(0, |path| path.links);
-        let round = times(crossing, 2 * u64::from(hops));
+        let round = crossing.saturating_mul(2 * u64::from(hops));
         let transports = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
         let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
         let waits = [
-            times(round.saturating_add(timeout), IN_A_ROW),
+            round.saturating_add(timeout).saturating_mul(IN_A_ROW),
             // What is in front may be what everybody has already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
-            times(pace, 2),
+            pace.saturating_mul(2),
         ];
         let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
-        let tcp = tcp.map_or(Duration::ZERO, |tcp| times(tcp.max_rto, 2));
+        let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2));
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL).saturating_add(tcp);
-        Self { look: times(crossing, 2).max(LOOK), stall }
+        Self { look: crossing.saturating_mul(2).max(LOOK), stall }
     }
 }
 
@@ -67,7 +67,7 @@ fn longest_timeout(transport: &TransportConfig) -> Duration {
             set(config.rto_high).max(config.rto_low).max(dynamic).saturating_add(config.retransmit_delay)
         }
     };
-    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| times(set(eqds.rto), MOST_PATIENCE));
+    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| set(eqds.rto).saturating_mul(MOST_PATIENCE));
     let ndp = transport.ndp.map_or(Duration::ZERO, |ndp| set(ndp.rto));
     recovery.max(eqds).max(ndp)
 }
@@ -102,9 +102,4 @@ fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
         BufferConfig::FairQueued(config) => config.per_port.resolve(|| None).unwrap_or_default(),
         BufferConfig::Trimming(config) => config.data_room(frame) + config.header_room(frame).unwrap_or_default(),
     }
-}
-
-/// `span`, so many times, or [`Duration::MAX`].
-fn times(span: Duration, times: u64) -> Duration {
-    Duration::from_ps(span.as_ps().saturating_mul(times))
 }

@@ -40,7 +40,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         extra.pause_frames += 1;
         if begin != 0 {
             extra.pauses_sent += 1;
-            extra.refresh_at = self.now + pause_time / 2;
+            extra.refresh_at = self.now.saturating_add(pause_time / 2);
             self.arm_pause_timer(at);
         }
         let packet = Packet {
@@ -76,7 +76,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
         let Repr::Pause(pause) = self.pool.take(slot).repr else { return };
         self.tally.delivered[2] += 1;
-        let expires = self.now + self.pause_time(at, pause.quanta);
+        let expires = self.now.saturating_add(self.pause_time(at, pause.quanta));
         let port = &mut self.egress[at];
         let extra = &mut self.extras[at];
         let before = port.paused;

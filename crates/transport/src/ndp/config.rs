@@ -55,7 +55,7 @@ impl NdpConfig {
         let share = self.pull_rate.as_f64().max(f64::MIN_POSITIVE);
         let ps = fabric.line_rate.time_for(frame).as_ps() as f64 / share;
         resolve(&mut self.pull_interval, || Some(Duration::from_ps(ps as u64)));
-        resolve(&mut self.rto, || Some(fabric.congested_rtt * 10));
+        resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(10)));
     }
 
     /// What is wrong with the resolved settings, if anything is.
