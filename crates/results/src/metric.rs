@@ -88,7 +88,7 @@ pub const METRICS: &[Metric] = &[
         name: "retransmissions",
         title: "retransmissions",
         unit: Unit::Count,
-        meaning: "data packets sent again",
+        meaning: "data packets sent again; through EQDS's tunnels, what stacks and what tunnels send again together",
         of: |point| Some(point.run.retransmissions as f64),
     },
     Metric {

@@ -20,6 +20,7 @@
 //! # Ok::<(), selvedge_sim::ConfigError>(())
 //! ```
 
+mod alternatives;
 mod chain;
 mod dumbbell;
 mod explicit;

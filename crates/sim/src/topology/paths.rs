@@ -1,10 +1,13 @@
 //! What the way between two hosts is like when nobody else uses it.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
+use super::alternatives::{self, Alternatives};
 use super::{Graph, Routes};
 
 /// How payload becomes what a link carries.
@@ -34,20 +37,24 @@ pub struct Path {
 /// The way between any two hosts of a network.
 ///
 /// Where shortest paths of equal length differ, these are the facts of the one with the fastest
-/// bottleneck, then the least delay, so that no flow beats its ideal.
+/// bottleneck, then the least delay. Ideal completion times are those of the best path for each size, so that no flow
+/// that keeps to one path beats its ideal.
 #[derive(Clone, Debug)]
 pub struct Paths {
     graph: Arc<Graph>,
     routes: Arc<Routes>,
     /// Per switch and leaf: the port of the best path, if not all paths are alike.
     best: Option<Vec<u16>>,
+    /// Paths that are better than that for some flows.
+    alternatives: Alternatives,
 }
 
 impl Paths {
     /// The paths along `routes`.
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
-        let best = (!fabric_is_uniform(&graph)).then(|| best_ports(&graph, &routes));
-        Self { graph, routes, best }
+        let found = (!fabric_is_uniform(&graph)).then(|| best_ports(&graph, &routes));
+        let (best, alternatives) = found.unzip();
+        Self { graph, routes, best, alternatives: alternatives.unwrap_or_default() }
     }
     /// The links from `src` to `dst`, by their index; `None` when they are the same host or no way is
     /// left.
@@ -127,8 +134,9 @@ impl Paths {
     }
     /// How long a flow of `size` takes in an empty network, from its start until its last packet is
     /// received: packets follow each other without a pause, and every node passes one on when it has
-    /// it whole. Exact for any mix of link rates. `None` when `src` and `dst` are the same host or no
-    /// way is left.
+    /// it whole. Exact for any mix of link rates. Of several paths, the one on which a flow of this size is fastest
+    /// counts; a flow whose packets spread over them may be faster still, where links between switches are slower than hosts'.
+    /// `None` when `src` and `dst` are the same host or no way is left.
     ///
     /// All packets are full but the last. With `a` and `b` the times of a full packet and of the last
     /// one on a link, the last packet arrives when the slowest chain of waits ends: full packets up
@@ -140,13 +148,35 @@ impl Paths {
     /// When `size` or `framing.mtu` is zero.
     pub fn ideal_fct(&self, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
         assert!(!size.is_zero(), "a flow has at least one byte");
+        let best = self.fct_along(self.links(src, dst)?, size, framing);
+        let others = self.alternatives_between(src, dst).iter().map(|between| {
+            let [first, last] = [src, dst].map(|host| self.routes.ports().of_host(host).link);
+            let links = iter::once(first).chain(between.iter().copied()).chain([last]);
+            self.fct_along(links, size, framing)
+        });
+        Some(others.fold(best, Duration::min))
+    }
+
+    /// The links between switches of all paths of which none is best for every flow, if there are such.
+    #[inline]
+    fn alternatives_between(&self, src: HostId, dst: HostId) -> &[Vec<u32>] {
+        if self.alternatives.is_empty() {
+            return &[];
+        }
+        let leaves = self.routes.leaf_of(src).zip(self.routes.leaf_of(dst));
+        leaves.and_then(|leaves| self.alternatives.get(&leaves)).map_or(&[], Vec::as_slice)
+    }
+
+    /// [`Paths::ideal_fct`] along these links.
+    #[inline]
+    fn fct_along(&self, links: impl Iterator<Item = u32>, size: Bytes, framing: Framing) -> Duration {
         let full = size.pieces(framing.mtu) - 1;
         let last = size - framing.mtu * full + framing.overhead;
         let (mut propagation, mut alone) = (0u64, 0u64);
         let (mut full_sum, mut full_max) = (0u64, 0u64);
         // How much later than `alone` the last packet is, because of the full ones before it.
         let mut delayed = 0u64;
-        for link in self.links(src, dst)? {
+        for link in links {
             let link = &self.graph.links[link as usize];
             propagation = propagation.saturating_add(link.delay.as_ps());
             if full > 0 {
@@ -158,7 +188,7 @@ impl Paths {
             }
             alone = alone.saturating_add(link.rate.time_for(last).as_ps());
         }
-        Some(Duration::from_ps(propagation.saturating_add(alone).saturating_add(delayed)))
+        Duration::from_ps(propagation.saturating_add(alone).saturating_add(delayed))
     }
 
     /// Per leaf (or per host, where there are no switches): the hosts with the longest links, two at
@@ -227,54 +257,106 @@ fn fabric_is_uniform(graph: &Graph) -> bool {
 }
 
 /// Per switch and leaf: the next hop of the path with the fastest bottleneck, then the least delay
-/// (propagation, and serialisation of a packet of common size), then the lowest ports.
-fn best_ports(graph: &Graph, routes: &Routes) -> Vec<u16> {
+/// (propagation, and serialisation of a packet of common size), then the lowest ports. And the paths that are better for
+/// some flows.
+fn best_ports(graph: &Graph, routes: &Routes) -> (Vec<u16>, Alternatives) {
     let leaves = routes.leaves().len();
     let mut best = vec![0; graph.switches.len() * leaves];
+    let mut found = Alternatives::new();
     for leaf in 0..leaves {
-        let mut cost = vec![None; graph.switches.len()];
-        cost[routes.leaves()[leaf].index()] = Some((Rate::MAX, Duration::ZERO));
+        let mut search = Search {
+            cost: vec![None; graph.switches.len()],
+            order: Vec::new(),
+            kinds: BTreeMap::new(),
+            next_kind: 1,
+            are_alike: true,
+        };
+        search.cost[routes.leaves()[leaf].index()] = Some(Cost { rate: Rate::MAX, delay: Duration::ZERO, kind: 0 });
         for switch in (0..graph.switches.len() as u32).map(SwitchId) {
-            settle(graph, routes, leaf, switch, &mut cost, &mut best);
+            search.settle(graph, routes, leaf, switch, &mut best);
+        }
+        if !search.are_alike {
+            alternatives::add(&mut found, graph, routes, leaf, &search.order);
         }
     }
-    best
+    (best, found)
 }
 
-/// Rate of the bottleneck and delay from a switch to a leaf, once known.
-type Cost = Option<(Rate, Duration)>;
+/// The search for the best paths to one leaf.
+struct Search {
+    /// By switch, once known.
+    cost: Vec<Option<Cost>>,
+    /// The switches whose costs are known, each behind all its next hops.
+    order: Vec<SwitchId>,
+    /// By a link's rate and delay, and the kind of the rest.
+    kinds: BTreeMap<(Rate, Duration, u32), u32>,
+    next_kind: u32,
+    /// Whether all paths from any switch are.
+    are_alike: bool,
+}
 
-/// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
-/// search is the length of the path.
-fn settle(graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, cost: &mut [Cost], best: &mut [u16]) {
-    let mut stack = vec![switch];
-    while let Some(&switch) = stack.last() {
-        let hops = routes.next_hops(switch, leaf);
-        let peer = |port: u16| routes.ports().of(switch)[usize::from(port)].peer.switch();
-        let open = |port: u16| peer(port).filter(|peer| cost[peer.index()].is_none());
-        if cost[switch.index()].is_some() || hops.is_empty() {
+/// From a switch to a leaf.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// Of the bottleneck.
+    rate: Rate,
+    delay: Duration,
+    /// Paths of the same kind have the same rates and delays, link by link.
+    kind: u32,
+}
+
+impl Search {
+    /// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
+    /// search is the length of the path.
+    fn settle(&mut self, graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, best: &mut [u16]) {
+        let mut stack = vec![switch];
+        while let Some(&switch) = stack.last() {
+            let hops = routes.next_hops(switch, leaf);
+            let peer = |port: u16| routes.ports().of(switch)[usize::from(port)].peer.switch();
+            let open = |port: u16| peer(port).filter(|peer| self.cost[peer.index()].is_none());
+            if self.cost[switch.index()].is_some() || hops.is_empty() {
+                stack.pop();
+                continue;
+            }
+            if let Some(next) = hops.iter().find_map(|&port| open(port)) {
+                stack.push(next);
+                continue;
+            }
+            let through = |port: u16| {
+                let link = &graph.links[routes.ports().of(switch)[usize::from(port)].link as usize];
+                Some((link, self.cost[peer(port)?.index()]?, port))
+            };
+            let ways = || hops.iter().filter_map(|&port| through(port));
+            let chosen = ways()
+                .map(|(link, rest, port)| {
+                    (rest.rate.min(link.rate), rest.delay + link.delay + link.rate.time_for(COMMON_PACKET), port)
+                })
+                .min_by_key(|&(rate, delay, port)| (Reverse(rate), delay, port));
+            let mut kinds = ways().map(|(link, rest, _)| (link.rate, link.delay, rest.kind));
+            let first = kinds.next();
+            let only = first.filter(|first| kinds.all(|kind| kind == *first));
+            if let Some((rate, delay, port)) = chosen {
+                let kind = self.kind_of(only);
+                self.cost[switch.index()] = Some(Cost { rate, delay, kind });
+                self.order.push(switch);
+                best[switch.index() * routes.leaves().len() + leaf] = port;
+            }
             stack.pop();
-            continue;
         }
-        if let Some(next) = hops.iter().find_map(|&port| open(port)) {
-            stack.push(next);
-            continue;
-        }
-        let through = |port: u16| {
-            let link = &graph.links[routes.ports().of(switch)[usize::from(port)].link as usize];
-            let (rate, delay) = cost[peer(port)?.index()]?;
-            let delay = delay + link.delay + link.rate.time_for(COMMON_PACKET);
-            Some((rate.min(link.rate), delay, port))
+    }
+
+    /// The kind of all paths from a switch, if they are of one, or else one of their own.
+    fn kind_of(&mut self, only: Option<(Rate, Duration, u32)>) -> u32 {
+        let next = self.next_kind;
+        let kind = match only {
+            Some(only) => *self.kinds.entry(only).or_insert(next),
+            None => {
+                self.are_alike = false;
+                next
+            }
         };
-        let chosen = hops
-            .iter()
-            .filter_map(|&port| through(port))
-            .min_by_key(|&(rate, delay, port)| (std::cmp::Reverse(rate), delay, port));
-        if let Some((rate, delay, port)) = chosen {
-            cost[switch.index()] = Some((rate, delay));
-            best[switch.index() * routes.leaves().len() + leaf] = port;
-        }
-        stack.pop();
+        self.next_kind += u32::from(kind == next);
+        kind
     }
 }
 

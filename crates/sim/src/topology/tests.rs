@@ -226,6 +226,7 @@ fn the_longest_path_is_the_longest_of_all_pairs() {
 
 #[test]
 fn the_ideal_fct_is_that_of_a_queue_of_packets_on_every_mix_of_rates() {
+    let mut several = 0;
     for seed in 0..400 {
         let mut rng = Rng::stream(seed, Domain::Impairment, 2);
         let graph = random_graph(&mut rng);
@@ -233,15 +234,40 @@ fn the_ideal_fct_is_that_of_a_queue_of_packets_on_every_mix_of_rates() {
         for (src, dst) in pairs(&graph) {
             let framing = Framing { mtu: Bytes::new(1 + rng.below(1500)), overhead: Bytes::new(rng.below(100)) };
             let size = Bytes::new(1 + rng.below(20_000));
-            let links: Vec<Link> = paths.links(src, dst).unwrap().map(|link| graph.links[link as usize]).collect();
+            let all = all_paths(&graph, src, dst);
+            several += u32::from(all.len() > 1);
             assert_eq!(
                 paths.ideal_fct(src, dst, size, framing),
-                Some(packet_by_packet(&links, size, framing)),
+                all.iter().map(|links| packet_by_packet(links, size, framing)).min(),
                 "seed {seed}, {src:?} to {dst:?}, {size}"
             );
         }
     }
+    assert!(several > 100, "{several} pairs have several paths");
 }
+/// The links of all paths of the least length.
+fn all_paths(graph: &Graph, src: HostId, dst: HostId) -> Vec<Vec<Link>> {
+    let routes = Routes::new(graph, &[]);
+    let [first, last] = [src, dst].map(|host| routes.ports().of_host(host));
+    let Some(leaf) = routes.leaf_of(dst) else { return vec![vec![graph.links[last.link as usize]]] };
+    let mut found = Vec::new();
+    let mut open = vec![(first.peer.switch().unwrap(), vec![graph.links[first.link as usize]])];
+    while let Some((switch, mut links)) = open.pop() {
+        if switch == routes.leaves()[leaf] {
+            links.push(graph.links[last.link as usize]);
+            found.push(links);
+            continue;
+        }
+        for &port in routes.next_hops(switch, leaf) {
+            let port = routes.ports().of(switch)[usize::from(port)];
+            let mut links = links.clone();
+            links.push(graph.links[port.link as usize]);
+            open.push((port.peer.switch().unwrap(), links));
+        }
+    }
+    found
+}
+
 /// When the last of the packets arrives: each waits for its predecessor on every link.
 fn packet_by_packet(links: &[Link], size: Bytes, framing: Framing) -> Duration {
     let mut free = vec![Duration::ZERO; links.len()];
@@ -279,8 +305,14 @@ fn of_several_shortest_paths_the_fastest_is_ideal() {
         "#,
     )
     .unwrap();
-    let path = paths(&graph).between(HostId(0), HostId(1)).unwrap();
+    let paths = paths(&graph);
+    let path = paths.between(HostId(0), HostId(1)).unwrap();
     assert_eq!((path.links, path.propagation, path.bottleneck), (4, Duration::from_us(5), Rate::from_gbps(100)));
+    // A short flow is faster by the slow link, which is near: 4 us, and 80 bits at 10 Gb/s and three times at 100 Gb/s.
+    let framing = Framing { mtu: Bytes::new(1000), overhead: Bytes::new(9) };
+    let ideal = |size| paths.ideal_fct(HostId(0), HostId(1), Bytes::new(size), framing);
+    assert_eq!(ideal(1), Some(Duration::from_us(4) + Duration::from_ps(8_000 + 3 * 800)));
+    assert_eq!(ideal(1_000_000), Some(Duration::from_us(5) + Duration::from_ps((1_000 + 3) * 80 * 1_009)));
 }
 
 #[test]

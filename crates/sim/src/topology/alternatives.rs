@@ -1,0 +1,82 @@
+//! Paths of equal length that are not alike: which of them is best depends on how long a flow is.
+//!
+//! A short flow waits for propagation, a long one for the slowest link. Of two paths one is at least as good for every flow
+//! if each of its links is as fast as the other's in that place, and its delay is no longer; only paths of which none is
+//! better than another in this sense are kept.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use selvedge_units::{Duration, Rate, SwitchId};
+
+use super::{Graph, Routes};
+
+/// The links between switches of such paths, per pair of leaves that has several.
+pub(super) type Alternatives = BTreeMap<(usize, usize), Vec<Vec<u32>>>;
+
+/// A path from a switch to a leaf.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    /// Its links, the last one first, with their rates.
+    links: Vec<(Rate, u32)>,
+    delay: Duration,
+}
+
+impl Way {
+    /// Whether no flow is faster on `other`; both have the same number of links.
+    fn is_as_good_as(&self, other: &Self) -> bool {
+        let rates = self.links.iter().zip(&other.links);
+        self.delay <= other.delay && rates.into_iter().all(|((own, _), (others, _))| own >= others)
+    }
+
+    fn bottleneck(&self) -> Rate {
+        self.links.iter().map(|&(rate, _)| rate).min().unwrap_or(Rate::MAX)
+    }
+}
+
+/// Adds the alternatives among the paths to the leaf with this index; `order`: switches, each behind all its next hops.
+pub(super) fn add(found: &mut Alternatives, graph: &Graph, routes: &Routes, leaf: usize, order: &[SwitchId]) {
+    let mut ways: Vec<Vec<Way>> = vec![Vec::new(); graph.switches.len()];
+    ways[routes.leaves()[leaf].index()] = vec![Way { links: Vec::new(), delay: Duration::ZERO }];
+    for &switch in order {
+        let mut best: Vec<Way> = Vec::new();
+        for &port in routes.next_hops(switch, leaf) {
+            let port = routes.ports().of(switch)[usize::from(port)];
+            let link = &graph.links[port.link as usize];
+            let Some(next) = port.peer.switch() else { continue };
+            for rest in &ways[next.index()] {
+                let links = rest.links.iter().copied().chain([(link.rate, port.link)]).collect();
+                keep(&mut best, Way { links, delay: rest.delay.saturating_add(link.delay) });
+            }
+        }
+        if best.len() > MOST {
+            thin_out(&mut best);
+        }
+        ways[switch.index()] = best;
+    }
+    for (from, &switch) in routes.leaves().iter().enumerate() {
+        let ways = &ways[switch.index()];
+        if ways.len() > 1 {
+            let links_of = |way: &Way| way.links.iter().rev().map(|&(_, link)| link).collect();
+            found.insert((from, leaf), ways.iter().map(links_of).collect());
+        }
+    }
+}
+
+/// Keeps a path unless another is as good, and no other that it is as good as.
+fn keep(best: &mut Vec<Way>, way: Way) {
+    if !best.iter().any(|other| other.is_as_good_as(&way)) {
+        best.retain(|other| !way.is_as_good_as(other));
+        best.push(way);
+    }
+}
+
+/// Keeps the path with the least delay for each rate of the bottleneck.
+fn thin_out(best: &mut Vec<Way>) {
+    best.sort_by_key(|way| (Reverse(way.bottleneck()), way.delay, way.links.clone()));
+    best.dedup_by_key(|way| way.bottleneck());
+}
+
+/// Of so many paths those with equal bottlenecks differ by the serialisation of one packet, and in hardly any real network
+/// are there as many.
+const MOST: usize = 64;
