@@ -225,6 +225,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'low'\nset.'workload.poisson.load' = 1.5\n"),
         with("[switch.buffer.shared-buffer]\ntotal = '9MB'\n").replace("40Gbps", "1bps"),
         with("[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n"),
+        base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '9000000TB' }"),
     ];
     let mut said = String::new();
     for case in &cases {

@@ -14,8 +14,10 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
         let key = format!("workload.{}.load", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
         if workload.duration == Some(Duration::MAX) {
-            let message =
-                format!("{every}, and time is simulated up to {}: give more load", seconds(in_seconds(Duration::MAX)));
+            let message = format!(
+                "{every}, and time is simulated up to {}: give more load, or smaller sizes",
+                seconds(in_seconds(Duration::MAX))
+            );
             return Err(Finding::new(&key, message));
         }
         let span = workload.duration.into_iter().chain(end).min();
