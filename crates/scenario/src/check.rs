@@ -12,6 +12,7 @@ use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, 
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
@@ -48,7 +49,26 @@ pub(crate) fn check(series: &str, scenario: &Scenario, network: &Network) -> Res
     warnings.extend(reach::check(scenario, network));
     warnings.extend(reordering::check(series, scenario, network));
     warnings.extend(timeouts::check(scenario, network));
+    warnings.extend(acks_behind_data(scenario));
     Ok(warnings)
+}
+
+/// Acknowledgements that data of the other direction may keep waiting for ever.
+fn acks_behind_data(scenario: &Scenario) -> Option<Finding> {
+    let (nic, transport) = (&scenario.nic, &scenario.transport);
+    let acknowledges = match transport.recovery {
+        RecoveryConfig::GoBackN(go_back_n) => go_back_n.acks == Acks::PerPacket,
+        RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => true,
+    };
+    if !transport.is_rdma() || transport.eqds.is_some() || !acknowledges || nic.ack_class >= nic.data_class {
+        return None;
+    }
+    let message = format!(
+        "acknowledgements (priority {}) wait behind data (priority {}): where data fill a link both ways none arrives, and \
+         timeouts send again what was not lost; give the priority of data, or a higher one",
+        nic.ack_class, nic.data_class
+    );
+    Some(Finding::new("nic.ack-class", message))
 }
 
 /// Frames of sizes that exist. Before the scenario is resolved: "auto" adds them up.

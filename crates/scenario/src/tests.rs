@@ -355,6 +355,28 @@ fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
 }
 
 #[test]
+fn acknowledgements_that_wait_behind_data_are_warned_about() {
+    let warnings = |series: &str, class: u8| {
+        let sets = vec![format!("nic.ack-class={class}")];
+        let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
+        plan(NO_SWITCH, &changes).expect("a study may want it").warnings
+    };
+    for series in ["irn", "melo", "roce"] {
+        let found = warnings(series, 1);
+        let found = found.iter().filter(|warning| {
+            warning.contains("nic.ack-class: acknowledgements (priority 1) wait behind data (priority 3)")
+        });
+        assert_eq!(found.count(), 1, "{series}");
+    }
+    let silent = |series, class| assert!(!warnings(series, class).iter().any(|warning| warning.contains("ack-class")));
+    silent("irn", 3);
+    silent("irn", 6);
+    // Nothing is acknowledged, or somewhere else.
+    silent("roce+pfc", 1);
+    silent("tcp", 1);
+}
+
+#[test]
 fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();
