@@ -1,6 +1,7 @@
 //! How long a run may go without news before it counts as standing still: longer than anything that it may be waiting
 //! for, so that only a run that would never end is cut short.
 
+use selvedge_transport::eqds::MOST_DOUBLINGS;
 use selvedge_transport::recovery::irn::Rto;
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -14,8 +15,6 @@ const LOOK: Duration = Duration::from_ms(1);
 const STALL: Duration = Duration::from_ms(200);
 /// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well.
 const IN_A_ROW: u64 = 8;
-/// EQDS doubles its timeout so often.
-const MOST_PATIENCE: u64 = 1 << 6;
 
 /// How patient the watch over a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +66,7 @@ fn longest_timeout(transport: &TransportConfig) -> Duration {
             set(config.rto_high).max(config.rto_low).max(dynamic).saturating_add(config.retransmit_delay)
         }
     };
-    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| set(eqds.rto).saturating_mul(MOST_PATIENCE));
+    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| set(eqds.rto).saturating_mul(1 << MOST_DOUBLINGS));
     let ndp = transport.ndp.map_or(Duration::ZERO, |ndp| set(ndp.rto));
     recovery.max(eqds).max(ndp)
 }

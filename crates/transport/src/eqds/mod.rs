@@ -32,4 +32,4 @@ pub use pacer::{Pacer, Policy};
 pub use paths::Paths;
 pub use pieces::Pieces;
 pub use receiver::{Fate, Receiver};
-pub use sender::{Memory, Sender, State, Transmit, Wish};
+pub use sender::{MOST_DOUBLINGS, Memory, Sender, State, Transmit, Wish};

@@ -15,6 +15,9 @@ use super::config::EqdsParams;
 use super::credit::{Credit, Scale};
 use super::window::Window;
 
+/// How often a sender that nobody answers doubles its timeout.
+pub const MOST_DOUBLINGS: u32 = 6;
+
 /// The sending end of a tunnel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sender<H> {
@@ -233,7 +236,7 @@ impl<H: Copy> Sender<H> {
         let mut late = lost;
         if self.demand() > 0 {
             // Who waits for credit asks again, but not sooner than it can come, and ever more rarely.
-            let patience = params.rto * (1 << self.timeouts.min(6));
+            let patience = params.rto * (1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             if due <= now || lost {
                 self.repeat = true;
