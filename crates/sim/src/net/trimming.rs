@@ -27,8 +27,9 @@ pub(crate) struct Rules {
     /// Bytes that a data queue holds, and the queue of headers.
     data: u64,
     headers: u64,
-    /// The class of headers.
+    /// The class of headers, and its bit.
     class: u8,
+    bit: u8,
     /// Headers in a row while data waits.
     turn: u32,
     trim_last: Chance,
@@ -49,6 +50,7 @@ impl Rules {
             data: config.data_room(frame).get(),
             headers: config.header_room(frame).map_or(u64::MAX, Bytes::get),
             class,
+            bit: 1 << class,
             turn: config.headers_per_data.resolve(|| Some(Trimming::HEADERS_PER_DATA)).unwrap_or(u32::MAX),
             trim_last: config.trim_last,
         }
@@ -116,11 +118,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet of `class` has left through port `out`: says whose turn it is.
     pub(crate) fn keep_turn(&mut self, out: u32, class: u8, rules: &Rules) {
         let (port, trimmer) = (&mut self.egress[out], &mut self.trimmers[out]);
-        let headers = 1 << rules.class;
-        if class == rules.class && port.waiting & !headers != 0 {
+        if class == rules.class && port.waiting & !rules.bit != 0 {
             trimmer.headers += 1;
             if trimmer.headers >= rules.turn {
-                port.paused |= headers;
+                port.paused |= rules.bit;
             }
         } else if port.paused != Egress::DOWN {
             trimmer.headers = 0;

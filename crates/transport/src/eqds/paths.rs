@@ -23,13 +23,14 @@ impl Paths {
     /// The next packet's path of `paths`, and what switches hash for it.
     #[inline]
     pub fn next(&mut self, paths: u32) -> (u16, u32) {
-        let place = (self.count % u64::from(paths)) as u32;
+        let mask = if paths.is_power_of_two() { paths - 1 } else { 0 };
+        let place = if mask > 0 { self.count as u32 & mask } else { (self.count % u64::from(paths)) as u32 };
         if place == 0 {
             self.turn = mix64(self.key ^ self.count) as u32;
         }
         self.count += 1;
         // Starting anywhere, and by exclusive-or in any order where the number of paths is a power of two.
-        let path = if paths.is_power_of_two() { place ^ (self.turn & (paths - 1)) } else { place };
+        let path = place ^ (self.turn & mask);
         (path as u16, (mix64(self.key.wrapping_add(u64::from(path))) >> 32) as u32)
     }
 }

@@ -209,8 +209,7 @@ impl<H: Copy> Tunnel<H> {
     #[inline]
     fn is_near(&self, params: &EqdsParams, seq: u32) -> bool {
         let distance = params.numbers.distance(self.expected, seq);
-        let reach = params.reorder as i32;
-        distance <= reach && distance >= -reach && params.numbers.distance(self.base, seq) >= 0
+        distance.unsigned_abs() <= params.reorder && params.numbers.distance(self.base, seq) >= 0
     }
 
     #[inline]
@@ -228,8 +227,9 @@ impl<H: Copy> Tunnel<H> {
             return;
         }
         self.target = target;
-        let most = (params.window / params.quantum).max(1);
-        if numbers.distance(self.pull, target) as u32 > most {
+        let beyond = numbers.distance(self.pull, target) as u32;
+        if u64::from(beyond) * u64::from(params.quantum) > u64::from(params.window.max(params.quantum)) {
+            let most = (params.window / params.quantum).max(1);
             self.pull = numbers.add(target, most.wrapping_neg());
         }
     }
@@ -293,10 +293,14 @@ impl<H: Copy> Tunnel<H> {
             self.expected = params.numbers.add(self.expected, 1);
             return;
         }
-        while self.queue.len() <= place {
+        if let Some(missing) = self.queue.get_mut(place) {
+            *missing = slot;
+            return;
+        }
+        while self.queue.len() < place {
             self.queue.push_back(Slot::Missing);
         }
-        self.queue[place] = slot;
+        self.queue.push_back(slot);
     }
 
     /// Hands on what is in order.
@@ -316,16 +320,18 @@ impl<H: Copy> Tunnel<H> {
     /// What to say of a packet that was taken.
     #[inline]
     fn acknowledge(&mut self, params: &EqdsParams, data: &Data, bytes: u32, in_order: bool) -> Option<Control> {
-        self.unacknowledged += bytes;
-        let asked = data.flags.any(Flags::ACK);
-        self.ack_when_whole |= asked && !in_order;
-        let whole = self.ack_when_whole && self.queue.is_empty();
         let each = params.ack_after == 0;
-        if !(each || asked || whole || self.syn || self.unacknowledged > params.ack_after) {
-            return None;
+        let asked = data.flags.any(Flags::ACK);
+        if !each {
+            self.unacknowledged += bytes;
+            self.ack_when_whole |= asked && !in_order;
+            let whole = self.ack_when_whole && self.queue.is_empty();
+            if !(asked || whole || self.syn || self.unacknowledged > params.ack_after) {
+                return None;
+            }
+            self.unacknowledged = 0;
+            self.ack_when_whole &= !whole;
         }
-        self.unacknowledged = 0;
-        self.ack_when_whole &= !whole;
         if in_order || !(each || asked) {
             return Some(self.cumulative(Flags::ACK));
         }

@@ -160,15 +160,23 @@ impl<H: Copy> Sender<H> {
     /// What to do now; `head` is the size of the first packet that waits with the owner, if one does.
     #[inline(always)]
     pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Wish {
-        let Some(bytes) = self.first_bytes(params, head) else { return Wish::Nothing };
-        if bytes <= self.credit.held() {
-            return Wish::Send;
+        match self.first_bytes(params, head) {
+            Some(bytes) if bytes <= self.credit.held() => Wish::Send,
+            Some(_) if self.may_ask(params) => Wish::Request,
+            Some(_) | None => Wish::Nothing,
         }
-        // Whoever is owed credit has been heard; whoever is not must ask.
-        if self.repeat || self.credit.outstanding(&scale(params)) == 0 {
-            return Wish::Request;
-        }
-        Wish::Nothing
+    }
+
+    /// Whether [`Sender::next`] is [`Wish::Nothing`] for want of credit, whatever waits with the owner.
+    #[inline(always)]
+    pub fn is_out_of_credit(&self, params: &EqdsParams) -> bool {
+        self.credit.held() == 0 && !self.may_ask(params)
+    }
+
+    /// Whoever is owed credit has been heard; whoever is not must ask.
+    #[inline(always)]
+    fn may_ask(&self, params: &EqdsParams) -> bool {
+        self.repeat || self.credit.outstanding(&scale(params)) == 0
     }
 
     /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most once.
@@ -304,11 +312,17 @@ impl<H: Copy> Sender<H> {
     }
 
     /// Bytes of the packet whose turn it is: lost ones first, then those of earlier epochs, then new ones.
-    #[inline]
+    #[inline(always)]
     fn first_bytes(&mut self, params: &EqdsParams, head: Option<u32>) -> Option<u32> {
-        let lost = if self.window.lost_bytes > 0 { self.window.lost_front(params.numbers) } else { None };
-        let new = || self.again.front().map(|(_, bytes)| *bytes).or(head).filter(|_| self.has_room(params));
-        lost.or_else(new)
+        if self.window.lost_bytes > 0
+            && let Some(bytes) = self.window.lost_front(params.numbers)
+        {
+            return Some(bytes);
+        }
+        if !self.has_room(params) {
+            return None;
+        }
+        self.again.front().map_or(head, |(_, bytes)| Some(*bytes))
     }
 
     /// Whether a new number may be used: within what the receiver keeps, and, with SYN, within the epoch.

@@ -60,6 +60,7 @@ impl<H: Copy> Window<H> {
     }
 
     /// Bytes of the packet that is to be sent again first.
+    #[inline(never)]
     pub(super) fn lost_front(&mut self, numbers: Numbers) -> Option<u32> {
         while let Some(&seq) = self.lost.front() {
             if let Some(packet) = self.get(numbers, seq).filter(|packet| packet.fate == Fate::Lost) {
@@ -72,6 +73,9 @@ impl<H: Copy> Window<H> {
 
     /// Sends that packet again; returns its number and cargo.
     pub(super) fn resend(&mut self, numbers: Numbers, now: Instant) -> Option<(u32, H)> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
         self.lost_front(numbers)?;
         let seq = self.lost.pop_front()?;
         let packet = self.get_mut(numbers, seq)?;
@@ -116,7 +120,7 @@ impl<H: Copy> Window<H> {
             self.packets.pop_front();
             self.first = numbers.add(self.first, 1);
         }
-        if self.lost_bytes == 0 {
+        if self.lost_bytes == 0 && !self.lost.is_empty() {
             self.lost.clear();
         }
     }
@@ -134,15 +138,17 @@ impl<H: Copy> Window<H> {
     /// whether anything was.
     pub(super) fn expire(&mut self, numbers: Numbers, now: Instant, rto: Duration) -> (Instant, bool) {
         let (mut next, mut any) = (Instant::NEVER, false);
-        for place in 0..self.packets.len() {
-            let packet = &self.packets[place];
+        for (place, packet) in (0..).zip(&mut self.packets) {
             if packet.fate != Fate::InFlight {
                 continue;
             }
             let due = packet.sent_at.saturating_add(rto);
             if due <= now {
                 any = true;
-                self.lose(numbers, numbers.add(self.first, place as u32));
+                packet.fate = Fate::Lost;
+                self.in_flight -= u64::from(packet.bytes);
+                self.lost_bytes += u64::from(packet.bytes);
+                self.lost.push_back(numbers.add(self.first, place));
             } else {
                 next = next.min(due);
             }
