@@ -5,7 +5,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use selvedge_transport::ndp::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
 use selvedge_transport::{Cx, Hold, Limits, Verdict};
@@ -294,7 +293,7 @@ impl Nic {
             && self.ndp.pacer_armed.is_none_or(|armed| at < armed)
         {
             self.ndp.pacer_armed = Some(at);
-            self.deadlines.push(Reverse((at, Due::timer(PACER), QpNumber(0))));
+            self.deadlines.push(at, Due::timer(PACER), QpNumber(0));
         }
     }
 
@@ -307,7 +306,7 @@ impl Nic {
             && at < flow.armed
         {
             flow.armed = at;
-            self.deadlines.push(Reverse((at, Due::timer(slot), qp)));
+            self.deadlines.push(at, Due::timer(slot), qp);
         }
         if ready {
             self.ready.push_back(slot);

@@ -65,6 +65,7 @@ pub struct Report {
 
 /// What a NIC has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub struct NicStats {
     /// Data packets put on the wire, retransmissions included.
     pub data_sent: u64,

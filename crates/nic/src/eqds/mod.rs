@@ -23,8 +23,8 @@ use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
-use crate::eqif::{CARRIERS, NATIVE};
-use crate::nic::{Due, Handled, Nic, NicParams};
+use crate::eqif::CARRIERS;
+use crate::nic::{Due, Nic, NicParams};
 use crate::qp::Completion;
 use crate::tcp::TCP;
 
@@ -35,7 +35,13 @@ use sending::{Message, Outbound};
 /// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last before
 /// [`TCP`] is the pacer's.
 pub(crate) const EQDS: u32 = TCP >> 1;
-const PACER: u32 = TCP - 1;
+pub(crate) const PACER: u32 = TCP - 1;
+/// Whether a slot in the ready ring is that of a tunnel for native messages.
+#[inline]
+pub(crate) const fn is_tunnel(slot: u32) -> bool {
+    EQDS <= slot && slot < CARRIERS
+}
+
 /// Under which queue pair number tunnels are found, and their deadlines lie.
 pub(crate) const TUNNEL: QpNumber = QpNumber(0);
 
@@ -55,8 +61,6 @@ pub(crate) struct Tunnels {
     pub(crate) pacer: Option<Pacer>,
     /// The least time between two pulls that the host's own link allows.
     least_interval: Duration,
-    /// The earliest entry in the heap of deadlines that speaks of it.
-    pacer_armed: Instant,
     /// What is complete, and not yet reported.
     pub(crate) completions: VecDeque<Completion>,
 }
@@ -74,7 +78,6 @@ impl Default for Tunnels {
             free_arriving: Vec::new(),
             pacer: None,
             least_interval: Duration::ZERO,
-            pacer_armed: Instant::NEVER,
             completions: VecDeque::new(),
         }
     }
@@ -84,8 +87,8 @@ impl Tunnels {
     /// The pacer, which is built when the first tunnel ends here.
     #[inline]
     pub(crate) fn pacer(&mut self, eqds: &EqdsParams) -> &mut Pacer {
-        let interval = eqds.pull_interval.max(self.least_interval);
-        self.pacer.get_or_insert_with(|| Pacer::new(interval, eqds.policy))
+        let least = self.least_interval;
+        self.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval.max(least), eqds.policy))
     }
 }
 
@@ -105,18 +108,6 @@ impl Nic {
         self.tunnels.completions.pop_front()
     }
 
-    /// Takes in a packet of a tunnel.
-    #[inline(never)]
-    pub(crate) fn on_eqds(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
-        let Some(eqds) = &params.eqds else { return Handled::Unknown };
-        match &packet.repr {
-            Repr::EqdsData(data) if data.eqif != NATIVE => Handled::Unknown,
-            Repr::EqdsData(data) => self.on_eqds_data(cx, params, eqds, packet, data),
-            Repr::EqdsControl(control) => self.on_eqds_control(cx, params, eqds, packet, control),
-            _ => Handled::Unknown,
-        }
-    }
-
     /// See [`Nic::whereabouts`].
     pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
@@ -128,18 +119,19 @@ impl Nic {
         }
     }
 
-    /// A deadline of a tunnel, or of the pacer, has come.
+    /// A deadline of a tunnel has come.
     #[inline(never)]
     pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
         let Some(eqds) = &params.eqds else { return };
-        match slot {
-            PACER => self.pull(cx.now, params, eqds, at),
-            CARRIERS.. => self.on_carrier_deadline(cx, params, at, slot),
-            _ => self.on_outbound_deadline(cx, params.mtu, eqds, at, slot - EQDS),
+        if slot >= CARRIERS {
+            self.on_carrier_deadline(cx, params, at, slot);
+        } else {
+            self.on_outbound_deadline(cx, params.mtu, eqds, at, slot - EQDS);
         }
     }
 
+    #[cold]
     pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {
-        self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), TUNNEL)));
+        self.deadlines.push(at, Due::timer(slot), TUNNEL);
     }
 }

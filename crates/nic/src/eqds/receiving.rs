@@ -6,7 +6,8 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{EQDS, PACER, TUNNEL, Tunnels};
+use super::{EQDS, TUNNEL, Tunnels};
+use crate::eqif::NATIVE;
 use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::Completion;
 
@@ -16,6 +17,8 @@ pub(crate) struct End<H> {
     pub(crate) receiver: Receiver<H>,
     /// Of the last packet that came through it: credit goes back where it came from.
     last: Origin,
+    /// Quanta that its sender is owed, as the pacer knows.
+    owed: u32,
     /// Whether it stands in the pacer's list.
     listed: bool,
 }
@@ -58,7 +61,7 @@ pub(super) struct Inbound {
 impl<H: Copy> End<H> {
     /// Of a tunnel whose first packet has come.
     pub(crate) fn new(first: &Packet) -> Self {
-        Self { receiver: Receiver::new(), last: Origin::of(first), listed: false }
+        Self { receiver: Receiver::new(), last: Origin::of(first), owed: 0, listed: false }
     }
 
     /// Takes in a packet; returns its fate and what to answer. `name` is the tunnel's in the pacer's list.
@@ -72,15 +75,9 @@ impl<H: Copy> End<H> {
         Arrival { packet, data, cargo }: Arrival<'_, H>,
         deliver: impl FnMut(H),
     ) -> (Fate, Option<Control>) {
-        let before = self.receiver.owed(eqds);
         let (fate, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
-        let owed = self.receiver.owed(eqds);
         self.last = Origin::of(packet);
-        pacer.note_owed(before, owed);
-        if owed > 0 && !self.listed {
-            self.listed = true;
-            pacer.push(name, packet.class);
-        }
+        self.account(eqds, pacer, name);
         let Some(control) = control else { return (fate, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
         (fate, Some(Control { busy: pacer.busy(), flags: control.flags.with(echo), ..control }))
@@ -97,18 +94,24 @@ impl<H: Copy> End<H> {
         name: u32,
     ) -> Option<(Origin, Control)> {
         self.listed = false;
-        let before = self.receiver.owed(eqds);
-        if before == 0 {
+        if self.owed == 0 {
             return None;
         }
         let control = self.receiver.grant(eqds)?;
+        self.account(eqds, pacer, name);
+        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
+    }
+
+    /// Tells the pacer what its sender is owed, for whom it is to stand in the list if that is anything.
+    #[inline]
+    fn account(&mut self, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
         let owed = self.receiver.owed(eqds);
-        pacer.note_owed(before, owed);
-        if owed > 0 {
+        pacer.note_owed(self.owed, owed);
+        self.owed = owed;
+        if owed > 0 && !self.listed {
             self.listed = true;
             pacer.push(name, self.last.class);
         }
-        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
     }
 }
 
@@ -149,14 +152,15 @@ impl Nic {
     }
 
     /// A data packet or a request has come.
-    pub(super) fn on_eqds_data(
+    #[inline(never)]
+    pub(crate) fn on_eqds_data(
         &mut self,
         cx: &mut Cx<'_>,
         params: &NicParams,
-        eqds: &EqdsParams,
         packet: &Packet,
         data: &Data,
     ) -> Handled {
+        let Some(eqds) = params.eqds.as_ref().filter(|_| data.eqif == NATIVE) else { return Handled::Unknown };
         let tunnel = self.tunnel_from(packet);
         self.tunnels.pacer(eqds);
         let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return Handled::Unknown };
@@ -166,7 +170,7 @@ impl Nic {
         }
         let arrival = Arrival { packet, data, cargo: () };
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
-        self.arm_pacer();
+        self.deadlines.set_pull(pacer.poll_timeout());
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
@@ -195,17 +199,15 @@ impl Nic {
     }
 
     /// A packet of a message has come out of its tunnel.
-    #[inline]
+    #[inline(always)]
     fn take_piece(&mut self, packet: &Packet, data: &Data, tunnel: u32) {
         self.stats.data_received += 1;
-        let inbound = &mut self.tunnels.inbound[tunnel as usize];
-        let slot = match inbound.message {
-            Some(slot) => Some(slot),
-            None => self.by_peer.get((packet.src, packet.qp)),
-        };
-        inbound.message = slot;
-        let place = slot.map(|slot| (slot - EQDS) as usize);
-        let Some(state) = place.and_then(|place| self.tunnels.arriving[place].as_mut()) else { return };
+        let message = &mut self.tunnels.inbound[tunnel as usize].message;
+        if message.is_none() {
+            *message = self.by_peer.get((packet.src, packet.qp));
+        }
+        let Some(slot) = *message else { return };
+        let Some(state) = &mut self.tunnels.arriving[(slot - EQDS) as usize] else { return };
         if !state.pieces.insert(data.index) {
             state.duplicates += 1;
             self.stats.duplicates += 1;
@@ -220,12 +222,9 @@ impl Nic {
     }
 
     /// It is time to give somebody credit.
-    pub(super) fn pull(&mut self, now: Instant, params: &NicParams, eqds: &EqdsParams, at: Instant) {
-        if self.tunnels.pacer_armed != at {
-            return;
-        }
-        self.tunnels.pacer_armed = Instant::NEVER;
-        let Some(pacer) = &mut self.tunnels.pacer else { return };
+    #[inline(never)]
+    pub(crate) fn pull(&mut self, now: Instant, params: &NicParams) {
+        let (Some(eqds), Some(pacer)) = (&params.eqds, &mut self.tunnels.pacer) else { return };
         if let Some(who) = pacer.poll(now) {
             let (place, carries) = (who >> 1, who & 1 == 1);
             let granted = if carries {
@@ -240,12 +239,11 @@ impl Nic {
         self.arm_pacer();
     }
 
+    /// Has the pacer called when it has credit for somebody.
     #[inline]
     pub(crate) fn arm_pacer(&mut self) {
-        let at = self.tunnels.pacer.as_ref().map_or(Instant::NEVER, Pacer::poll_timeout);
-        if at < self.tunnels.pacer_armed {
-            self.tunnels.pacer_armed = at;
-            self.arm_tunnel(at, PACER);
+        if let Some(pacer) = &self.tunnels.pacer {
+            self.deadlines.set_pull(pacer.poll_timeout());
         }
     }
 }

@@ -29,6 +29,15 @@ pub(super) struct Outbound {
     armed: Instant,
 }
 
+impl Outbound {
+    /// Bytes of the first packet that waits, if one does.
+    #[inline]
+    fn head(&self, messages: &[Option<Message>], mtu: u16, header: u32) -> Option<u32> {
+        let message = messages[*self.queue.front()? as usize].as_ref()?;
+        Some(u32::from(message.payload(mtu)) + header)
+    }
+}
+
 /// A packet of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
@@ -127,9 +136,7 @@ impl Nic {
         let (messages, mtu) = (&mut self.tunnels.messages, params.mtu);
         let state = &mut self.tunnels.outbound[tunnel as usize];
         state.queued = false;
-        let front = state.queue.front().copied();
-        let waiting = front.and_then(|message| messages[message as usize].as_ref());
-        let head = waiting.map(|message| u32::from(message.payload(mtu)) + eqds.header);
+        let head = state.head(messages, mtu, eqds.header);
         let queue = &mut state.queue;
         let sent = state.sender.poll_transmit(eqds, cx.now, head, || take_turn(queue, messages, mtu, eqds.header));
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
@@ -169,14 +176,15 @@ impl Nic {
     }
 
     /// A control packet has come for a tunnel that begins here.
-    pub(super) fn on_eqds_control(
+    #[inline(never)]
+    pub(crate) fn on_eqds_control(
         &mut self,
         cx: &mut Cx<'_>,
         params: &NicParams,
-        eqds: &EqdsParams,
         packet: &Packet,
         control: &Control,
     ) -> Handled {
+        let Some(eqds) = &params.eqds else { return Handled::Unknown };
         let tunnel = packet.slot.wrapping_sub(EQDS);
         let (messages, free) = (&mut self.tunnels.messages, &mut self.tunnels.free_messages);
         let completions = &mut self.tunnels.completions;
@@ -219,13 +227,12 @@ impl Nic {
     }
 
     /// Puts a tunnel where its wishes say, after anything happened to it.
-    #[inline]
+    #[inline(always)]
     fn refresh_tunnel(&mut self, mtu: u16, eqds: &EqdsParams, tunnel: u32) {
         let state = &mut self.tunnels.outbound[tunnel as usize];
         let slot = EQDS + tunnel;
-        if !state.queued {
-            let front = state.queue.front().and_then(|message| self.tunnels.messages[*message as usize].as_ref());
-            let head = front.map(|message| u32::from(message.payload(mtu)) + eqds.header);
+        if !state.queued && !state.sender.is_out_of_credit(eqds) {
+            let head = state.head(&self.tunnels.messages, mtu, eqds.header);
             if state.sender.next(eqds, head) != Wish::Nothing {
                 state.queued = true;
                 match &mut self.eqifs {
@@ -278,12 +285,14 @@ impl Nic {
 
 /// The next packet of the message whose turn it is, which goes to the back if it has more.
 fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, header: u32) -> (Piece, u32) {
-    let number = queue.pop_front().expect("the tunnel asks only if a message waits");
+    let number = *queue.front().expect("the tunnel asks only if a message waits");
     let message = messages[number as usize].as_mut().expect("messages in the queue are not all sent");
     let piece = Piece { message: number, index: message.next, payload: message.payload(mtu) };
     message.next += 1;
-    if message.next < message.packets {
-        queue.push_back(number);
+    if message.next == message.packets {
+        queue.pop_front();
+    } else if queue.len() > 1 {
+        queue.rotate_left(1);
     }
     (piece, u32::from(piece.payload) + header)
 }

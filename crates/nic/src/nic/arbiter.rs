@@ -13,11 +13,10 @@ use selvedge_units::Bytes;
 use selvedge_wire::{Data, Ecn, Packet, Repr};
 
 use super::{FIRST_PSN, Nic, NicParams};
-use crate::eqds::EQDS;
+use crate::eqds::{EQDS, is_tunnel};
 use crate::eqif::EDGE;
 use crate::ndp::NDP;
 use crate::rdma::{ACKS, REQUESTS};
-use crate::tcp::TCP;
 
 impl Nic {
     /// Whether something may be ready to send.
@@ -28,11 +27,15 @@ impl Nic {
 
     /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
     /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
-        if !self.answers.is_empty() && self.send_answer(params, paused, packet) {
-            return true;
-        }
+        (!self.answers.is_empty() && self.send_answer(params, paused, packet))
+            || self.send_next(cx, params, paused, packet)
+    }
+
+    /// Sends a packet of the queue pair whose turn it is, if one wants to send.
+    #[inline]
+    fn send_next(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         while let Some(slot) = self.next_ready(params, paused) {
             if self.send_data(cx, params, slot, packet) {
                 return true;
@@ -70,30 +73,47 @@ impl Nic {
     }
 
     /// Sends the first answer whose class may go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
-        let next = if paused == 0 {
-            self.answers.pop_front()
-        } else if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
-            None
+        if paused == 0 {
+            let Some(next) = self.answers.front() else { return false };
+            *packet = *next;
+            self.answers.pop_front();
         } else {
-            let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0);
-            first.and_then(|first| self.answers.remove(first))
-        };
-        let Some(next) = next else { return false };
+            let Some(next) = self.next_unpaused_answer(params, paused) else { return false };
+            *packet = next;
+        }
         if let Some(eqifs) = &mut self.eqifs {
             eqifs.on_answer_left();
         }
-        *packet = next;
         self.stats.count_answer(&packet.repr);
         true
+    }
+
+    /// The first answer, where some classes are paused. Those that have to wait keep their places.
+    #[cold]
+    fn next_unpaused_answer(&mut self, params: &NicParams, paused: u8) -> Option<Packet> {
+        if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
+            return None;
+        }
+        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
+        self.answers.remove(first)
     }
 
     /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-            return self.send_otherwise(cx, params, slot, packet);
+            return match &params.eqds {
+                Some(eqds) if is_tunnel(slot) => {
+                    let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
+                    if params.qp_burst > 1 {
+                        self.keep_turn(slot, params.qp_burst);
+                    }
+                    sent
+                }
+                _ => self.send_otherwise(cx, params, slot, packet),
+            };
         };
         state.queued = false;
         let (last, last_payload) = (state.last, state.last_payload);
@@ -130,7 +150,7 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more): a flow of TCP or NDP or a tunnel may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more), nor a tunnel: a flow of TCP or NDP may send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         if slot < NDP {
@@ -142,11 +162,6 @@ impl Nic {
             REQUESTS => return self.serve_requests(cx, params, packet),
             ACKS => return self.serve_acks(cx.now, packet),
             _ => {}
-        }
-        if (EQDS..TCP).contains(&slot) {
-            let sent = params.eqds.as_ref().is_some_and(|eqds| self.serve_tunnel(cx, params, eqds, slot, packet));
-            self.keep_turn(slot, params.qp_burst);
-            return sent;
         }
         let segment = if slot < EQDS { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
         let Some(segment) = segment else { return false };

@@ -22,7 +22,8 @@ impl Nic {
             // The network's own business; the driver handles it before it gets here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
-            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.on_eqds(cx, params, packet),
+            Repr::EqdsData(data) => self.on_eqds_data(cx, params, packet, data),
+            Repr::EqdsControl(control) => self.on_eqds_control(cx, params, packet, control),
         }
     }
 

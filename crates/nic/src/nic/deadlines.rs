@@ -4,13 +4,14 @@
 //! free: the entry is looked at when it comes up. Timers and pacing are armed separately, so that a paced
 //! packet costs one entry and leaves that of a timer alone.
 
+use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use selvedge_transport::{Cx, Next};
-use selvedge_units::Instant;
+use selvedge_units::{Instant, QpNumber};
 
 use super::{Nic, NicParams, find};
-use crate::eqds::EQDS;
+use crate::eqds::{EQDS, PACER, TUNNEL};
 use crate::ndp::NDP;
 use crate::rdma::REQUESTS;
 use crate::tcp::TCP;
@@ -19,16 +20,18 @@ impl Nic {
     /// When [`Nic::handle_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.peek().map(|Reverse((at, ..))| *at)
+        let at = self.deadlines.next();
+        (at != Instant::NEVER).then_some(at)
     }
 
     /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
-        while let Some(&Reverse((at, due, qp))) = self.deadlines.peek() {
-            if at > cx.now {
-                break;
+        while self.deadlines.next() <= cx.now {
+            if self.deadlines.take_pull() {
+                self.pull(cx.now, params);
+                continue;
             }
-            self.deadlines.pop();
+            let Some((at, due, qp)) = self.deadlines.pop() else { break };
             let slot = due.slot();
             let Some(state) = find(&mut self.senders, slot, qp) else {
                 if slot == REQUESTS {
@@ -72,7 +75,7 @@ impl Nic {
                 }
                 Next::Wait(until) if until < state.pacing_armed => {
                     state.pacing_armed = until;
-                    self.deadlines.push(Reverse((until, Due::pacing(slot), state.qp)));
+                    self.deadlines.push(until, Due::pacing(slot), state.qp);
                 }
                 Next::Wait(_) | Next::Idle => {}
             }
@@ -80,8 +83,59 @@ impl Nic {
         let timer = state.sender.timers();
         if timer < state.timer_armed {
             state.timer_armed = timer;
-            self.deadlines.push(Reverse((timer, Due::timer(slot), state.qp)));
+            self.deadlines.push(timer, Due::timer(slot), state.qp);
         }
+    }
+}
+
+/// The deadlines of one NIC.
+#[derive(Debug)]
+pub(crate) struct Deadlines {
+    /// That of the first entry: whoever asks when to come need not look into the heap.
+    first: Instant,
+    /// When EQDS's pacer gives credit. It moves with each packet, so it is no entry.
+    pull: Instant,
+    heap: BinaryHeap<Reverse<Entry>>,
+}
+
+type Entry = (Instant, Due, QpNumber);
+
+impl Deadlines {
+    pub(crate) const fn new() -> Self {
+        Self { first: Instant::NEVER, pull: Instant::NEVER, heap: BinaryHeap::new() }
+    }
+
+    pub(crate) fn push(&mut self, at: Instant, due: Due, qp: QpNumber) {
+        self.first = self.first.min(at);
+        self.heap.push(Reverse((at, due, qp)));
+    }
+
+    #[inline]
+    pub(crate) fn set_pull(&mut self, at: Instant) {
+        self.pull = at;
+    }
+
+    #[inline]
+    fn next(&self) -> Instant {
+        self.first.min(self.pull)
+    }
+
+    /// Takes the pacer's deadline if that is next.
+    #[inline]
+    fn take_pull(&mut self) -> bool {
+        let pull = (self.pull, Due::timer(PACER), TUNNEL);
+        let is_next = self.pull < self.first || self.heap.peek().is_none_or(|Reverse(entry)| pull < *entry);
+        if is_next {
+            self.pull = Instant::NEVER;
+        }
+        is_next
+    }
+
+    /// Takes the first entry.
+    fn pop(&mut self) -> Option<Entry> {
+        let Reverse(entry) = self.heap.pop()?;
+        self.first = self.heap.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
+        Some(entry)
     }
 }
 
@@ -101,5 +155,32 @@ impl Due {
     }
     const fn is_pacing(self) -> bool {
         self.0 & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QP: QpNumber = QpNumber(1);
+
+    #[test]
+    fn deadlines_come_in_their_order_pulls_among_them() {
+        let at = Instant::from_ps;
+        let tunnel = Due::timer(EQDS);
+        let mut deadlines = Deadlines::new();
+        assert_eq!(deadlines.next(), Instant::NEVER);
+        deadlines.push(at(30), Due::timer(TCP), QP);
+        deadlines.push(at(20), tunnel, TUNNEL);
+        deadlines.set_pull(at(20));
+        assert!(!deadlines.take_pull(), "tunnels come before the pacer at the same time");
+        assert_eq!(deadlines.pop(), Some((at(20), tunnel, TUNNEL)));
+        assert_eq!(deadlines.next(), at(20));
+        assert!(deadlines.take_pull());
+        assert_eq!(deadlines.next(), at(30));
+        deadlines.set_pull(at(30));
+        assert!(deadlines.take_pull(), "flows of TCP come behind it");
+        assert_eq!(deadlines.pop(), Some((at(30), Due::timer(TCP), QP)));
+        assert_eq!((deadlines.next(), deadlines.pop()), (Instant::NEVER, None));
     }
 }

@@ -8,9 +8,8 @@ mod arriving;
 mod deadlines;
 
 use alloc::boxed::Box;
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use selvedge_telemetry::Reordering;
 use selvedge_transport::eqds::EqdsParams;
@@ -25,6 +24,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
 
 pub(crate) use arriving::answer;
+use deadlines::Deadlines;
 pub(crate) use deadlines::Due;
 
 use crate::echo::Echo;
@@ -106,7 +106,7 @@ pub struct Nic {
     senders: Vec<Option<SendQp>>,
     receivers: Vec<Option<RecvQp>>,
     pub(crate) by_peer: Table<(HostId, QpNumber)>,
-    pub(crate) deadlines: BinaryHeap<Reverse<(Instant, Due, QpNumber)>>,
+    pub(crate) deadlines: Deadlines,
     pub(crate) ready: VecDeque<u32>,
     /// Acknowledgements and congestion notifications that wait for the link.
     pub(crate) answers: VecDeque<Packet>,
@@ -151,7 +151,7 @@ impl Nic {
             answers: VecDeque::new(),
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
-            deadlines: BinaryHeap::new(),
+            deadlines: Deadlines::new(),
             chip: params.receiver.recovery.on_chip(),
             stats: NicStats::default(),
             tcp: Flows::default(),
@@ -337,7 +337,8 @@ impl Nic {
         } else if params.eqds.is_some() {
             core::mem::offset_of!(Self, chip)
         } else {
-            core::mem::offset_of!(Self, tunnels)
+            // Timeouts, the last that is counted, are rare.
+            core::mem::offset_of!(Self, stats) + core::mem::offset_of!(NicStats, timeouts)
         }
     }
 

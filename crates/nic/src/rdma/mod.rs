@@ -19,7 +19,6 @@ mod ledger;
 mod tests;
 
 use alloc::collections::VecDeque;
-use core::cmp::Reverse;
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -188,7 +187,7 @@ impl Nic {
         let at = rdma.rnic.poll_timeout().unwrap_or(Instant::NEVER);
         if at < rdma.armed {
             rdma.armed = at;
-            self.deadlines.push(Reverse((at, Due::timer(REQUESTS), QpNumber(0))));
+            self.deadlines.push(at, Due::timer(REQUESTS), QpNumber(0));
         }
     }
 }

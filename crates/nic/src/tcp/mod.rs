@@ -342,7 +342,7 @@ impl Nic {
             && at < flow.armed
         {
             flow.armed = at;
-            self.deadlines.push(core::cmp::Reverse((at, Due::timer(slot), qp)));
+            self.deadlines.push(at, Due::timer(slot), qp);
         }
     }
 }
