@@ -170,9 +170,14 @@ impl Nic {
         }
         let arrival = Arrival { packet, data, cargo: () };
         let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
-        self.deadlines.set_pull(pacer.poll_timeout());
+        let pull_at = pacer.poll_timeout();
+        self.deadlines.set_pull(pull_at);
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
+        }
+        if pull_at <= cx.now {
+            // Nobody need be woken for what is due already.
+            self.pull(cx.now, params);
         }
         match fate {
             Fate::Taken => self.take_piece(packet, data, tunnel),
