@@ -5,7 +5,7 @@ use std::path::Path;
 use parquet::data_type::ByteArray;
 use selvedge_telemetry::FlowRow;
 
-use super::ROW_GROUP;
+use super::PAGE;
 use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
@@ -27,7 +27,7 @@ impl FlowWriter {
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &FlowRow) -> Result<(), ResultsError> {
         self.rows.push(*row);
-        if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
+        if self.rows.len() == PAGE { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is buffered, and the footer.
@@ -37,26 +37,23 @@ impl FlowWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        self.part.write_group(&self.rows, |group| {
-            group.text(|_| self.series.clone())?;
-            group.long(|_| self.seed)?;
-            group.long(|row| row.id)?;
-            group.int(|row| u32::from(row.workload))?;
-            group.int(|row| row.group)?;
-            group.int(|row| row.src.0)?;
-            group.int(|row| row.dst.0)?;
-            group.long(|row| row.size.get())?;
-            group.long(|row| row.packets)?;
-            group.long(|row| row.start.as_ps())?;
-            group.optional_long(|row| row.finish.map(|finish| finish.as_ps()))?;
-            group.optional_long(|row| row.fct().map(|fct| fct.as_ps()))?;
-            group.long(|row| row.ideal.as_ps())?;
-            group.optional_double(FlowRow::slowdown)?;
-            group.int(|row| row.spurious)?;
-            group.flag(|row| row.measured)
+        self.part.write(&self.rows, |columns| {
+            columns.text(|_| self.series.clone())?;
+            columns.long(|_| self.seed)?;
+            columns.long(|row| row.id)?;
+            columns.int(|row| u32::from(row.workload))?;
+            columns.int(|row| row.group)?;
+            columns.int(|row| row.src.0)?;
+            columns.int(|row| row.dst.0)?;
+            columns.long(|row| row.size.get())?;
+            columns.long(|row| row.packets)?;
+            columns.long(|row| row.start.as_ps())?;
+            columns.optional_long(|row| row.finish.map(|finish| finish.as_ps()))?;
+            columns.optional_long(|row| row.fct().map(|fct| fct.as_ps()))?;
+            columns.long(|row| row.ideal.as_ps())?;
+            columns.optional_double(FlowRow::slowdown)?;
+            columns.int(|row| row.spurious)?;
+            columns.flag(|row| row.measured)
         })?;
         self.rows.clear();
         Ok(())

@@ -37,7 +37,7 @@ pub fn merge<P: AsRef<Path>>(
         }
         let mut joined = Part::create(&partial, table)?;
         for part in iter::once(first).chain(parts) {
-            joined.splice(part.as_ref(), table)?;
+            joined.splice(part.as_ref())?;
         }
         joined.close()
     };

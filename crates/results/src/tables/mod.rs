@@ -2,9 +2,12 @@
 //!
 //! 1. Every point of a plan writes its own files while it runs, so that threads share nothing and
 //!    an interrupted study keeps what it finished.
-//! 2. Rows are buffered up to [`ROW_GROUP`] and written column by column; memory does not depend on
-//!    the number of flows.
-//! 3. Merging copies compressed row groups as they are: no row is decoded again.
+//! 2. Memory does not depend on the number of rows. Every [`PAGE`] rows become a page of each column, and the
+//!    pages of a row group wait in an unnamed file beside the part until the group is complete: in a Parquet
+//!    file the pages of a column stand together. Row groups are large, because each takes some kilobytes of
+//!    memory until its file is closed, and wherever it is read.
+//! 3. Merging copies compressed row groups as they are: no row is decoded again. Reading holds one page of each
+//!    column.
 
 mod flows;
 mod merge;
@@ -12,6 +15,7 @@ mod part;
 mod ports;
 mod read;
 mod schema;
+mod spill;
 
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};
@@ -20,7 +24,7 @@ pub use schema::Table;
 pub(crate) use flows::FlowWriter;
 pub(crate) use ports::PortWriter;
 
-/// Rows per row group.
-const ROW_GROUP: usize = 1 << 16;
+/// Rows per page, at most.
+const PAGE: usize = 1 << 12;
 /// What to do about a file that cannot be read.
 const REMEDY: &str = "delete it and run again with --resume: only what is missing is simulated anew";

@@ -2,65 +2,114 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::slice;
+use std::sync::{Arc, Mutex};
 
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::column::writer::ColumnWriterImpl;
+use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl, get_column_writer, get_typed_column_writer_mut};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnDescPtr;
 
+use super::PAGE;
 use super::schema::Table;
+use super::spill::{Chunk, PageSink, Spill, take_locations};
 use crate::ResultsError;
 
-/// A file of one table that grows by row groups.
+/// Bytes of a dictionary, at most: a column of more values does without from there on.
+const DICTIONARY: usize = 1 << 18;
+
+/// A file of one table that grows by pages and row groups.
 pub(super) struct Part {
     path: PathBuf,
+    table: Table,
     writer: SerializedFileWriter<File>,
+    group: Option<RowGroup>,
 }
 
 impl Part {
     /// Creates or replaces the file.
     pub(super) fn create(path: &Path, table: Table) -> Result<Self, ResultsError> {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
-        let writer = SerializedFileWriter::new(file, table.schema(), Arc::new(properties()))
+        let writer = SerializedFileWriter::new(file, table.schema(), Arc::new(properties(table)))
             .map_err(|error| ResultsError::write(path, &error))?;
-        Ok(Self { path: path.into(), writer })
+        Ok(Self { path: path.into(), table, writer, group: None })
     }
 
-    /// Writes one row group; `columns` writes every column of it, in the schema's order.
-    pub(super) fn write_group<Row>(
+    /// Adds rows; `columns` writes every column of some of them, in the schema's order.
+    pub(super) fn write<Row>(
         &mut self,
         rows: &[Row],
-        columns: impl FnOnce(&mut Group<'_, Row>) -> ParquetResult<()>,
+        columns: impl Fn(&mut Columns<'_, Row>) -> ParquetResult<()>,
     ) -> Result<(), ResultsError> {
-        let write = || {
-            let mut group = Group { rows, writer: self.writer.next_row_group()? };
-            columns(&mut group)?;
-            group.writer.close().map(drop)
+        let mut write = || {
+            for rows in rows.chunks(PAGE) {
+                let group = self.group.get_or_insert_with(|| RowGroup::new(&self.path, &self.writer));
+                columns(&mut Columns { rows, writers: group.columns.iter_mut() })?;
+                group.rows += rows.len();
+                if group.rows >= self.table.rows_per_group() {
+                    self.end_group()?;
+                }
+            }
+            Ok(())
         };
         write().map_err(|error| ResultsError::write(&self.path, &error))
     }
 
     /// Copies the row groups of another file of the same table.
-    pub(super) fn splice(&mut self, from: &Path, table: Table) -> Result<(), ResultsError> {
-        super::merge::splice(&mut self.writer, &self.path, from, table)
+    pub(super) fn splice(&mut self, from: &Path) -> Result<(), ResultsError> {
+        super::merge::splice(&mut self.writer, &self.path, from, self.table)
     }
 
-    /// Writes the footer, without which the file is unreadable.
-    pub(super) fn close(self) -> Result<(), ResultsError> {
-        self.writer.close().map(drop).map_err(|error| ResultsError::write(&self.path, &error))
+    /// Writes the row group under way, and the footer, without which the file is unreadable.
+    pub(super) fn close(mut self) -> Result<(), ResultsError> {
+        let ended = self.end_group().and_then(|()| self.writer.finish());
+        ended.map(drop).map_err(|error| ResultsError::write(&self.path, &error))
+    }
+
+    fn end_group(&mut self) -> ParquetResult<()> {
+        self.group.take().map_or(Ok(()), |group| group.append_to(&mut self.writer))
     }
 }
 
-/// One row group in the making: each call writes the next column, taken from all rows.
-pub(super) struct Group<'a, Row> {
+/// A row group in the making: its columns grow side by side, and in the file stand one after another.
+struct RowGroup {
+    columns: Vec<ColumnWriter<'static>>,
+    spill: Arc<Mutex<Spill>>,
+    rows: usize,
+}
+
+impl RowGroup {
+    fn new(path: &Path, writer: &SerializedFileWriter<File>) -> Self {
+        let spill = Arc::new(Mutex::new(Spill::beside(path)));
+        let column = |descr: &ColumnDescPtr| {
+            let sink = PageSink::new(spill.clone());
+            get_column_writer(descr.clone(), writer.properties().clone(), Box::new(sink))
+        };
+        let columns = writer.schema_descr().columns().iter().map(column).collect();
+        Self { columns, spill, rows: 0 }
+    }
+
+    fn append_to(self, writer: &mut SerializedFileWriter<File>) -> ParquetResult<()> {
+        let mut group = writer.next_row_group()?;
+        for column in self.columns {
+            let mut column = column.close()?;
+            let pages = take_locations(&mut column);
+            group.append_column(&Chunk::new(&self.spill, &pages), column)?;
+        }
+        group.close().map(drop)
+    }
+}
+
+/// Some rows: each call writes the next column, taken from all of them.
+pub(super) struct Columns<'a, Row> {
     rows: &'a [Row],
-    writer: SerializedRowGroupWriter<'a, File>,
+    writers: slice::IterMut<'a, ColumnWriter<'static>>,
 }
 
-impl<Row> Group<'_, Row> {
+impl<Row> Columns<'_, Row> {
     /// A column of texts.
     pub(super) fn text(&mut self, of: impl Fn(&Row) -> ByteArray) -> ParquetResult<()> {
         self.required::<ByteArrayType>(of)
@@ -92,7 +141,7 @@ impl<Row> Group<'_, Row> {
 
     fn required<T: DataType>(&mut self, of: impl Fn(&Row) -> T::T) -> ParquetResult<()> {
         let values: Vec<T::T> = self.rows.iter().map(of).collect();
-        self.column::<T>(|writer| writer.write_batch(&values, None, None))
+        self.next::<T>()?.write_batch(&values, None, None).map(drop)
     }
 
     fn optional<T: DataType>(&mut self, of: impl Fn(&Row) -> Option<T::T>) -> ParquetResult<()> {
@@ -102,28 +151,29 @@ impl<Row> Group<'_, Row> {
             present.push(i16::from(value.is_some()));
             values.extend(value);
         }
-        self.column::<T>(|writer| writer.write_batch(&values, Some(&present), None))
+        self.next::<T>()?.write_batch(&values, Some(&present), None).map(drop)
     }
 
-    fn column<T: DataType>(
-        &mut self,
-        write: impl FnOnce(&mut ColumnWriterImpl<'_, T>) -> ParquetResult<usize>,
-    ) -> ParquetResult<()> {
-        let Some(mut column) = self.writer.next_column()? else {
-            return Err(ParquetError::General("more columns than the schema has".into()));
-        };
-        write(column.typed::<T>())?;
-        column.close()
+    fn next<T: DataType>(&mut self) -> ParquetResult<&mut ColumnWriterImpl<'static, T>> {
+        match self.writers.next() {
+            Some(writer) => Ok(get_typed_column_writer_mut::<T>(writer)),
+            None => Err(ParquetError::General("more columns than the schema has".into())),
+        }
     }
 }
 
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
+fn properties(table: Table) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        // Indexes of pages are kept in memory until the file is closed, and nobody reads them here:
-        // without them a long run costs a few hundred bytes per row group and column.
+        .set_dictionary_enabled(table.has_dictionaries())
+        .set_dictionary_page_size_limit(DICTIONARY)
+        .set_data_page_row_count_limit(PAGE)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
-        .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into())
-        .build()
+        .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into());
+    for column in table.columns() {
+        if let Type::INT32 | Type::INT64 = column.physical_type() {
+            properties = properties.set_column_encoding(column.path().clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
 }

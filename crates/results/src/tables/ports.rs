@@ -6,10 +6,12 @@ use parquet::data_type::ByteArray;
 use selvedge_telemetry::{PortInfo, PortRow};
 use selvedge_units::Duration;
 
-use super::ROW_GROUP;
 use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
+
+/// Rows that are put in order together.
+const SORTED: usize = 1 << 16;
 
 /// Writes the port samples of one point.
 pub(crate) struct PortWriter {
@@ -36,7 +38,7 @@ impl PortWriter {
     /// Adds a row; `interval` is the time it covers.
     pub(crate) fn push(&mut self, row: &PortRow, interval: Duration) -> Result<(), ResultsError> {
         self.rows.push((*row, interval));
-        if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
+        if self.rows.len() == SORTED { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is buffered, and the footer.
@@ -46,28 +48,25 @@ impl PortWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
         let name = |row: &PortRow, which: usize| {
             self.names.get(row.port.index()).map_or_else(|| "".into(), |names| names[which].clone())
         };
         // By port, then time: columns that repeat themselves take no room.
         self.rows.sort_unstable_by_key(|(row, _)| (row.port, row.time));
-        self.part.write_group(&self.rows, |group| {
-            group.text(|_| self.series.clone())?;
-            group.long(|_| self.seed)?;
-            group.long(|(row, _)| row.time.as_ps())?;
-            group.int(|(row, _)| row.port.0)?;
-            group.text(|(row, _)| name(row, 0))?;
-            group.text(|(row, _)| name(row, 1))?;
-            group.text(|(row, _)| name(row, 2))?;
-            group.long(|(row, _)| row.egress_queue.get())?;
-            group.long(|(row, _)| row.ingress_buffer.get())?;
-            group.long(|(row, _)| row.paused.as_ps())?;
-            group.float(|(row, interval)| utilisation(row.busy, *interval))?;
-            group.int(|(row, _)| row.drops)?;
-            group.int(|(row, _)| row.trims)
+        self.part.write(&self.rows, |columns| {
+            columns.text(|_| self.series.clone())?;
+            columns.long(|_| self.seed)?;
+            columns.long(|(row, _)| row.time.as_ps())?;
+            columns.int(|(row, _)| row.port.0)?;
+            columns.text(|(row, _)| name(row, 0))?;
+            columns.text(|(row, _)| name(row, 1))?;
+            columns.text(|(row, _)| name(row, 2))?;
+            columns.long(|(row, _)| row.egress_queue.get())?;
+            columns.long(|(row, _)| row.ingress_buffer.get())?;
+            columns.long(|(row, _)| row.paused.as_ps())?;
+            columns.float(|(row, interval)| utilisation(row.busy, *interval))?;
+            columns.int(|(row, _)| row.drops)?;
+            columns.int(|(row, _)| row.trims)
         })?;
         self.rows.clear();
         Ok(())

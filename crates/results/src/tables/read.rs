@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::vec;
 
-use parquet::column::reader::get_typed_column_reader;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use selvedge_telemetry::FlowRow;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
-use super::REMEDY;
 use super::schema::Table;
+use super::{PAGE, REMEDY};
 use crate::ResultsError;
 
 /// A flow as it was recorded.
@@ -33,112 +34,146 @@ pub struct StoredFlow {
 /// error of the iterator, after which it ends.
 pub fn read_flows(path: &Path) -> Result<Flows, ResultsError> {
     let reader = Table::Flows.open(path)?;
-    Ok(Flows { path: path.into(), reader, next_group: 0, rows: Vec::new().into_iter() })
+    Ok(Flows { path: path.into(), reader, next_group: 0, columns: None, rows: Vec::new().into_iter() })
 }
 
-/// The flows of a file in the order in which they were written; holds one row group at a time.
+/// The flows of a file in the order in which they were written; holds a page of each column at a time.
 pub struct Flows {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     next_group: usize,
-    rows: std::vec::IntoIter<StoredFlow>,
+    /// Of the row group under way.
+    columns: Option<Columns>,
+    rows: vec::IntoIter<StoredFlow>,
 }
 
 impl Iterator for Flows {
     type Item = Result<StoredFlow, ResultsError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(row) = self.rows.next() {
+            return Some(Ok(row));
+        }
+        match self.read() {
+            Ok(rows) => {
+                self.rows = rows.into_iter();
+                self.rows.next().map(Ok)
+            }
+            Err(error) => {
+                (self.columns, self.next_group) = (None, usize::MAX);
+                let what = format!("damaged in the middle ({error})");
+                Some(Err(ResultsError::damaged(&self.path, what, REMEDY)))
+            }
+        }
+    }
+}
+
+impl Flows {
+    /// The next rows; none at the end of the file.
+    fn read(&mut self) -> ParquetResult<Vec<StoredFlow>> {
         loop {
-            if let Some(row) = self.rows.next() {
-                return Some(Ok(row));
+            if let Some(columns) = self.columns.as_mut().filter(|columns| columns.left > 0) {
+                return columns.read();
             }
             if self.next_group >= self.reader.num_row_groups() {
-                return None;
+                return Ok(Vec::new());
             }
-            match self.reader.get_row_group(self.next_group).and_then(|group| read_group(&*group)) {
-                Ok(rows) => {
-                    self.next_group += 1;
-                    self.rows = rows.into_iter();
-                }
-                Err(error) => {
-                    self.next_group = usize::MAX;
-                    let what = format!("damaged in the middle ({error})");
-                    return Some(Err(ResultsError::damaged(&self.path, what, REMEDY)));
-                }
-            }
+            self.columns = Some(Columns::open(&*self.reader.get_row_group(self.next_group)?)?);
+            self.next_group += 1;
         }
     }
 }
 
-fn read_group(group: &dyn RowGroupReader) -> ParquetResult<Vec<StoredFlow>> {
-    let series = required::<ByteArrayType>(group, 0)?;
-    let [seed, id, size, packets, start, ideal] = longs(group, [1, 2, 7, 8, 9, 12])?;
-    let [workload, repetition, src, dst, spurious] = ints(group, [3, 4, 5, 6, 14])?;
-    let finish = optional::<Int64Type>(group, 10)?;
-    let measured = required::<BoolType>(group, 15)?;
+/// The columns of a row group, all read up to the same row.
+struct Columns {
+    /// Rows that are not read yet.
+    left: usize,
+    series: ColumnReaderImpl<ByteArrayType>,
+    longs: Vec<ColumnReaderImpl<Int64Type>>,
+    ints: Vec<ColumnReaderImpl<Int32Type>>,
+    finish: ColumnReaderImpl<Int64Type>,
+    measured: ColumnReaderImpl<BoolType>,
+    /// The series of the latest row.
+    name: Arc<str>,
+}
 
-    let mut name: Arc<str> = "".into();
-    let mut rows = Vec::with_capacity(measured.len());
-    for at in 0..measured.len() {
-        if series[at].data() != name.as_bytes() {
-            name = series[at].as_utf8()?.into();
+impl Columns {
+    fn open(group: &dyn RowGroupReader) -> ParquetResult<Self> {
+        let rows = usize::try_from(group.metadata().num_rows());
+        Ok(Self {
+            left: rows.map_err(|_| ParquetError::General("negative row count".into()))?,
+            series: column(group, 0)?,
+            longs: [1, 2, 7, 8, 9, 12].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
+            ints: [3, 4, 5, 6, 14].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
+            finish: column(group, 10)?,
+            measured: column(group, 15)?,
+            name: "".into(),
+        })
+    }
+
+    fn read(&mut self) -> ParquetResult<Vec<StoredFlow>> {
+        let count = self.left.min(PAGE);
+        self.left -= count;
+        let series = required(&mut self.series, count)?;
+        let [seed, id, size, packets, start, ideal] = several(&mut self.longs, count, i64::cast_unsigned)?;
+        let [workload, repetition, src, dst, spurious] = several(&mut self.ints, count, i32::cast_unsigned)?;
+        let finish = optional(&mut self.finish, count)?;
+        let measured = required(&mut self.measured, count)?;
+
+        let mut rows = Vec::with_capacity(count);
+        for at in 0..count {
+            if series[at].data() != self.name.as_bytes() {
+                self.name = series[at].as_utf8()?.into();
+            }
+            let flow = FlowRow {
+                id: id[at],
+                workload: workload[at] as u16,
+                group: repetition[at],
+                src: HostId(src[at]),
+                dst: HostId(dst[at]),
+                size: Bytes::new(size[at]),
+                packets: packets[at],
+                start: Instant::from_ps(start[at]),
+                finish: finish[at].map(|ps| Instant::from_ps(ps.cast_unsigned())),
+                ideal: Duration::from_ps(ideal[at]),
+                spurious: spurious[at],
+                measured: measured[at],
+            };
+            rows.push(StoredFlow { series: self.name.clone(), seed: seed[at], flow });
         }
-        let flow = FlowRow {
-            id: id[at],
-            workload: workload[at] as u16,
-            group: repetition[at],
-            src: HostId(src[at]),
-            dst: HostId(dst[at]),
-            size: Bytes::new(size[at]),
-            packets: packets[at],
-            start: Instant::from_ps(start[at]),
-            finish: finish[at].map(|ps| Instant::from_ps(ps.cast_unsigned())),
-            ideal: Duration::from_ps(ideal[at]),
-            spurious: spurious[at],
-            measured: measured[at],
-        };
-        rows.push(StoredFlow { series: name.clone(), seed: seed[at], flow });
+        Ok(rows)
     }
-    Ok(rows)
 }
 
-fn longs<const N: usize>(group: &dyn RowGroupReader, columns: [usize; N]) -> ParquetResult<[Vec<u64>; N]> {
+fn column<T: DataType>(group: &dyn RowGroupReader, index: usize) -> ParquetResult<ColumnReaderImpl<T>> {
+    group.get_column_reader(index).map(get_typed_column_reader::<T>)
+}
+
+fn several<T: DataType, U, const N: usize>(
+    columns: &mut [ColumnReaderImpl<T>],
+    count: usize,
+    of: impl Fn(T::T) -> U,
+) -> ParquetResult<[Vec<U>; N]> {
     let mut found = [const { Vec::new() }; N];
     for (values, column) in found.iter_mut().zip(columns) {
-        *values = required::<Int64Type>(group, column)?.into_iter().map(i64::cast_unsigned).collect();
+        *values = required(column, count)?.into_iter().map(&of).collect();
     }
     Ok(found)
 }
 
-fn ints<const N: usize>(group: &dyn RowGroupReader, columns: [usize; N]) -> ParquetResult<[Vec<u32>; N]> {
-    let mut found = [const { Vec::new() }; N];
-    for (values, column) in found.iter_mut().zip(columns) {
-        *values = required::<Int32Type>(group, column)?.into_iter().map(i32::cast_unsigned).collect();
-    }
-    Ok(found)
-}
-
-fn required<T: DataType>(group: &dyn RowGroupReader, column: usize) -> ParquetResult<Vec<T::T>> {
-    let rows = row_count(group)?;
-    let mut values = Vec::new();
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-    let (records, ..) = reader.read_records(rows, None, None, &mut values)?;
-    complete(records, rows)?;
+fn required<T: DataType>(column: &mut ColumnReaderImpl<T>, count: usize) -> ParquetResult<Vec<T::T>> {
+    let mut values = Vec::with_capacity(count);
+    let (records, ..) = column.read_records(count, None, None, &mut values)?;
+    complete(records, count)?;
     Ok(values)
 }
 
-fn optional<T: DataType>(group: &dyn RowGroupReader, column: usize) -> ParquetResult<Vec<Option<T::T>>> {
-    let rows = row_count(group)?;
-    let (mut values, mut present) = (Vec::new(), Vec::new());
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-    let (records, ..) = reader.read_records(rows, Some(&mut present), None, &mut values)?;
-    complete(records, rows)?;
+fn optional<T: DataType>(column: &mut ColumnReaderImpl<T>, count: usize) -> ParquetResult<Vec<Option<T::T>>> {
+    let (mut values, mut present) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let (records, ..) = column.read_records(count, Some(&mut present), None, &mut values)?;
+    complete(records, count)?;
     let mut values = values.into_iter();
     Ok(present.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
-}
-
-fn row_count(group: &dyn RowGroupReader) -> ParquetResult<usize> {
-    usize::try_from(group.metadata().num_rows()).map_err(|_| ParquetError::General("negative row count".into()))
 }
 
 fn complete(found: usize, promised: usize) -> ParquetResult<()> {

@@ -1,9 +1,11 @@
 //! Rows to Parquet and back.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use crate::synthetic;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
 use selvedge_results::{PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
 use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
@@ -17,7 +19,8 @@ fn flow(id: u64) -> FlowRow {
         group: u32::MAX,
         src: HostId(u32::MAX - 1),
         dst: HostId(7),
-        size: Bytes::new(u64::MAX - id),
+        // Large, and nothing that an encoding makes small.
+        size: Bytes::new(u64::MAX - id.wrapping_pow(5).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         packets: 1 + id % 2,
         start,
         finish: (!id.is_multiple_of(5)).then(|| start + Duration::from_us(id + 1)),
@@ -64,6 +67,70 @@ fn flows_come_back_as_they_went() {
     for (id, stored) in found.iter().enumerate() {
         assert_eq!((&*stored.series, stored.seed, stored.flow), ("irn", u64::MAX, flow(id as u64)));
     }
+}
+
+/// What a file needs in memory is what its row groups need: there are few.
+#[test]
+fn millions_of_flows_are_few_row_groups() {
+    let folder = Scratch::new("results-groups");
+    let flows = (1 << 22) + 70_001;
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
+    (0..flows).for_each(|id| recorder.on_flows(&[flow(id)]));
+    recorder.finish(&RunRecord::default()).unwrap();
+    let other = record(folder.path(), 1, "roce", 1, 0..5);
+    let target = folder.path().join("flows.parquet");
+    merge([&files.flows, &other.flows], &target, Table::Flows).unwrap();
+
+    let metadata = SerializedFileReader::new(File::open(&target).unwrap()).unwrap().metadata().clone();
+    let rows: Vec<i64> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+    assert_eq!(rows, [1 << 22, 70_001, 5]);
+    let expected = (0..flows).map(|id| ("irn", flow(id))).chain((0..5).map(|id| ("roce", flow(id))));
+    let mut found = read_flows(&target).unwrap();
+    for (series, flow) in expected {
+        let stored = found.next().unwrap().unwrap();
+        assert_eq!((&*stored.series, stored.flow), (series, flow));
+    }
+    assert!(found.next().is_none());
+}
+
+/// Some columns have few values, and dictionaries; others have too many for one.
+#[test]
+fn samples_of_ports_come_back_as_they_went() {
+    let folder = Scratch::new("results-ports");
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
+    let samples = 300_000;
+    for n in 1..=samples {
+        let row = |port| PortRow {
+            time: Instant::ZERO + Duration::from_us(n),
+            port: PortId(port),
+            egress_queue: Bytes::new(n * u64::from(port)),
+            ingress_buffer: Bytes::new(n % 3),
+            paused: Duration::ZERO,
+            busy: Duration::ZERO,
+            drops: 0,
+            trims: 0,
+        };
+        recorder.on_ports(&[row(0), row(1)]);
+    }
+    recorder.finish(&RunRecord::default()).unwrap();
+
+    let reader = SerializedFileReader::new(File::open(&files.ports).unwrap()).unwrap();
+    assert_eq!(reader.num_row_groups(), 2);
+    let mut seen = [0, 0];
+    for row in reader {
+        let row = row.unwrap();
+        let port = row.get_uint(3).unwrap();
+        // Each port's samples are in order.
+        let n = &mut seen[port as usize];
+        *n += 1;
+        let names = if port == 0 { ("h0", "tor") } else { ("tor", "h0") };
+        assert_eq!((row.get_string(4).unwrap().as_str(), row.get_string(5).unwrap().as_str()), names);
+        let numbers = [2, 7, 8].map(|column| row.get_ulong(column).unwrap());
+        assert_eq!(numbers, [*n * 1_000_000, *n * u64::from(port), *n % 3]);
+    }
+    assert_eq!(seen, [samples; 2]);
 }
 
 #[test]
@@ -178,7 +245,7 @@ fn an_unwritable_folder_is_one_clear_error() {
 }
 
 #[test]
-fn a_full_disk_stops_the_run_and_is_reported() {
+fn a_full_disk_is_reported() {
     if !Path::new("/dev/full").exists() {
         eprintln!("skipped: no /dev/full on this system");
         return;
@@ -186,14 +253,48 @@ fn a_full_disk_stops_the_run_and_is_reported() {
     let folder = Scratch::new("results-full");
     let files = PointFiles { flows: "/dev/full".into(), ..PointFiles::new(folder.path(), 0, 1) };
     let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
+    recorder.on_flows(&[flow(1)]);
+    let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
+    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    assert!(!files.summary.exists(), "the point must not look complete");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_stops_the_run_and_is_reported() {
+    let folder = Scratch::new("results-filling");
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
     assert!(recorder.on_progress(Instant::ZERO, 0));
+    // Where pages go that are too many for memory.
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("000-seed-1.flows.spill")).unwrap();
     for id in 0..200_000 {
         recorder.on_flows(&[flow(id)]);
     }
     assert!(!recorder.on_progress(Instant::ZERO, 0), "a run whose rows are lost should stop");
     let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
-    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    let part = files.flows.display().to_string();
+    assert!(error.starts_with(&format!("{part}: cannot write")) && error.contains("space left"), "{error}");
     assert!(!files.summary.exists(), "the point must not look complete");
+}
+
+/// Whatever becomes of the run, even if it is killed.
+#[cfg(unix)]
+#[test]
+fn pages_on_disk_have_no_name() {
+    let folder = Scratch::new("results-nameless");
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files, "irn", 1, &ports()).unwrap();
+    for id in 0..200_000 {
+        recorder.on_flows(&[flow(id)]);
+    }
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.len() == 2 && names.iter().all(|name| name.to_string_lossy().ends_with(".parquet")), "{names:?}");
+    let on_disk = || fs::metadata(folder.path().join("000-seed-1.flows.parquet")).unwrap().len();
+    assert!(on_disk() < 100, "the row group is not complete");
+    recorder.finish(&RunRecord::default()).unwrap();
+    let len = on_disk();
+    assert!(len > 1 << 20, "{len} bytes: no more than what stays in memory");
 }
 
 #[test]
