@@ -1,10 +1,9 @@
 //! Which node has something to do in which window, and the mail that waits for it.
 //!
 //! Design notes.
-//! 1. *Windows.* Time is cut into windows as long as the smallest delay of any link. What a node sends in
-//!    a window arrives in a later one, so a node's arrivals of a window are all known when the window
-//!    begins, and nodes can be visited one after the other: each handles its whole window while its
-//!    state is in the cache. Which node comes first makes no difference.
+//! 1. *Windows* ([`Pace`]). What a node sends in a window arrives in a later one, so a node's arrivals of a window are
+//!    all known when the window begins, and nodes can be visited one after the other: each handles its whole window
+//!    while its state is in the cache. Which node comes first makes no difference.
 //! 2. *Mail.* What is on its way to a node waits in the node's inbox for the window of its arrival, in no
 //!    order. Inboxes are borrowed from a stack of spare ones, so that memory that was just read is
 //!    written next.
@@ -15,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::pace::Pace;
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
@@ -26,13 +26,17 @@ const NEVER: u64 = u64::MAX;
 
 /// The future of one partition, by window and node.
 pub(crate) struct Calendar {
-    /// Length of a window in picoseconds.
-    length: u64,
+    pace: Pace,
+    /// The side of each node.
+    sides: Table<u8>,
     /// The window that runs, or ran last.
     window: u64,
-    /// When it begins and ends, in picoseconds.
+    /// When it begins and ends, and when the next one begins, in picoseconds.
     begin: u64,
     end: u64,
+    next: u64,
+    /// Length of a window in picoseconds.
+    length: u64,
     /// Nodes to visit: a bit per node, in `words` words for each window modulo [`NEAR`].
     agendas: Table<u64>,
     words: u32,
@@ -43,12 +47,14 @@ pub(crate) struct Calendar {
     /// Per node: the far window for which it is booked.
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
-    /// `inboxes[window % depth * nodes + node]`. One that is empty has no memory.
+    /// By window and node, `depth` rows of `nodes` ([`Pace::row`]). One that is empty has no memory.
     inboxes: Table<Vec<Descriptor>>,
     nodes: u32,
-    /// For how many windows there are inboxes, a power of two.
+    /// For how many of its windows a node has inboxes, a power of two.
     depth: u32,
-    /// Where those of the window that runs begin, and of the two that follow.
+    /// For how many windows, this one and that before it included, there are inboxes.
+    mail_reach: u64,
+    /// Where those of the window that runs begin, and of the two in which its mail mostly arrives.
     rows: [u32; 3],
     /// Spare memory for inboxes, of hosts and of switches, which need more.
     spare: [Vec<Vec<Descriptor>>; 2],
@@ -59,18 +65,19 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// A calendar for `hosts` hosts and `switches` switches, and windows of `length` ps, in which mail usually
-    /// takes no longer than `reach` ps.
-    pub(crate) fn new(hosts: usize, switches: usize, length: u64, reach: u64) -> Self {
-        let (nodes, hosts) = (hosts + switches, hosts as u32);
-        // Descriptors hold times within a window in 32 bits.
-        let length = length.clamp(1, u64::from(u32::MAX));
-        let depth = (reach / length + 2).next_power_of_two().clamp(4, 16) as u32;
-        Self {
-            length,
+    /// A calendar for nodes of these sides, of which the first `hosts` are hosts. Mail usually takes no longer than
+    /// `reach` ps.
+    pub(crate) fn new(hosts: usize, sides: Vec<u8>, pace: Pace, reach: u64) -> Self {
+        let nodes = sides.len();
+        let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) as u32;
+        let mut calendar = Self {
+            pace,
+            sides: sides.into(),
             window: 0,
             begin: 0,
-            end: length,
+            end: 0,
+            next: 0,
+            length: pace.length(),
             agendas: Table::of(nodes.div_ceil(64) * NEAR as usize, || 0),
             words: nodes.div_ceil(64) as u32,
             filled: 0,
@@ -80,11 +87,14 @@ impl Calendar {
             inboxes: Table::of(nodes * depth as usize, Vec::new),
             nodes: nodes as u32,
             depth,
-            rows: [0, 1, 2].map(|ahead| ahead * nodes as u32),
+            mail_reach: (u64::from(depth) - 1) * pace.each() + 1,
+            rows: [0; 3],
             spare: [Vec::new(), Vec::new()],
-            hosts,
+            hosts: hosts as u32,
             far_mail: BTreeMap::new(),
-        }
+        };
+        calendar.turn_to(0);
+        calendar
     }
 
     /// When the window that runs begins.
@@ -93,16 +103,18 @@ impl Calendar {
         self.begin
     }
 
-    /// When the next window with something to do begins; `None` if there is nothing at all.
-    pub(crate) fn next_time(&self) -> Option<u64> {
+    /// The next window with something to do, `from` or later; `None` if there is nothing at all. Nothing may be left of
+    /// what is earlier by two or more.
+    pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
         let first = |window: Option<&u64>| window.copied().unwrap_or(NEVER);
-        let visit = if self.filled == 0 {
-            first(self.far.keys().next())
-        } else {
-            self.window + u64::from(self.filled.rotate_right((self.window % NEAR) as u32).trailing_zeros())
-        };
-        let window = visit.min(first(self.far_mail.keys().next()));
-        (window != NEVER).then(|| window * self.length)
+        // A window may have been cut short and be left for later.
+        let base = self.window.saturating_sub(1);
+        let earlier = from.saturating_sub(base);
+        let near =
+            if earlier < NEAR { self.filled.rotate_right((base % NEAR) as u32) & (u64::MAX << earlier) } else { 0 };
+        let near = if near == 0 { NEVER } else { base + u64::from(near.trailing_zeros()) };
+        let window = near.min(first(self.far.keys().next())).min(first(self.far_mail.keys().next()));
+        (window != NEVER).then_some(window)
     }
 
     /// When the window that runs ends.
@@ -111,21 +123,26 @@ impl Calendar {
         self.end
     }
 
-    /// Turns to the window that holds `time`, before which nothing is left to do.
-    pub(crate) fn turn_to(&mut self, time: u64) {
-        let window = time / self.length;
-        if window != self.window {
-            self.window = window;
-            self.begin = window * self.length;
-            self.end = self.begin.saturating_add(self.length);
-            self.rows = [0, 1, 2].map(|ahead| self.place(0, window + ahead));
-        }
+    /// Turns to `window`, or back to the one before that which ran last.
+    pub(crate) fn turn_to(&mut self, window: u64) {
+        self.window = window;
+        (self.begin, self.end) = (self.pace.begin(window), self.pace.end(window));
+        self.next = self.pace.begin(window + 1);
+        self.rows = [0, 1, 1 + self.pace.each()].map(|ahead| self.place(0, window + ahead));
         self.fetch_far();
     }
 
-    /// The nodes to visit in this window, in order. Give the list back when done.
-    pub(crate) fn take_agenda(&mut self) -> Vec<u32> {
+    /// Turns to the window in which `node` handles what happens at `time`.
+    pub(crate) fn turn_to_turn_of(&mut self, node: u32, time: u64) {
+        self.turn_to(self.pace.window_of(self.sides[node], time));
+    }
+
+    /// The nodes to visit in this window, in order, if there are any. Give the list back when done.
+    pub(crate) fn take_agenda(&mut self) -> Option<Vec<u32>> {
         let slot = (self.window % NEAR) as u32;
+        if self.filled & 1 << slot == 0 {
+            return None;
+        }
         self.filled &= !(1 << slot);
         let mut nodes = std::mem::take(&mut self.agenda);
         for word in 0..self.words {
@@ -135,7 +152,7 @@ impl Calendar {
                 booked &= booked - 1;
             }
         }
-        nodes
+        Some(nodes)
     }
 
     /// Returns what [`Calendar::take_agenda`] gave.
@@ -146,15 +163,18 @@ impl Calendar {
 
     /// Brings near what was far.
     fn fetch_far(&mut self) {
-        while let Some(entry) = self.far.first_entry().filter(|entry| *entry.key() < self.window + NEAR) {
+        let now = self.window;
+        while let Some(entry) = self.far.first_entry()
+            && is_near(now, *entry.key(), NEAR)
+        {
             let (window, nodes) = entry.remove_entry();
             for node in nodes {
                 self.booked_far[node as usize] = NEVER;
                 self.book_window(node, window);
             }
         }
-        while let Some(entry) =
-            self.far_mail.first_entry().filter(|entry| *entry.key() < self.window + u64::from(self.depth))
+        while let Some(entry) = self.far_mail.first_entry()
+            && is_near(now, *entry.key(), self.mail_reach)
         {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
@@ -163,23 +183,28 @@ impl Calendar {
         }
     }
 
-    /// Makes sure that `node` is visited in the window of `time`, which is not over, or earlier.
+    /// Makes sure that `node` is visited when `time` comes, which is not over, or earlier.
     #[inline]
     pub(crate) fn book(&mut self, node: u32, time: u64) {
-        // Most often it is this window or the next, and divisions are slow.
-        let window = if time < self.end {
-            self.window
+        self.book_window(node, self.pace.window_of(self.sides[node], time));
+    }
+
+    /// The same for a node whose turn it is.
+    #[inline]
+    pub(crate) fn book_again(&mut self, node: u32, time: u64) {
+        // Most often it is this window or its next, and divisions are slow.
+        if time < self.end {
+            self.book_window(node, self.window);
         } else if time - self.end < self.length {
-            self.window + 1
+            self.book_window(node, self.window + self.pace.each());
         } else {
-            time / self.length
-        };
-        self.book_window(node, window);
+            self.book(node, time);
+        }
     }
 
     #[inline]
     fn book_window(&mut self, node: u32, window: u64) {
-        if window - self.window < NEAR {
+        if is_near(self.window, window, NEAR) {
             let slot = (window % NEAR) as u32;
             self.filled |= 1 << slot;
             self.agendas[slot * self.words + node / 64] |= 1 << (node % 64);
@@ -197,16 +222,17 @@ impl Calendar {
         }
     }
 
-    /// Sends `packet` to `node`, where it arrives at `time`, in a later window, through `port`.
+    /// Sends `packet` from a node whose turn it is to its neighbour `node`, where it arrives at `time` through `port`.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
-        debug_assert!(time >= self.end, "a link delays by a window at least");
-        // Most often it is the next window, or the one after that.
-        let mut after = time - self.end;
+        debug_assert!(time >= self.next, "a link delays by a step at least");
+        debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
+        // Most often it arrives in the neighbour's next window, or in the one after that.
+        let mut after = time - self.next;
         let (mut window, mut place) = (self.window + 1, self.rows[1] + node);
         if after >= self.length {
             after -= self.length;
-            (window, place) = (window + 1, self.rows[2] + node);
+            (window, place) = (window + self.pace.each(), self.rows[2] + node);
             if after >= self.length {
                 return self.send_far(node, time, port, packet);
             }
@@ -227,7 +253,7 @@ impl Calendar {
 
     #[inline(always)]
     fn place(&self, node: u32, window: u64) -> u32 {
-        (window as u32 & (self.depth - 1)) * self.nodes + node
+        self.pace.row(window, self.depth) * self.nodes + node
     }
 
     /// Makes room for one more in the inbox at `place`, which is that of `node` for `window`; whose first mail it
@@ -251,12 +277,13 @@ impl Calendar {
         self.inboxes[place].push(descriptor);
     }
 
+    /// As [`Calendar::send`], whoever sends it.
     #[inline(never)]
-    fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
-        let window = time / self.length;
-        let at = (time - window * self.length) as u32;
+    pub(crate) fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
+        let window = self.pace.window_of(self.sides[node], time);
+        let at = (time - self.pace.begin(window)) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
-        if window - self.window < u64::from(self.depth) {
+        if is_near(self.window, window, self.mail_reach) {
             self.put(node, window, descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
@@ -297,59 +324,100 @@ impl Calendar {
     }
 }
 
+/// Whether `window` has its place in a ring of so many windows, the first of which is the one before `now`.
+#[inline]
+fn is_near(now: u64, window: u64, ring: u64) -> bool {
+    window + 1 - now < ring
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use selvedge_units::{Domain, Rng};
+    use selvedge_units::{Domain, Duration, Rng};
 
     use super::*;
 
-    /// Visits and mail come in their windows, however far away those are.
+    /// Visits and mail come in their windows, however far away those are; also when a window is cut short, and its
+    /// nodes go on after those of the next have come as far.
     #[test]
     fn everybody_is_visited_in_time_and_gets_all_mail() {
         for (seed, reach) in [(1, 3_000), (2, 40_000), (3, 900_000)] {
-            let (nodes, length) = (7, 1_000);
-            let mut rng = Rng::stream(seed, Domain::Impairment, 0);
-            let mut calendar = Calendar::new(3, nodes - 3, length, 5_000);
-            // (node, time) of visits and of mail to come.
-            let mut visits = BTreeSet::from([(0, 0)]);
-            let mut mail = BTreeSet::new();
-            calendar.book(0, 0);
-            let mut sent = 0u32;
-            while let Some(time) = calendar.next_time() {
-                let earliest = visits.iter().chain(&mail).map(|&(_, at)| at).min();
-                assert!(earliest.is_none_or(|at| time <= at), "nothing is forgotten");
-                let end = time + length;
-                calendar.turn_to(time);
-                let list = calendar.take_agenda();
-                assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), list.len(), "one visit each");
-                for &node in &list {
-                    visits.retain(|&(other, at)| other != node || at >= end);
-                    let letters = calendar.take_mail(node);
-                    for letter in &letters {
-                        let at = calendar.begin() + u64::from(letter.at);
-                        assert!(mail.remove(&(node, at)), "sent once, and for this window");
-                    }
-                    calendar.return_mail(node, letters);
-                    if sent < 30_000 {
-                        sent += 2;
-                        let (to, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
-                        if mail.insert((to, at)) {
-                            calendar.send(to, at, 0, &Descriptor { slot: sent, ..Descriptor::EMPTY });
+            for in_turns in [false, true] {
+                let pace = Pace::new(Duration::from_ps(1_000), in_turns);
+                let mut rng = Rng::stream(seed, Domain::Impairment, 0);
+                let sides = vec![0, 0, 0, 1, 1, 0, 1];
+                let nodes = sides.len() as u64;
+                let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
+                let mut calendar = Calendar::new(3, sides.clone(), pace, 5_000);
+                // (node, time) of visits and of mail to come.
+                let mut visits = BTreeSet::from([(0, 0)]);
+                let mut mail = BTreeSet::new();
+                calendar.book(0, 0);
+                let (mut sent, mut from) = (0u32, 0);
+                let mut cut = NEVER;
+                loop {
+                    let next = calendar.next_window(from);
+                    let Some(window) = next.filter(|&window| pace.begin(window) < cut) else {
+                        if cut == NEVER {
+                            break;
                         }
-                        let (who, at) = (rng.below(nodes as u64) as u32, end + rng.below(reach));
-                        calendar.book(who, at);
-                        visits.insert((who, at));
+                        (from, cut) = (pace.first_with(cut), NEVER);
+                        continue;
+                    };
+                    let first = visits.iter().chain(&mail).map(|&(node, at)| pace.window_of(side(node), at)).min();
+                    assert!(first.is_none_or(|first| window <= first || cut != NEVER), "nothing is forgotten");
+                    if cut == NEVER && rng.below(3) == 0 {
+                        cut = pace.end(window) - 1 - rng.below(999);
                     }
-                    // A visitor books the next visit.
-                    if let Some(&(_, at)) = visits.iter().find(|&&(other, _)| other == node) {
-                        calendar.book(node, at);
+                    calendar.turn_to(window);
+                    from = window + 1;
+                    let end = calendar.end().min(cut);
+                    let Some(list) = calendar.take_agenda() else { continue };
+                    assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), list.len(), "one visit each");
+                    for &node in &list {
+                        assert!(pace.is_turn(side(node), window), "its turn");
+                        visits.retain(|&(other, at)| other != node || at >= end);
+                        let letters = calendar.take_mail(node);
+                        let (now, later): (Vec<_>, _) =
+                            letters.into_iter().partition(|letter| calendar.begin() + u64::from(letter.at) < end);
+                        for letter in &now {
+                            let at = calendar.begin() + u64::from(letter.at);
+                            assert!(mail.remove(&(node, at)), "sent once, and for this window");
+                        }
+                        if later.is_empty() {
+                            calendar.return_mail(node, now);
+                        } else {
+                            visits.insert((node, calendar.begin() + u64::from(later[0].at)));
+                            calendar.keep_mail(node, later);
+                        }
+                        if sent < 30_000 {
+                            sent += 2;
+                            let to = rng.below(nodes) as u32;
+                            let at = end + pace.length() + rng.below(reach);
+                            if mail.insert((to, at)) {
+                                let packet = Descriptor { slot: sent, ..Descriptor::EMPTY };
+                                if pace.is_turn(side(to), window + 1) {
+                                    calendar.send(to, at, 0, &packet);
+                                } else {
+                                    calendar.send_far(to, at, 0, &packet);
+                                }
+                            }
+                            let (who, at) = (rng.below(nodes) as u32, end + pace.length() + rng.below(reach));
+                            calendar.book(who, at);
+                            visits.insert((who, at));
+                        }
+                    }
+                    calendar.return_agenda(list.clone());
+                    // Visitors book their next visits.
+                    for node in list {
+                        if let Some(&(_, at)) = visits.iter().find(|&&(other, _)| other == node) {
+                            calendar.book_again(node, at);
+                        }
                     }
                 }
-                calendar.return_agenda(list);
+                assert!(visits.is_empty() && mail.is_empty());
             }
-            assert!(visits.is_empty() && mail.is_empty());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_units::Duration;
 
+use super::pace::Pace;
 use crate::config::BufferConfig;
 use crate::net::buffer::{Accounting, Queueing};
 use crate::topology::{Framing, Graph, InnerNics, Paths};
@@ -31,8 +32,9 @@ pub(crate) struct Fabric {
     pub(crate) attachment: Vec<Attachment>,
     /// Partition and local number of each host.
     pub(crate) home: Vec<(u16, u32)>,
-    /// The smallest delay of any link: how far a partition may run ahead, and how long notices take.
-    pub(crate) lookahead: Duration,
+    pub(crate) pace: Pace,
+    /// How long notices take: no longer than a packet from host to host.
+    pub(crate) notice: Duration,
     /// Senders get no acknowledgements: receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
     /// Class of what NetRT's switches send.

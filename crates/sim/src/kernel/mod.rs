@@ -6,6 +6,7 @@ mod deadlock;
 pub(crate) mod fabric;
 mod log;
 mod order;
+pub(crate) mod pace;
 pub(crate) mod parcel;
 pub(crate) mod partition;
 mod patience;

@@ -6,9 +6,9 @@
 //!                                     \--row--> Observer (after the window)
 //! ```
 //!
-//! A partition owns hosts and switches with all their ports. In each window it visits the nodes that have
-//! something to do, one after the other; a node handles its events of the whole window in the order of
-//! (time, kind, port). Nodes meet only through packets and notices, which take a window at least.
+//! A partition owns hosts and switches with all their ports. In each window it visits the nodes whose turn it is and
+//! that have something to do, one after the other; a node handles its events of the whole window in the order of
+//! (time, kind, port). Nodes meet only through packets and notices, which arrive in later windows.
 //!
 //! Nodes are numbered within the partition: hosts first, then switches. So are ports.
 
@@ -110,17 +110,16 @@ pub(crate) struct Partition<const RECORDED: bool> {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Handles every event earlier than `end`.
-    pub(crate) fn run_until(&mut self, end: Instant) {
-        let end = end.as_ps();
+    /// Handles every event of `window` that is earlier than `end`.
+    pub(crate) fn run_window(&mut self, window: u64, end: Instant) {
         if self.closing {
             self.next_arrival = None;
         }
-        while let Some(time) = self.next_time().filter(|&time| time < end) {
-            self.calendar.turn_to(time);
-            let limit = end.min(self.calendar.end());
-            self.admit_flows(limit);
-            let nodes = self.calendar.take_agenda();
+        self.calendar.turn_to(window);
+        let end = end.as_ps();
+        let limit = end.min(self.calendar.end());
+        self.admit_flows(limit);
+        while let Some(nodes) = self.calendar.take_agenda() {
             let hosts = self.hosts.len() as u32;
             for (at, &node) in nodes.iter().enumerate() {
                 self.prepare(&nodes, at, hosts);
@@ -129,7 +128,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.calendar.return_agenda(nodes);
         }
         for node in self.postponed.drain(..) {
-            self.calendar.book(node, end);
+            self.calendar.book_again(node, end);
         }
     }
 
@@ -190,11 +189,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// When something may happen next, or earlier; `None` if nothing will.
-    pub(crate) fn next_time(&self) -> Option<u64> {
-        let flow = self.next_arrival.map_or(NEVER, |spec| spec.start.as_ps());
-        let time = flow.min(self.calendar.next_time().unwrap_or(NEVER));
-        (time != NEVER).then_some(time)
+    /// The next window, `from` or later, in which something may happen; `None` if nothing will.
+    pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
+        let flow = self.next_arrival.map(|spec| self.fabric.pace.first_with(spec.start.as_ps()).max(from));
+        flow.into_iter().chain(self.calendar.next_window(from)).min()
     }
 
     /// A visit to `node`, which ended at `limit`, is over; its next event comes at `next`.
@@ -206,7 +204,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if limit < self.calendar.end() && next < self.calendar.end() {
             self.postponed.push(node);
         } else {
-            self.calendar.book(node, next);
+            self.calendar.book_again(node, next);
         }
     }
 
@@ -371,7 +369,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());
-            self.calendar.send(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
+            self.calendar.send_far(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
         }
         drop((records, headers));
         for (host, notice) in inbox.notices.drain(..) {

@@ -1,11 +1,12 @@
 //! Windows: how partitions run side by side and still agree on everything.
 //!
-//! Let L be the smallest delay of any link and T the earliest pending event of all partitions.
-//! Nothing that happens at or after T can reach another partition before T + L, so all partitions
-//! may run the window [T, T + L) without a word to each other. Then they exchange what they sent,
-//! and the next window begins. Windows depend on the fabric alone, not on how it is cut: with one
-//! partition they are the same, which makes everything that happens *between* windows (samples,
-//! failures, the end) the same too.
+//! What nodes send in a [window](Pace) arrives in a later one, so all partitions may run a window
+//! without a word to each other. Then they exchange what they sent, and the next window begins.
+//! Windows depend on the fabric alone, not on how it is cut: with one partition they are the same,
+//! which makes everything that happens *between* windows (samples, failures, the end) the same too.
+//!
+//! Where windows overlap, some nodes are ahead of the others. What wants to see the whole fabric at
+//! one time cuts both windows short that hold it; both go on from there.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
@@ -15,6 +16,7 @@ use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
 use super::deadlock::Watch;
+use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
 use super::patience::Patience;
@@ -22,7 +24,7 @@ use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
 
-/// How one run is spread over processors. Results do not depend on it.
+/// How one run is spread over processors and time. Results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parallel {
     /// Threads that work on it; at least 1.
@@ -31,6 +33,9 @@ pub struct Parallel {
     pub partitions: usize,
     /// A window after one with fewer events than this is left to one thread: waking the others would take longer.
     pub shared_from: u64,
+    /// Neighbours take turns where every link leads from one half of the nodes to the other, which halves the visits. A
+    /// run that is not stopped at a time then ends up to a link's delay later, with the same flows.
+    pub in_turns: bool,
 }
 
 impl Parallel {
@@ -43,7 +48,7 @@ impl Parallel {
 impl Default for Parallel {
     fn default() -> Self {
         // Three barriers take two threads about as long as 200 events do, more where processors have other work.
-        Self { threads: 1, partitions: 1, shared_from: 400 }
+        Self { threads: 1, partitions: 1, shared_from: 400, in_turns: true }
     }
 }
 
@@ -57,7 +62,7 @@ pub fn run(
     parallel: Parallel,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, ConfigError> {
-    let built = build(config, library, parallel.partitions.max(1))?;
+    let built = build(config, library, parallel)?;
     Ok(drive::<false>(config, built, parallel, observer, &mut Nobody))
 }
 
@@ -74,7 +79,7 @@ pub fn run_recorded(
     focus: &Focus,
     recorder: &mut dyn Recorder,
 ) -> Result<RunRecord, ConfigError> {
-    let mut built = build(config, library, parallel.partitions.max(1))?;
+    let mut built = build(config, library, parallel)?;
     let focus = Arc::new(focus.clone());
     built.partitions.iter_mut().for_each(|partition: &mut Partition<true>| partition.log.focus = Arc::clone(&focus));
     Ok(drive(config, built, parallel, observer, recorder))
@@ -87,22 +92,22 @@ fn drive<const RECORDED: bool>(
     observer: &mut dyn Observer,
     recorder: &mut dyn Recorder,
 ) -> RunRecord {
-    let Built { partitions, places, changes, stride } = built;
+    let Built { partitions, places, changes, pace } = built;
     let count = partitions.len();
     let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
     let threads = parallel.threads.clamp(1, count);
-    let mut run = Run::new(config, &partitions, places, changes, stride, observer, recorder);
+    let mut run = Run::new(config, &partitions, places, changes, pace, observer, recorder);
 
     if threads == 1 {
-        while let Some(end) = run.between_windows() {
-            run_alone(&partitions, end);
+        while let Some(stretch) = run.between_windows() {
+            run_alone(&partitions, stretch);
         }
         return run.finish();
     }
 
     // Three phases per window, a barrier between them: run, exchange, and (thread 0 only) look.
     let barrier = Barrier::new(threads);
-    let window_end = AtomicU64::new(0);
+    let (window, window_end) = (AtomicU64::new(0), AtomicU64::new(0));
     let done = AtomicBool::new(false);
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
@@ -112,7 +117,10 @@ fn drive<const RECORDED: bool>(
         loop {
             if let Some(run) = &mut run {
                 match run.next_shared_window(parallel.shared_from) {
-                    Some(end) => window_end.store(end.as_ps(), Ordering::Relaxed),
+                    Some(stretch) => {
+                        window.store(stretch.window, Ordering::Relaxed);
+                        window_end.store(stretch.end.as_ps(), Ordering::Relaxed);
+                    }
                     None => done.store(true, Ordering::Relaxed),
                 }
             }
@@ -120,10 +128,11 @@ fn drive<const RECORDED: bool>(
             if done.load(Ordering::Relaxed) {
                 return;
             }
+            let window = window.load(Ordering::Relaxed);
             let end = Instant::from_ps(window_end.load(Ordering::Relaxed));
             for index in mine() {
                 let mut partition = lock(&partitions[index]);
-                partition.run_until(end);
+                partition.run_window(window, end);
                 for (to, outbox) in partition.outboxes.iter_mut().enumerate() {
                     if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
                         let mut mailbox = lock(&mailboxes[to]);
@@ -151,6 +160,13 @@ fn drive<const RECORDED: bool>(
     run.finish()
 }
 
+/// A window, until `end` if that comes earlier than its own.
+#[derive(Clone, Copy)]
+struct Stretch {
+    window: u64,
+    end: Instant,
+}
+
 /// Who is told of a run that is not recorded.
 struct Nobody;
 
@@ -164,9 +180,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs a window on one thread.
-fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], end: Instant) {
+fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], stretch: Stretch) {
     for partition in partitions {
-        lock(partition).run_until(end);
+        lock(partition).run_window(stretch.window, stretch.end);
     }
     exchange(partitions);
 }
@@ -209,7 +225,9 @@ struct Run<'a, const RECORDED: bool> {
     observer: &'a mut dyn Observer,
     recorder: &'a mut dyn Recorder,
     happened: Vec<Event>,
-    stride: Duration,
+    pace: Pace,
+    /// The first window that may still have something to do.
+    from: u64,
     /// Failures and repairs to come, latest first.
     changes: Vec<Change>,
     sample: Option<Duration>,
@@ -220,8 +238,10 @@ struct Run<'a, const RECORDED: bool> {
     handled: u64,
     stop_at: Instant,
     stop_flows: u64,
-    /// End of the last window.
+    /// Everything earlier has happened.
     now: Instant,
+    /// Nothing later has happened.
+    ahead: Instant,
     watch: Watch,
     flows: Vec<FlowRow>,
     ranks: Vec<RankRow>,
@@ -235,7 +255,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         partitions: &'a [Mutex<Partition<RECORDED>>],
         places: Vec<(u16, u32)>,
         changes: Vec<Change>,
-        stride: Duration,
+        pace: Pace,
         observer: &'a mut dyn Observer,
         recorder: &'a mut dyn Recorder,
     ) -> Self {
@@ -245,7 +265,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             observer,
             recorder,
             happened: Vec::new(),
-            stride,
+            pace,
+            from: 0,
             changes,
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
@@ -254,6 +275,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
+            ahead: Instant::ZERO,
             watch: Watch::new(patience(config, partitions)),
             flows: Vec::new(),
             ranks: Vec::new(),
@@ -262,26 +284,26 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Runs windows alone as long as there are few events in them. How far the next window goes, which all threads are
-    /// to run; `None` when the run is over.
-    fn next_shared_window(&mut self, shared_from: u64) -> Option<Instant> {
+    /// Runs windows alone as long as there are few events in them. The next one, which all threads are to run; `None`
+    /// when the run is over.
+    fn next_shared_window(&mut self, shared_from: u64) -> Option<Stretch> {
         loop {
-            let end = self.between_windows()?;
+            let stretch = self.between_windows()?;
             let handled = self.events();
             let fresh = handled - std::mem::replace(&mut self.handled, handled);
             if fresh >= shared_from {
-                return Some(end);
+                return Some(stretch);
             }
-            run_alone(self.partitions, end);
+            run_alone(self.partitions, stretch);
         }
     }
 
-    /// Decides how far the next window goes; `None` when the run is over.
-    fn between_windows(&mut self) -> Option<Instant> {
+    /// Decides which window comes next, and how far it goes; `None` when the run is over.
+    fn between_windows(&mut self) -> Option<Stretch> {
         if RECORDED {
-            self.report_events();
+            self.report_events(self.now);
         }
-        self.report_flows();
+        self.report_flows(self.now);
         let (mut started, mut finished) = (0, 0);
         for partition in self.partitions {
             let partition = lock(partition);
@@ -296,23 +318,32 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             return None;
         }
         loop {
-            let next = self.partitions.iter().filter_map(|partition| lock(partition).next_time()).min();
+            // What was cut short goes on when that is over for which it was.
+            let left = self.next_window(self.pace.first_with(self.now.as_ps()));
+            let next = self.next_window(self.from);
             let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
             // Where everything waits for a link to come back, that happens next.
-            let begin = next.map_or(change_at, Instant::from_ps).max(self.now);
-            if begin == Instant::NEVER || self.is_done() {
+            let begin = left.map_or(change_at, |window| Instant::from_ps(self.pace.begin(window))).max(self.now);
+            if begin == Instant::NEVER {
                 return None;
+            }
+            if self.is_done() {
+                // Those who are behind come up.
+                self.stop_at = self.stop_at.min(self.ahead.max(self.now));
             }
             // What is due before anything else happens.
             let check_at = self.watch.next_check();
             let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
-            if due > begin {
-                // Windows begin at multiples of their length, unless something was due within.
-                let length = self.stride.as_ps();
-                let end = Instant::from_ps((begin.as_ps() / length).saturating_add(1).saturating_mul(length)).min(due);
-                self.now = end;
-                return Some(end);
+            if let Some(window) = next
+                && self.pace.begin(window) < due.as_ps()
+            {
+                let end = due.min(Instant::from_ps(self.pace.end(window)));
+                self.from = window + 1;
+                self.now = self.now.max(self.pace.done(window, end));
+                self.ahead = self.ahead.max(end);
+                return Some(Stretch { window, end });
             }
+            self.from = self.pace.first_with(due.as_ps());
             self.now = due;
             if due == self.stop_at {
                 return None;
@@ -335,6 +366,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 }
             }
         }
+    }
+
+    /// The next window, `from` or later, in which something may happen.
+    fn next_window(&self, from: u64) -> Option<u64> {
+        self.partitions.iter().filter_map(|partition| lock(partition).next_window(from)).min()
     }
 
     /// Whether every flow has ended and none will begin: what is still under way does not matter.
@@ -365,9 +401,9 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.partitions.iter().map(|partition| lock(partition).events).sum()
     }
 
-    /// Tells the recorder what has happened since the last window. The partitions' logs are in order;
-    /// a node's events are all in one of them.
-    fn report_events(&mut self) {
+    /// Tells the recorder what has happened before `end`; others may still have something to add to what is later. The
+    /// partitions' logs are in order; a node's events are all in one of them.
+    fn report_events(&mut self, end: Instant) {
         let mut fresh = Vec::new();
         for partition in self.partitions {
             let mut partition = lock(partition);
@@ -378,27 +414,31 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             self.partitions.iter().for_each(|partition| lock(partition).log.followed.extend(&fresh));
         }
         self.happened.sort_by_key(|event| (event.at, event.node));
-        if !self.happened.is_empty() {
-            self.recorder.on_events(&self.happened);
+        let known = self.happened.partition_point(|event| event.at < end);
+        if known > 0 {
+            self.recorder.on_events(&self.happened[..known]);
         }
-        self.happened.clear();
+        self.happened.drain(..known);
     }
 
-    fn report_flows(&mut self) {
+    /// Tells the observer which flows, and parts of schedules, have ended before `end`.
+    fn report_flows(&mut self, end: Instant) {
         for partition in self.partitions {
             let mut partition = lock(partition);
             self.flows.append(&mut partition.rows);
             self.ranks.append(&mut partition.ranks);
         }
-        if !self.ranks.is_empty() {
-            self.ranks.sort_unstable_by_key(|row| (row.end, row.workload, row.group, row.begin));
-            self.observer.on_ranks(&self.ranks);
-            self.ranks.clear();
+        self.ranks.sort_unstable_by_key(|row| (row.end, row.workload, row.group, row.begin));
+        self.flows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id, row.group));
+        let ranks = self.ranks.partition_point(|row| row.end < end);
+        if ranks > 0 {
+            self.observer.on_ranks(&self.ranks[..ranks]);
+            self.ranks.drain(..ranks);
         }
-        if !self.flows.is_empty() {
-            self.flows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id, row.group));
-            self.observer.on_flows(&self.flows);
-            self.flows.clear();
+        let flows = self.flows.partition_point(|row| row.finish.is_none_or(|finish| finish < end));
+        if flows > 0 {
+            self.observer.on_flows(&self.flows[..flows]);
+            self.flows.drain(..flows);
         }
     }
 
@@ -441,10 +481,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
 
     /// Reports what is left and adds everything up.
     fn finish(mut self) -> RunRecord {
+        self.now = self.now.max(self.ahead);
         if RECORDED {
-            self.report_events();
+            self.report_events(Instant::NEVER);
         }
-        self.report_flows();
+        self.report_flows(Instant::NEVER);
         // What is left of the last interval.
         if self.sample.is_some_and(|interval| self.now + interval > self.next_sample) {
             self.sample_ports();

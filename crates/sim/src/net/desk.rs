@@ -1,7 +1,7 @@
 //! The desk of a host: flows that its applications begin, and what hosts tell each other about them, outside the fabric.
 //!
 //! Connection set-up is not simulated as packets: a sender's [`News::Open`] reaches the receiver
-//! after the fabric's smallest link delay, which is always before its first packet can.
+//! after as long as the fastest two links take, which is always before its first packet can.
 
 use std::cmp::Reverse;
 
@@ -100,10 +100,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends `news` from a host of this partition to any host.
     fn tell(&mut self, from: u32, to: HostId, news: News) {
-        self.tell_after(self.fabric.lookahead, from, to, news);
+        self.tell_after(self.fabric.notice, from, to, news);
     }
 
-    /// Sends `news` that take at least the lookahead.
+    /// Sends `news` that take as long as notices do, or longer.
     pub(super) fn tell_after(&mut self, after: Duration, from: u32, to: HostId, news: News) {
         let state = &mut self.hosts[from];
         let notice = Notice { at: self.now + after, from: state.id, number: state.notices_sent, news };
@@ -198,7 +198,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         {
             if nic != host {
                 // Another NIC of the same host hears of it as everybody else does.
-                next.start = next.start.max(self.now + self.fabric.lookahead);
+                next.start = next.start.max(self.now + self.fabric.notice);
             }
             self.begin_later(nic, next);
         }
@@ -225,7 +225,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Some(player) = self.workload.player_of(workload) {
             go_on(player, self.now, &mut cues);
         }
-        self.take_cues(host, workload, self.now + self.fabric.lookahead, cues);
+        self.take_cues(host, workload, self.now + self.fabric.notice, cues);
     }
 
     /// Does what a schedule wants done by applications of `host`. Its other NICs, if it has several, hear of it

@@ -188,7 +188,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         while let Some(report) = self.hosts[host].nic.poll_report() {
             let from = self.hosts[host].id;
             let way = self.fabric.paths.between(from, report.to);
-            let after = way.map_or(Duration::ZERO, |way| way.propagation).max(self.fabric.lookahead);
+            let after = way.map_or(Duration::ZERO, |way| way.propagation).max(self.fabric.notice);
             self.tell_after(after, host, report.to, News::Report(report));
         }
     }

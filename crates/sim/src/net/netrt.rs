@@ -199,7 +199,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if due < tor.timer_at {
             tor.timer_at = due.max(now.as_ps() + 1);
             let at = tor.timer_at;
-            self.switches[switch].arm(TIMER, at);
+            self.arm(switch, TIMER, at);
         }
     }
 

@@ -14,6 +14,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return;
         }
         extra.down = down;
+        // What its node sends now is sent as in its own window.
+        self.calendar.turn_to_turn_of(self.node_of(at), self.now.as_ps());
         if RECORDED {
             self.note_link(at, !down);
         }
@@ -36,16 +38,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.book_port(at);
     }
 
+    /// Whose port `at` is.
+    fn node_of(&self, at: u32) -> u32 {
+        let port = &self.egress[at];
+        if port.is_host { port.owner } else { self.hosts.len() as u32 + port.owner }
+    }
+
     /// Books the node of port `at` for what is due there, after something happened to it between windows.
     fn book_port(&mut self, at: u32) {
         let port = &self.egress[at];
-        let (node, due) = if port.is_host {
-            (port.owner, self.host_due(port.owner))
-        } else {
-            (self.hosts.len() as u32 + port.owner, self.switches[port.owner].due())
-        };
+        let due = if port.is_host { self.host_due(port.owner) } else { self.switches[port.owner].due() };
         if due != NEVER {
-            self.calendar.book(node, due);
+            self.calendar.book(self.node_of(at), due);
         }
     }
 

@@ -122,7 +122,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             if port.is_host {
                 self.hosts[port.owner].timer_at = due.as_ps();
             } else {
-                self.switches[port.owner].arm(at, due.as_ps());
+                self.arm(port.owner, at, due.as_ps());
             }
         }
     }

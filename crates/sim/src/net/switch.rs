@@ -107,12 +107,6 @@ impl Switch {
         self.pending.first().min(self.timer_at)
     }
 
-    /// Sets a timer: of the pause of port `at`, or NetRT's ([`TIMER`]).
-    pub(crate) fn arm(&mut self, at: u32, time: u64) {
-        self.timers.push(Reverse((time, at)));
-        self.timer_at = self.timer_at.min(time);
-    }
-
     /// Whose timer fires now.
     fn fired(&mut self) -> Option<u32> {
         let Reverse((_, at)) = self.timers.pop()?;
@@ -172,6 +166,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         self.order = order;
         self.leave(node, next, limit);
+    }
+
+    /// Sets a timer of `switch`: of the pause of port `whose`, or NetRT's ([`TIMER`]).
+    pub(crate) fn arm(&mut self, switch: u32, whose: u32, time: u64) {
+        let state = &mut self.switches[switch];
+        state.timers.push(Reverse((time, whose)));
+        state.timer_at = state.timer_at.min(time);
+        // If that is in the present visit, it has its turn there.
+        self.stop = self.stop.min(time.saturating_add(1));
     }
 
     /// The first timer of `switch` fires.

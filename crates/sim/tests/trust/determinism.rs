@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, SharedBuffer, TransportConfig,
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, SharedBuffer, Stop, TransportConfig,
     Trimming,
 };
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
@@ -447,6 +447,22 @@ fn threads_and_partitions_change_nothing() {
             let same = outcome == alone;
             assert_eq!(outcome.record.fingerprint, alone.record.fingerprint, "{name}: {threads} x {partitions}");
             assert!(same, "{name}: {threads} threads, {partitions} partitions");
+        }
+    }
+}
+
+#[test]
+fn windows_change_nothing() {
+    for (name, scene) in scenarios() {
+        let whole = scene.run().record.end.as_ps();
+        for tenths in [2, 5, 9] {
+            // By flows, runs end between windows.
+            let stop = Stop { time: Some(Duration::from_ps(whole / 10 * tenths)), flows: None };
+            let scene = scene.clone().with(|config| config.stop = stop);
+            let in_turns = essence(scene.clone().parallel(1, 3).run());
+            let together = essence(scene.all_together().run());
+            let same = in_turns == together;
+            assert!(same, "{name}, first {tenths} tenths");
         }
     }
 }

@@ -32,8 +32,8 @@ fn a_ring_alone_takes_its_steps_one_after_the_other() {
     assert_eq!(outcome.flows.len(), 2 * 8 * 14);
     let step = outcome.flows[0].ideal;
     assert!(outcome.flows.iter().all(|row| row.size == Bytes::new(10_000) && row.fct() == Some(step)));
-    // A rank is done when it has heard that its last message has arrived, a link's delay later.
-    let one = Duration::from_us(7) + step * 14 + Duration::from_us(1);
+    // A rank is done when it has heard that its last message has arrived, two links' delay later.
+    let one = Duration::from_us(7) + step * 14 + Duration::from_us(2);
     let begin = Instant::ZERO + Duration::from_us(2);
     for (n, row) in outcome.ranks.iter().enumerate() {
         let group = n as u64 / 8;

@@ -129,7 +129,13 @@ impl Scene {
     /// thread follow each other.
     #[must_use]
     pub(crate) fn parallel(mut self, threads: usize, partitions: usize) -> Self {
-        self.parallel = Parallel { threads, partitions, shared_from: 8 };
+        self.parallel = Parallel { threads, partitions, shared_from: 8, ..self.parallel };
+        self
+    }
+    /// Lets all nodes go ahead together, a link's delay at a time.
+    #[must_use]
+    pub(crate) fn all_together(mut self) -> Self {
+        self.parallel.in_turns = false;
         self
     }
     /// The configuration with every "auto" resolved.

@@ -2,6 +2,7 @@
 
 use selvedge_units::SwitchId;
 
+use super::sides::Sides;
 use crate::topology::{Graph, Ports};
 
 /// Which partition each node goes to: whole units, in order, about equally many ports each.
@@ -44,5 +45,12 @@ impl Cut {
     /// How many of these nodes a partition gets.
     pub(super) fn count(nodes: &[u16], partition: usize) -> usize {
         nodes.iter().filter(|&&of| usize::from(of) == partition).count()
+    }
+
+    /// The sides of a partition's nodes, hosts first.
+    pub(super) fn sides(&self, partition: usize, sides: &Sides) -> Vec<u8> {
+        let hosts = self.hosts.iter().zip(&sides.hosts);
+        let nodes = hosts.chain(self.switches.iter().zip(&sides.switches));
+        nodes.filter(|(of, _)| usize::from(**of) == partition).map(|(_, &side)| side).collect()
     }
 }

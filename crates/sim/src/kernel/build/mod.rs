@@ -5,6 +5,7 @@ mod cut;
 mod numbering;
 mod populate;
 mod shared;
+mod sides;
 
 use std::sync::Arc;
 
@@ -17,14 +18,17 @@ use self::numbering::Numbering;
 pub use self::numbering::port_infos;
 use self::populate::{connect, populate};
 use self::shared::{fabric, nic};
+use self::sides::{Sides, has_hosts_back_to_back};
 use super::calendar::Calendar;
 use super::fabric::Fabric;
 use super::log::Log;
 use super::order::Order;
+use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
 use super::table::Table;
 use super::tally::Tally;
+use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
@@ -42,8 +46,7 @@ pub(crate) struct Built<const RECORDED: bool> {
     pub(crate) places: Vec<(u16, u32)>,
     /// Failures and repairs, latest first.
     pub(crate) changes: Vec<Change>,
-    /// How far partitions may run before they meet: no more than the smallest delay of any link.
-    pub(crate) stride: Duration,
+    pub(crate) pace: Pace,
 }
 
 /// Links that go down or come back at one time, and the routes after that.
@@ -54,11 +57,11 @@ pub(crate) struct Change {
     pub(crate) forwarding: Option<Arc<Forwarding>>,
 }
 
-/// Builds the fabric, cut into at most `wanted` partitions.
+/// Builds the fabric, cut into at most as many partitions as are wanted.
 pub(crate) fn build<const RECORDED: bool>(
     config: &SimConfig,
     library: &dyn Library,
-    wanted: usize,
+    parallel: Parallel,
 ) -> Result<Built<RECORDED>, ConfigError> {
     let graph = Arc::new(config.graph.clone());
     graph.check()?;
@@ -78,14 +81,15 @@ pub(crate) fn build<const RECORDED: bool>(
         measure: config.measure,
         stop_flows: config.stop.flows,
     })?;
-    // What other partitions send must not arrive in a window that has begun. But triggers act at once, wherever the
-    // flow that they release begins: no node may run ahead.
-    let (wanted, window, stride) = if workload.triggers.is_empty() {
-        let window = window(&graph, &numbering.ports, lookahead);
-        (wanted, window, Duration::from_ps(window))
-    } else {
-        (1, 1, lookahead)
-    };
+    // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
+    let is_free = workload.triggers.is_empty();
+    let wanted = if is_free { parallel.partitions.max(1) } else { 1 };
+    let sides = if is_free && parallel.in_turns { Sides::two(&graph) } else { None };
+    let step = if is_free { step(&graph, &numbering.ports, lookahead) } else { Duration::from_ps(1) };
+    let pace = Pace::new(step, sides.is_some());
+    let sides = sides.unwrap_or_else(|| Sides::one(&graph));
+    // Where hosts stand back to back, a packet takes one link, else two at least.
+    let notice = lookahead * if has_hosts_back_to_back(&graph) { 1 } else { 2 };
     let reach = reach(&graph, config);
     let cut = Cut::new(&graph, &numbering.ports, wanted);
 
@@ -102,7 +106,8 @@ pub(crate) fn build<const RECORDED: bool>(
         nics.push((rate, Arc::new(nic(config, &classes, rate, has_verbs)?)));
     }
     let any = Arc::clone(&nics[0].1);
-    let fabric = Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, lookahead)? };
+    let fabric =
+        Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, pace, notice)? };
     let fabric = Arc::new(fabric);
     let forwarding = Arc::new(forwarding(config, &routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
@@ -114,7 +119,7 @@ pub(crate) fn build<const RECORDED: bool>(
             gap: config.nic.gap.get(),
             classes: fabric.classes,
             accounting: fabric.accounting,
-            calendar: Calendar::new(Cut::count(&cut.hosts, index), Cut::count(&cut.switches, index), window, reach),
+            calendar: Calendar::new(Cut::count(&cut.hosts, index), cut.sides(index, &sides), pace, reach),
             postponed: Vec::new(),
             order: Order::default(),
             now: Instant::ZERO,
@@ -167,7 +172,7 @@ pub(crate) fn build<const RECORDED: bool>(
         partition.open_workload();
     }
     let changes = changes(config, &graph, &link_ports)?;
-    Ok(Built { partitions, places, changes, stride })
+    Ok(Built { partitions, places, changes, pace })
 }
 
 fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {
@@ -179,15 +184,15 @@ fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigE
     })
 }
 
-/// How long windows may be, in picoseconds: no link may deliver what was sent in the same window, and the
-/// mail of a switch must not be more than 16 bits can count.
-fn window(graph: &Graph, ports: &Ports, lookahead: Duration) -> u64 {
+/// How far nodes may go ahead: no link may deliver what was sent in the same step; the mail that a switch gets in two
+/// steps must not be more than 16 bits can count, and times within them fit into 32 bits.
+fn step(graph: &Graph, ports: &Ports, lookahead: Duration) -> Duration {
     let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
     let rate_into =
         |switch| -> u64 { ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum() };
     let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
-    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 2));
-    lookahead.min(fits).as_ps().max(1)
+    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 4));
+    lookahead.min(fits).min(Duration::from_ps(u64::from(u32::MAX / 2)))
 }
 
 /// How TCP's payload becomes what a link carries.

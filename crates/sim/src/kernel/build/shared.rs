@@ -13,6 +13,7 @@ use super::tcp_framing;
 use crate::config::{BufferConfig, SimConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, Fabric};
+use crate::kernel::pace::Pace;
 use crate::net::buffer::{Accounting, Queueing};
 use crate::net::host::Host;
 use crate::net::{fair, trimming};
@@ -61,7 +62,8 @@ pub(super) fn fabric(
     routes: &Routes,
     paths: Paths,
     cut: &Cut,
-    lookahead: Duration,
+    pace: Pace,
+    notice: Duration,
 ) -> Result<Fabric, ConfigError> {
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
@@ -106,7 +108,8 @@ pub(super) fn fabric(
             })
             .collect(),
         home: home.collect(),
-        lookahead,
+        pace,
+        notice,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
         netrt_class,
