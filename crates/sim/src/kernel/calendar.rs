@@ -248,6 +248,7 @@ impl Calendar {
             end.write(*packet);
             ((*end).at, (*end).port) = (after as u32, port);
             mail.set_len(mail.len() + 1);
+            super::prefetch_bytes(end.wrapping_add(2).cast(), 1);
         }
     }
 

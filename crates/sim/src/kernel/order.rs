@@ -7,7 +7,7 @@ const FEW: usize = 32;
 /// Up to so many, insertion is if they lie nearly in order: what bytes can count.
 const SOME: usize = 255;
 /// Into so many parts a window is divided to put them nearly in order.
-const PARTS: usize = 32;
+const PARTS: usize = 64;
 
 /// The packets of one node and window by time of arrival; of simultaneous ones that with the lowest port
 /// comes first. Kept from visit to visit for its memory.
@@ -100,7 +100,7 @@ unsafe fn insert(keys: *mut u64, count: usize, key: u64) {
 /// There is room for them; there are [`SOME`] at most.
 unsafe fn spread(keys: *mut u64, mail: &[Descriptor], window: u64) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
-    let part = |packet: &Descriptor| usize::min((u64::from(packet.at) >> shift) as usize, PARTS - 1);
+    let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
     let mut ends = [0_u8; PARTS];
     for packet in mail {
         ends[part(packet)] += 1;

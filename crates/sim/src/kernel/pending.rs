@@ -22,6 +22,8 @@ pub(crate) struct Pending {
     mask: u32,
     head: u32,
     end: u32,
+    /// The earliest time.
+    first: u64,
 }
 
 impl Pending {
@@ -29,13 +31,13 @@ impl Pending {
     pub(crate) fn new(count: u32) -> Self {
         let size = (count + 1).next_power_of_two();
         let ring = Table::of(size as usize, || Entry { time: NEVER, who: 0 });
-        Self { ring, mask: size - 1, head: 0, end: 0 }
+        Self { ring, mask: size - 1, head: 0, end: 0, first: NEVER }
     }
 
     /// The earliest time.
     #[inline(always)]
     pub(crate) fn first(&self) -> u64 {
-        self.ring[self.head].time
+        self.first
     }
 
     /// Takes out whose time is the earliest. There must be one.
@@ -43,6 +45,7 @@ impl Pending {
     pub(crate) fn pop(&mut self) -> u32 {
         let who = self.ring[self.head].who;
         self.head = (self.head + 1) & self.mask;
+        self.first = self.ring[self.head].time;
         who
     }
 
@@ -50,10 +53,13 @@ impl Pending {
     #[inline(always)]
     pub(crate) fn push(&mut self, who: u32, time: u64) {
         let entry = Entry { time, who };
-        if time < self.first() {
-            self.head = self.head.wrapping_sub(1) & self.mask;
-            self.ring[self.head] = entry;
-            return;
+        if time < self.first {
+            self.first = time;
+            if self.head != self.end {
+                self.head = self.head.wrapping_sub(1) & self.mask;
+                self.ring[self.head] = entry;
+                return;
+            }
         }
         let mut place = self.end;
         while place != self.head {

@@ -124,7 +124,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
-        order.sort(&mail, limit - begin);
+        order.sort(&mail, self.calendar.end() - begin);
         let mut read = 0;
         let mut arrival = begin + order.time(0);
         loop {
