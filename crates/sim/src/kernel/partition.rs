@@ -166,7 +166,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
             } else {
                 let switch = &self.switches[node - hosts];
-                mail.iter().for_each(|packet| self.forwarding.prefetch(switch.routes, packet.leaf));
                 for port in switch.pending.whose() {
                     self.lines[(switch.first_port + port) * self.classes].prefetch_queue(&self.queues);
                 }

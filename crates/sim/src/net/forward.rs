@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use selvedge_units::SwitchId;
 
-use crate::kernel::prefetch;
 use crate::kernel::table::Table;
 use crate::topology::{Group, Routes};
 
@@ -60,13 +59,6 @@ impl Forwarding {
             listed: raw.groups.to_vec(),
             members: raw.members.to_vec().into(),
         })
-    }
-
-    /// Fetches what [`Forwarding::port`] will need.
-    #[inline]
-    pub(crate) fn prefetch(&self, routes: u32, leaf: u32) {
-        // Pause frames go nowhere; a prefetch from there does no harm.
-        prefetch(&self.groups, routes.wrapping_add(leaf));
     }
 
     /// Where the routes of `switch` begin; anywhere, where no host hangs on a switch.
