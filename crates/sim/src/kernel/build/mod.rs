@@ -107,7 +107,7 @@ pub(crate) fn build<const RECORDED: bool>(
     }
     let any = Arc::clone(&nics[0].1);
     let fabric =
-        Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, pace, notice)? };
+        Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, (pace, notice))? };
     let fabric = Arc::new(fabric);
     let forwarding = Arc::new(forwarding(config, &routes)?);
     let mut partitions = Vec::with_capacity(cut.count);

@@ -62,8 +62,7 @@ pub(super) fn fabric(
     routes: &Routes,
     paths: Paths,
     cut: &Cut,
-    pace: Pace,
-    notice: Duration,
+    (pace, notice): (Pace, Duration),
 ) -> Result<Fabric, ConfigError> {
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
