@@ -6,7 +6,7 @@
 //! it is sent costs nothing. A pause runs out by itself unless it is refreshed, so a lost resume
 //! frame does not stop a link for ever.
 
-use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_units::{Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 
 use super::descriptor::Descriptor;
@@ -62,7 +62,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// How long a pause of this many quanta lasts at port `at`.
     fn pause_time(&self, at: u32, quanta: u16) -> Duration {
-        self.extras[at].rate.time_for(Bytes::new(u64::from(quanta) * QUANTUM_BITS / 8))
+        self.egress[at].serialisation(u64::from(quanta) * QUANTUM_BITS / 8, || self.extras[at].rate)
     }
 
     /// Compares what the peer of port `at` shall know with what it has been told.
