@@ -27,6 +27,7 @@ use super::pending::NEVER;
 use super::prefetch_all;
 use super::table::Table;
 use super::tally::{Tally, kind_of};
+use super::window::Stretch;
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
 use crate::net::beside::Records;
@@ -60,6 +61,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// The order of the mail that is being read; kept for its memory.
     pub(crate) order: Order,
     pub(crate) now: Instant,
+    /// Nothing that is handled now is earlier.
+    pub(crate) begin: u64,
     /// The switch that is visited handles what is earlier: the window's end, or a timer.
     pub(crate) stop: u64,
     pub(crate) pool: Pool,
@@ -110,13 +113,14 @@ pub(crate) struct Partition<const RECORDED: bool> {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Handles every event of `window` that is earlier than `end`.
-    pub(crate) fn run_window(&mut self, window: u64, end: Instant) {
+    /// Handles what is left of a window before the end of the stretch.
+    pub(crate) fn run_window(&mut self, stretch: Stretch) {
         if self.closing {
             self.next_arrival = None;
         }
-        self.calendar.turn_to(window);
-        let end = end.as_ps();
+        self.calendar.turn_to(stretch.window);
+        self.begin = stretch.begin.as_ps();
+        let end = stretch.end.as_ps();
         let limit = end.min(self.calendar.end());
         self.admit_flows(limit);
         while let Some(nodes) = self.calendar.take_agenda() {

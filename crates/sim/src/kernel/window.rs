@@ -8,7 +8,7 @@
 //! Where windows overlap, some nodes are ahead of the others. What wants to see the whole fabric at
 //! one time cuts both windows short that hold it; both go on from there.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
@@ -107,7 +107,7 @@ fn drive<const RECORDED: bool>(
 
     // Three phases per window, a barrier between them: run, exchange, and (thread 0 only) look.
     let barrier = Barrier::new(threads);
-    let (window, window_end) = (AtomicU64::new(0), AtomicU64::new(0));
+    let next = Mutex::new(Stretch { window: 0, begin: Instant::ZERO, end: Instant::ZERO });
     let done = AtomicBool::new(false);
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
@@ -118,8 +118,7 @@ fn drive<const RECORDED: bool>(
             if let Some(run) = &mut run {
                 match run.next_shared_window(parallel.shared_from) {
                     Some(stretch) => {
-                        window.store(stretch.window, Ordering::Relaxed);
-                        window_end.store(stretch.end.as_ps(), Ordering::Relaxed);
+                        *lock(&next) = stretch;
                     }
                     None => done.store(true, Ordering::Relaxed),
                 }
@@ -128,11 +127,10 @@ fn drive<const RECORDED: bool>(
             if done.load(Ordering::Relaxed) {
                 return;
             }
-            let window = window.load(Ordering::Relaxed);
-            let end = Instant::from_ps(window_end.load(Ordering::Relaxed));
+            let stretch = *lock(&next);
             for index in mine() {
                 let mut partition = lock(&partitions[index]);
-                partition.run_window(window, end);
+                partition.run_window(stretch);
                 for (to, outbox) in partition.outboxes.iter_mut().enumerate() {
                     if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
                         let mut mailbox = lock(&mailboxes[to]);
@@ -160,11 +158,12 @@ fn drive<const RECORDED: bool>(
     run.finish()
 }
 
-/// A window, until `end` if that comes earlier than its own.
+/// A window, or what lies between `begin` and `end` of it: all that its nodes could handle earlier is done.
 #[derive(Clone, Copy)]
-struct Stretch {
-    window: u64,
-    end: Instant,
+pub(crate) struct Stretch {
+    pub(crate) window: u64,
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
 }
 
 /// Who is told of a run that is not recorded.
@@ -182,7 +181,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs a window on one thread.
 fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], stretch: Stretch) {
     for partition in partitions {
-        lock(partition).run_window(stretch.window, stretch.end);
+        lock(partition).run_window(stretch);
     }
     exchange(partitions);
 }
@@ -228,6 +227,8 @@ struct Run<'a, const RECORDED: bool> {
     pace: Pace,
     /// The first window that may still have something to do.
     from: u64,
+    /// When windows were last cut short.
+    cut: Instant,
     /// Failures and repairs to come, latest first.
     changes: Vec<Change>,
     sample: Option<Duration>,
@@ -267,6 +268,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             happened: Vec::new(),
             pace,
             from: 0,
+            cut: Instant::ZERO,
             changes,
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
@@ -337,13 +339,15 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             if let Some(window) = next
                 && self.pace.begin(window) < due.as_ps()
             {
+                let begin = self.cut.max(Instant::from_ps(self.pace.begin(window)));
                 let end = due.min(Instant::from_ps(self.pace.end(window)));
                 self.from = window + 1;
                 self.now = self.now.max(self.pace.done(window, end));
                 self.ahead = self.ahead.max(end);
-                return Some(Stretch { window, end });
+                return Some(Stretch { window, begin, end });
             }
             self.from = self.pace.first_with(due.as_ps());
+            self.cut = due;
             self.now = due;
             if due == self.stop_at {
                 return None;

@@ -91,7 +91,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
         let port = self.hosts[host].port;
-        let mut now = begin;
+        let mut now = self.begin;
         let mut unread = mail.iter();
         let next = loop {
             let state = &self.hosts[host];

@@ -123,6 +123,7 @@ pub(crate) fn build<const RECORDED: bool>(
             postponed: Vec::new(),
             order: Order::default(),
             now: Instant::ZERO,
+            begin: 0,
             stop: 0,
             pool: Pool::new(),
             records: Records::default(),
