@@ -20,6 +20,8 @@ use crate::net::descriptor::Descriptor;
 
 /// Windows that the ring of agendas covers.
 const NEAR: u64 = 64;
+/// Those that are booked there, the one before the present one included: who turns back sees one more.
+const REACH: u64 = NEAR - 1;
 
 /// Never.
 const NEVER: u64 = u64::MAX;
@@ -165,7 +167,7 @@ impl Calendar {
     fn fetch_far(&mut self) {
         let now = self.window;
         while let Some(entry) = self.far.first_entry()
-            && is_near(now, *entry.key(), NEAR)
+            && is_near(now, *entry.key(), REACH)
         {
             let (window, nodes) = entry.remove_entry();
             for node in nodes {
@@ -204,7 +206,7 @@ impl Calendar {
 
     #[inline]
     fn book_window(&mut self, node: u32, window: u64) {
-        if is_near(self.window, window, NEAR) {
+        if is_near(self.window, window, REACH) {
             let slot = (window % NEAR) as u32;
             self.filled |= 1 << slot;
             self.agendas[slot * self.words + node / 64] |= 1 << (node % 64);
@@ -338,6 +340,21 @@ mod tests {
     use selvedge_units::{Domain, Duration, Rng};
 
     use super::*;
+
+    #[test]
+    fn turning_back_forgets_nothing() {
+        let pace = Pace::new(Duration::from_ps(1_000), true);
+        for ahead in 1..200 {
+            let mut calendar = Calendar::new(2, vec![0, 1], pace, 5_000);
+            calendar.turn_to(100);
+            calendar.turn_to(101);
+            let time = pace.begin(101 + ahead);
+            calendar.book((101 + ahead) as u32 % 2, time + 1);
+            let window = calendar.next_window(102);
+            calendar.turn_to(100);
+            assert_eq!((calendar.next_window(100), window), (Some(101 + ahead), Some(101 + ahead)));
+        }
+    }
 
     /// Visits and mail come in their windows, however far away those are; also when a window is cut short, and its
     /// nodes go on after those of the next have come as far.
