@@ -135,7 +135,7 @@ impl Calendar {
     }
 
     /// Turns to the window in which `node` handles what happens at `time`.
-    pub(crate) fn turn_to_turn_of(&mut self, node: u32, time: u64) {
+    pub(crate) fn turn_to_window_of(&mut self, node: u32, time: u64) {
         self.turn_to(self.pace.window_of(self.sides[node], time));
     }
 
@@ -250,6 +250,7 @@ impl Calendar {
             end.write(*packet);
             ((*end).at, (*end).port) = (after as u32, port);
             mail.set_len(mail.len() + 1);
+            // Where whoever sends there after the next will write.
             super::prefetch_bytes(end.wrapping_add(2).cast(), 1);
         }
     }

@@ -322,7 +322,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         loop {
             // What was cut short goes on when that is over for which it was.
             let left = self.next_window(self.pace.first_with(self.now.as_ps()));
-            let next = self.next_window(self.from);
+            let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
             let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
             // Where everything waits for a link to come back, that happens next.
             let begin = left.map_or(change_at, |window| Instant::from_ps(self.pace.begin(window))).max(self.now);
@@ -401,6 +401,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         let is_far = self.sample.is_some_and(|interval| begin.since(self.now) > interval * MANY);
         is_far && self.events() == self.sampled
     }
+
     fn events(&self) -> u64 {
         self.partitions.iter().map(|partition| lock(partition).events).sum()
     }

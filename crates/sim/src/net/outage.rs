@@ -15,7 +15,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         extra.down = down;
         // What its node sends now is sent as in its own window.
-        self.calendar.turn_to_turn_of(self.node_of(at), self.now.as_ps());
+        self.calendar.turn_to_window_of(self.node_of(at), self.now.as_ps());
         if RECORDED {
             self.note_link(at, !down);
         }

@@ -184,7 +184,7 @@ fn stop_flows_bounds_how_many_begin() {
         });
         assert_eq!(scene.finish().flows.len(), 500);
     }
-    // Flows that follow others are counted after each window, the smallest link delay.
+    // Flows that follow others are counted after each window, two of the smallest link delays.
     let scene = Scene::new(fat_tree(), Series::Irn).with(|config| {
         config.workload.closed_loop = closed_loop(2, None, 10_000);
         config.workload.poisson = poisson(0.3, None);
