@@ -1,11 +1,15 @@
 //! `selvedge explain`.
 
-use selvedge_explain::{Names, Report, Tape, explain as split, render_flow, render_flows};
+use selvedge_explain::{
+    Circle, CircleReport, Explanation, Names, Report, Tape, explain as split, render_circle, render_flow, render_flows,
+};
+use selvedge_results::DeadlockReport;
 use selvedge_scenario::Point;
 use selvedge_sim::port_infos;
-use selvedge_sim::record::FlowKey;
+use selvedge_sim::record::{Chosen, FlowKey};
 use selvedge_study::Finished;
 use selvedge_telemetry::FlowRow;
+use selvedge_units::Instant;
 use serde::Serialize;
 
 use crate::args::ExplainArgs;
@@ -18,6 +22,11 @@ struct Explained<'a> {
     results: String,
     series: &'a str,
     seed: u64,
+    /// When the run ended, if it was simulated to its end: it deadlocked, or a flow below had not finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_ps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadlock: Option<CircleReport>,
     flows: Vec<Report>,
 }
 
@@ -36,10 +45,18 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         return Err(Failure::input(format!("{}: {}: {message}", args.results.display(), series.name)));
     }
     let flows = chosen(args, &results, point)?;
+    let unfinished = flows.iter().any(|flow| flow.finish.is_none());
+    // A flow that finished has nothing to do with a deadlock that came later.
+    let deadlock = results.deadlock(point).filter(|_| unfinished || args.flow.is_none());
 
-    let mut tape = Tape::default();
-    let focus = Tape::focus(flows.iter().map(FlowKey::from));
-    results.simulate_again(point, cores(), &flows, &focus, &mut tape)?;
+    let keys = Chosen::These(flows.iter().map(FlowKey::from).collect());
+    let mut tape = Tape::of(keys, deadlock.into_iter().flat_map(DeadlockReport::ports));
+    let focus = tape.focus();
+    let record = results.simulate_again(point, cores(), &flows, deadlock, &focus, &mut tape)?;
+    if unfinished {
+        tape.end(&record);
+    }
+    let circle = deadlock.and(record.deadlock.as_ref()).map(|deadlock| Circle::new(deadlock, &tape));
     let names = Names::new(port_infos(series.network.graph()));
     let mut explanations = split(&tape, &names);
     // In the order in which they were chosen.
@@ -49,27 +66,50 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     if args.json {
         let flows = explanations.iter().map(|explanation| Report::new(explanation, &names)).collect();
         let results = args.results.display().to_string();
-        return print(&(json(&Explained { results, series: &series.name, seed: point.seed, flows }) + "\n"));
+        let end_ps = (unfinished || circle.is_some()).then(|| record.end.as_ps());
+        let deadlock = circle.as_ref().map(|circle| CircleReport::new(circle, &names));
+        let (series, seed) = (&series.name, point.seed);
+        return print(&(json(&Explained { results, series, seed, end_ps, deadlock, flows }) + "\n"));
     }
     let run = format!("{}, seed {}", series.name, point.seed);
-    match (&explanations[..], args.flow) {
-        ([one], Some(_)) => print(&format!("{run}\n{}", render_flow(one, &names))),
-        (some, _) => print(&format!("{run}: the {} slowest flows\n\n{}", some.len(), render_flows(some, &names))),
+    let circle = circle.map(|circle| render_circle(&circle, &names));
+    if let (None, [one], Some(_)) = (&circle, &explanations[..], args.flow) {
+        return print(&format!("{run}\n{}", render_flow(one, &names)));
     }
+    let mut pages: Vec<String> = circle.map(|circle| format!("{run}: {circle}")).into_iter().collect();
+    match (&explanations[..], args.flow) {
+        ([], _) => {}
+        ([one], Some(_)) => pages.push(render_flow(one, &names)),
+        (some, _) => pages.push(format!("{run}: {}\n\n{}", slowest(some, record.end), render_flows(some, &names))),
+    }
+    print(&pages.join("\n"))
 }
 
-/// The flows that the arguments ask for; they have all finished.
+/// "the 10 slowest flows", and how many of them never finished.
+fn slowest(explanations: &[Explanation], end: Instant) -> String {
+    let unfinished = explanations.iter().filter(|explanation| explanation.awaited.is_some()).count();
+    let slowest = format!("the {} slowest flows", explanations.len());
+    if unfinished == 0 {
+        return slowest;
+    }
+    format!("{slowest}; {unfinished} had not finished (>) when the run ended at {:.3} us", end.as_us_f64())
+}
+
+/// The flows that the arguments ask for. There may be none where the run ended in a deadlock.
 fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<FlowRow>, Failure> {
     let here = args.results.display();
     let run = || format!("{}, seed {}", results.plan().series[point.series].name, point.seed);
     let sharing = results.plan().series[point.series].sharing_workloads(point.seed);
     let Some(key) = args.flow else {
         let flows = results.slowest(point, args.worst.unwrap_or(WORST) as usize, &sharing)?;
+        if flows.is_empty() && results.deadlock(point).is_some() {
+            return Ok(flows);
+        }
         if flows.is_empty() && !sharing.is_empty() {
             return Err(Failure::input(format!("{here}: {}: all that was measured {SHARING}", run())));
         }
         if flows.is_empty() {
-            return Err(Failure::input(format!("{here}: no measured flow of {} finished; nothing to explain", run())));
+            return Err(Failure::input(format!("{here}: no measured flow of {} began; nothing to explain", run())));
         }
         if args.series.is_none() && results.plan().series.len() > 1 {
             let others: Vec<&str> = results.plan().series.iter().map(|series| series.name.as_str()).collect();
@@ -80,10 +120,6 @@ fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<Fl
     let flow = results.flow(point, key)?;
     if sharing.contains(&flow.workload) {
         return Err(Failure::input(format!("{here}: flow {} of {} {SHARING}", flow.id, run())));
-    }
-    if flow.finish.is_none() {
-        let message = "had not finished when the run ended: it has no completion time to explain";
-        return Err(Failure::input(format!("{here}: flow {} of {} {message}", flow.id, run())));
     }
     Ok(vec![flow])
 }

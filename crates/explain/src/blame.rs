@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_units::{Bytes, Duration, PortId};
+use selvedge_units::{Bytes, Duration, Instant, PortId};
 
 use crate::names::Names;
 use crate::pauses::Pauses;
@@ -33,7 +33,7 @@ pub struct Cause {
     pub waiting: Bytes,
     /// See `waiting`.
     pub inputs: u32,
-    /// What was behind its own pauses.
+    /// What was behind its own pauses; empty where that comes back to a port above it.
     pub causes: Vec<Cause>,
 }
 
@@ -74,7 +74,7 @@ fn gather(causes: &[Cause], found: &mut BTreeMap<PortId, Root>) {
 }
 
 /// Longer chains do not tell more.
-const DEPTH: u32 = 12;
+const DEPTH: usize = 13;
 
 /// Time by episode of one port.
 pub(crate) type Weights = BTreeMap<usize, Duration>;
@@ -84,26 +84,29 @@ pub(crate) fn trees(pauses: &Pauses, names: &Names, paused: &BTreeMap<PortId, We
     let tree = |(&port, weights): (&PortId, &Weights)| PauseTree {
         port,
         time: weights.values().copied().sum(),
-        causes: causes(pauses, names, port, weights, DEPTH),
+        causes: causes(pauses, names, &[port], weights),
     };
     let mut trees: Vec<PauseTree> = paused.iter().map(tree).collect();
     trees.sort_by_key(|tree| (std::cmp::Reverse(tree.time), tree.port));
     trees
 }
 
-/// What was behind these pauses of `port`.
-fn causes(pauses: &Pauses, names: &Names, port: PortId, weights: &Weights, depth: u32) -> Vec<Cause> {
+/// What was behind these pauses of the last port of `chain`, which are behind those of the ports before it.
+fn causes(pauses: &Pauses, names: &Names, chain: &[PortId], weights: &Weights) -> Vec<Cause> {
+    let port = chain[chain.len() - 1];
     let mut found: BTreeMap<PortId, (Cause, Weights)> = BTreeMap::new();
     for (&episode, &time) in weights {
-        let begin = pauses.episodes(port)[episode].from;
-        let Some(fill) = pauses.fill(names.peer(port), begin) else { continue };
+        let pause = pauses.episodes(port)[episode];
+        let Some(fill) = pauses.fill(names.peer(port), pause.from) else { continue };
         let held: Vec<u64> = fill.outputs.iter().map(|backlog| backlog.held.get()).collect();
         for (backlog, time) in fill.outputs.iter().zip(share(time.as_ps(), &held)) {
             let time = Duration::from_ps(time);
             let (cause, upstream) =
                 found.entry(backlog.output).or_insert_with(|| (Cause::new(backlog.output), Weights::new()));
             cause.time += time;
-            if let Some(episode) = pauses.at(backlog.output, fill.at) {
+            // However it began, a pause does not end because of one that does not.
+            let endless = pauses.endless(backlog.output).filter(|_| pause.to == Instant::NEVER);
+            if let Some(episode) = endless.or_else(|| pauses.at(backlog.output, fill.at)) {
                 *upstream.entry(episode).or_default() += time;
                 continue;
             }
@@ -114,8 +117,9 @@ fn causes(pauses: &Pauses, names: &Names, port: PortId, weights: &Weights, depth
         }
     }
     let further = |(port, (mut cause, weights)): (PortId, (Cause, Weights))| {
-        if depth > 0 {
-            cause.causes = causes(pauses, names, port, &weights, depth - 1);
+        // What comes back to itself is a circle.
+        if chain.len() < DEPTH && !chain.contains(&port) {
+            cause.causes = causes(pauses, names, &[chain, &[port]].concat(), &weights);
         }
         cause
     };

@@ -1,4 +1,4 @@
-//! A flow's completion time, split into its parts.
+//! A flow's completion time, split into its parts; or, if it did not finish, its time until the end of the run.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use selvedge_units::{Duration, Instant, PortId};
 
 use crate::alone::{self, Link};
 use crate::blame::{self, PauseTree, Weights};
-use crate::journey::Hop;
+use crate::journey::{Hop, Whereabouts};
 use crate::names::Names;
 use crate::parts::{Part, Parts};
-use crate::pauses::Pauses;
+use crate::pauses::{Pauses, Stop};
 use crate::share::{fraction, share};
 use crate::tape::{Mark, Story, Tape};
 use crate::timeline::{Opener, Span, Why, spans};
@@ -20,13 +20,15 @@ use crate::timeline::{Opener, Span, Why, spans};
 pub struct Explanation {
     /// The flow.
     pub flow: FlowRow,
-    /// Its completion time, part by part.
+    /// Its completion time, part by part; if it had not finished, its time until the end of the run.
     pub parts: Parts,
+    /// What it waited for when the run ended, if it had not finished.
+    pub awaited: Option<Awaited>,
     /// Where it waited, the worst place first.
     pub places: Vec<Place>,
     /// What was behind the pauses among that, the longest first.
     pub pauses: Vec<PauseTree>,
-    /// The way of the packet that finished it.
+    /// The way of the packet that finished it, or of the one that it waits for.
     pub last: Vec<HopStory>,
     /// Data packets sent, and of these, sent again.
     pub sent: u64,
@@ -36,6 +38,39 @@ pub struct Explanation {
     pub drops: Vec<DropPlace>,
     /// Retransmission timeouts.
     pub timeouts: u64,
+}
+
+/// What an unfinished flow waited for when the run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// To leave through this port: its oldest packet under way, or at the sender's own port the next one.
+    Port {
+        /// The port.
+        port: PortId,
+        /// Since when.
+        since: Instant,
+        /// Why the port did not send, if it could not.
+        stop: Option<Stop>,
+    },
+    /// For its oldest packet under way, on the link behind this port.
+    Link {
+        /// The port.
+        port: PortId,
+    },
+    /// For a packet that a switch holds back, which has entered it over the link behind this port.
+    Switch {
+        /// The port.
+        port: PortId,
+        /// Since when.
+        since: Instant,
+    },
+    /// Nothing was under way to the receiver: the sender waited, for this.
+    Sender {
+        /// For what.
+        part: Part,
+        /// Since when.
+        since: Instant,
+    },
 }
 
 /// A port that held a flow up.
@@ -60,7 +95,7 @@ pub struct DropPlace {
     pub packets: u64,
 }
 
-/// One hop of the packet that finished a flow.
+/// One hop of the packet that finished a flow, or of the one that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopStory {
     /// The port through which it left.
@@ -81,19 +116,29 @@ pub struct HopStory {
     pub propagation: Duration,
 }
 
-/// Explains the flows on `tape` that finished, in the order of their starts.
+/// Explains the flows on `tape`, in the order of their starts; those that had not finished if it was told that the run has
+/// ended ([`Tape::end`]).
 ///
 /// # Panics
-/// When the parts of a flow do not add up to its completion time.
+/// When the parts of a flow do not add up to its time.
 pub fn explain(tape: &Tape, names: &Names) -> Vec<Explanation> {
-    let finished = tape.stories.iter().filter(|story| story.flow.finish.is_some());
-    finished.map(|story| Account::new(story, &tape.pauses).explain(names)).collect()
+    let ended = tape.stories.iter().filter(|story| story.flow.finish.is_some() || story.end.is_some());
+    ended.map(|story| Account::new(story, &tape.pauses, names).explain(names)).collect()
+}
+
+impl Explanation {
+    /// Its time over its ideal completion time.
+    pub fn slowdown(&self) -> f64 {
+        self.parts.total().as_ps() as f64 / self.flow.ideal.as_ps().max(1) as f64
+    }
 }
 
 /// The books of one flow.
 struct Account<'a> {
     story: &'a Story,
     pauses: &'a Pauses,
+    /// The sender's port, and the classes of the flow there, bit per class.
+    origin: (PortId, u8),
     /// When ports sent data of this flow.
     own: BTreeMap<PortId, Vec<(Instant, Instant)>>,
     parts: Parts,
@@ -122,14 +167,17 @@ enum Cause {
 }
 
 impl<'a> Account<'a> {
-    fn new(story: &'a Story, pauses: &'a Pauses) -> Self {
+    fn new(story: &'a Story, pauses: &'a Pauses, names: &Names) -> Self {
+        // Any of its packets tells its class. If it has never sent one, any class may be its own.
+        let first = story.journeys.first();
+        let origin = (names.host_port(story.flow.src), first.map_or(u8::MAX, |first| 1 << first.class));
         let mut own: BTreeMap<PortId, Vec<(Instant, Instant)>> = BTreeMap::new();
-        for hop in story.journeys.iter().flat_map(|journey| &journey.way) {
+        for hop in story.journeys.iter().flat_map(|journey| &journey.there.way) {
             own.entry(hop.port).or_default().push((hop.sent, hop.left()));
         }
         own.values_mut().for_each(|times| times.sort_unstable());
         let (parts, queueing, paused) = (Parts::default(), BTreeMap::new(), BTreeMap::new());
-        Self { story, pauses, own, parts, sent: 0, piled_up: Duration::ZERO, queueing, paused }
+        Self { story, pauses, origin, own, parts, sent: 0, piled_up: Duration::ZERO, queueing, paused }
     }
 
     fn explain(mut self, names: &Names) -> Explanation {
@@ -140,11 +188,13 @@ impl<'a> Account<'a> {
         }
         let last = self.take_last();
         let flow = self.story.flow;
-        assert_eq!(Some(self.parts.total()), flow.fct(), "the parts of {flow:?} add up");
+        let end = flow.finish.or(self.story.end.map(|end| end.at));
+        assert_eq!(Some(self.parts.total()), end.map(|end| end - flow.start), "the parts of {flow:?} add up");
         let journeys = &self.story.journeys;
         Explanation {
             flow,
             parts: self.parts,
+            awaited: self.awaited(&spans),
             places: self.places(),
             pauses: blame::trees(self.pauses, names, &self.paused),
             last,
@@ -157,25 +207,20 @@ impl<'a> Account<'a> {
 
     /// Puts a span of the sender's time where it belongs.
     fn take_span(&mut self, span: &Span, windows: &Windows) {
-        let time = span.to - span.from;
+        let part = span.why.part();
         match span.why {
-            Why::Send { again: false } => {
-                self.parts[Part::Serialisation] += time;
-                self.sent += 1;
+            Why::Send { again } => {
+                self.parts[part] += span.to - span.from;
+                self.sent += u64::from(!again);
             }
-            Why::Send { again: true } | Why::Recovery => self.parts[Part::Recovery] += time,
-            Why::Timeout => self.parts[Part::Timeout] += time,
-            Why::Pacing => self.parts[Part::Pacing] += time,
+            Why::Recovery | Why::Timeout | Why::Pacing => self.parts[part] += span.to - span.from,
             Why::Link => {
-                // Only the sender's own port is meant; which class, any of its packets tells.
-                let first = &self.story.journeys[0];
-                let (port, class) = (first.way[0].port, first.class);
-                let wait = self.wait(port, class, span.from, span.to, Duration::ZERO);
-                self.parts[Part::Nic] += wait.rest;
+                let (port, classes) = self.origin;
+                let wait = self.wait(port, classes, span.from, span.to, Duration::ZERO);
+                self.parts[part] += wait.rest;
                 self.hold(port, &wait);
             }
-            Why::Window(opener) => self.take_window(span, Part::Window, opener, windows),
-            Why::Cap(opener) => self.take_window(span, Part::Cap, opener, windows),
+            Why::Window(opener) | Why::Cap(opener) => self.take_window(span, part, opener, windows),
         }
     }
 
@@ -205,15 +250,16 @@ impl<'a> Account<'a> {
         self.parts[part] += left - own;
     }
 
-    /// The way of the packet that finished the flow.
+    /// The way of the packet that finished the flow, or of the one that it waits for.
     fn take_last(&mut self) -> Vec<HopStory> {
-        let journey = &self.story.journeys[self.story.last];
-        let alone = self.alone(self.story.last);
+        let Some(last) = self.story.ends_with() else { return Vec::new() };
+        let journey = &self.story.journeys[last];
+        let alone = self.alone(last);
         // What the sender has waited for already does not hold the packet up again.
         let mut pile_up = alone.iter().copied().sum::<Duration>().saturating_sub(self.piled_up);
         let mut last = Vec::new();
-        for (nth, hop) in journey.way.iter().enumerate() {
-            let wait = self.wait(hop.port, journey.class, hop.from, hop.sent, alone[nth].min(pile_up));
+        for (nth, hop) in journey.there.way.iter().enumerate() {
+            let wait = self.wait(hop.port, 1 << journey.class, hop.from, hop.sent, alone[nth].min(pile_up));
             pile_up -= wait.own;
             let (serialisation, propagation) = (hop.serialisation, hop.propagation());
             // At the sender, a packet that is sent again is extra work.
@@ -234,7 +280,34 @@ impl<'a> Account<'a> {
                 propagation,
             });
         }
+        if let (Some(end), Whereabouts::Node(_, None)) = (self.story.end, journey.there.place) {
+            // A switch holds it back until what is missing before it has come.
+            self.parts[Part::Recovery] += end.at - journey.there.reached;
+        }
         last
+    }
+
+    /// What an unfinished flow waits for, whose sender's time these spans are.
+    fn awaited(&self, spans: &[Span]) -> Option<Awaited> {
+        let end = self.story.end?;
+        let Some(at) = end.packet else {
+            let part = spans.last().map_or(Part::Nic, |last| last.why.part());
+            let same = spans.iter().rev().take_while(|span| span.why.part() == part);
+            let since = same.last().map_or(end.at, |first| first.from);
+            let (port, classes) = self.origin;
+            let stop = self.pauses.stop(port, classes);
+            let at_port = part == Part::Nic;
+            return Some(if at_port { Awaited::Port { port, since, stop } } else { Awaited::Sender { part, since } });
+        };
+        let journey = &self.story.journeys[at];
+        let (port, since) = (journey.there.way.last()?.port, journey.there.reached);
+        Some(match journey.there.place {
+            Whereabouts::Node(_, Some(port)) => {
+                Awaited::Port { port, since, stop: self.pauses.stop(port, 1 << journey.class) }
+            }
+            Whereabouts::Node(_, None) => Awaited::Switch { port, since },
+            Whereabouts::Link | Whereabouts::Destination | Whereabouts::Lost => Awaited::Link { port },
+        })
     }
 
     /// What held up this journey and its acknowledgement beyond an undisturbed round trip: the port, how,
@@ -242,11 +315,12 @@ impl<'a> Account<'a> {
     fn held_up(&self, journey: usize) -> Vec<(PortId, Cause, Duration)> {
         let alone = self.alone(journey);
         let journey = &self.story.journeys[journey];
-        let way = journey.way.iter().zip(&alone).map(|(hop, alone)| (hop, journey.class, *alone));
-        let back = journey.back.iter().map(|hop| (hop, journey.back_class, Duration::ZERO));
+        let way = journey.there.way.iter().zip(&alone).map(|(hop, alone)| (hop, 1 << journey.class, *alone));
+        let back =
+            journey.back.iter().flat_map(|back| &back.way).map(|hop| (hop, 1 << journey.back_class, Duration::ZERO));
         let mut held = Vec::new();
-        for (hop, class, alone) in way.chain(back) {
-            let wait = self.wait(hop.port, class, hop.from, hop.sent, alone);
+        for (hop, classes, alone) in way.chain(back) {
+            let wait = self.wait(hop.port, classes, hop.from, hop.sent, alone);
             let pauses = wait.pause.iter().map(|&(episode, time)| (Cause::Pause(episode), time));
             let others = [(Cause::Queue, wait.rest), (Cause::Outage, wait.outage)];
             let some = pauses.chain(others).filter(|(_, time)| !time.is_zero());
@@ -256,9 +330,9 @@ impl<'a> Account<'a> {
     }
 
     /// Takes a wait for `port` apart. `alone` is how long it would have been in an empty network.
-    fn wait(&self, port: PortId, class: u8, from: Instant, to: Instant, alone: Duration) -> Wait {
+    fn wait(&self, port: PortId, classes: u8, from: Instant, to: Instant, alone: Duration) -> Wait {
         let outage = self.pauses.outage(port, from, to);
-        let pause = self.pauses.between(port, class, from, to);
+        let pause = self.pauses.between(port, classes, from, to);
         let stopped = outage + pause.iter().map(|(_, time)| *time).sum();
         let left = (to - from) - stopped;
         let own = self.own_between(port, from, to).min(alone).min(left);
@@ -283,10 +357,10 @@ impl<'a> Account<'a> {
         // The first packet of a flow is as long as any.
         let first = &self.story.journeys[0];
         let link = |hop: &Hop| {
-            let same = first.way.iter().find(|other| other.port == hop.port);
+            let same = first.there.way.iter().find(|other| other.port == hop.port);
             Link { full: same.unwrap_or(hop).serialisation, this: hop.serialisation }
         };
-        self.story.journeys[journey].way.iter().map(link).collect()
+        self.story.journeys[journey].there.way.iter().map(link).collect()
     }
 
     /// Pauses and outages of a wait for `port`.

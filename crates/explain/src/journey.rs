@@ -1,5 +1,8 @@
 //! One packet's way through the network, and that of the acknowledgement that it caused.
 
+use std::iter;
+
+use selvedge_sim::topology::Node;
 use selvedge_units::{Duration, Instant, PortId};
 
 /// One link of a way.
@@ -37,20 +40,141 @@ pub(crate) struct Journey {
     pub(crate) again: bool,
     /// Its traffic class.
     pub(crate) class: u8,
-    /// Its way, as far as it has come.
-    pub(crate) way: Vec<Hop>,
-    /// When it was last in some node.
-    pub(crate) reached: Instant,
-    /// Class and way of its acknowledgement.
+    /// How it travels; of several copies, the one that arrived first.
+    pub(crate) there: Travel,
+    /// Copies that switches made of it (NetRT).
+    copies: Vec<Travel>,
+    /// Traffic class and travel of its acknowledgement.
     pub(crate) back_class: u8,
-    pub(crate) back: Vec<Hop>,
-    /// When that was last in some node; at first, when its data packet arrived.
-    pub(crate) back_reached: Instant,
+    pub(crate) back: Option<Travel>,
+}
+
+/// The way of a packet, as far as it has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Travel {
+    pub(crate) way: Vec<Hop>,
+    /// When it was last in some node; of an acknowledgement at first, when its data packet arrived.
+    pub(crate) reached: Instant,
+    pub(crate) place: Whereabouts,
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    /// On the last link of its way so far.
+    Link,
+    /// In this node, behind that link: in the queue of this port, if it stands in one.
+    Node(Node, Option<PortId>),
+    /// Where it was to go.
+    Destination,
+    /// Dropped.
+    Lost,
 }
 
 impl Journey {
+    pub(crate) fn new(before: u64, again: bool, class: u8, hop: Hop) -> Self {
+        let there = Travel { way: vec![hop], reached: hop.from, place: Whereabouts::Link };
+        Self { before, again, class, there, copies: Vec::new(), back_class: class, back: None }
+    }
+
     /// When it was sent.
     pub(crate) fn sent(&self) -> Instant {
-        self.way[0].sent
+        self.there.way[0].sent
+    }
+
+    /// Whether the packet or its acknowledgement was dropped.
+    pub(crate) fn is_lost(&self) -> bool {
+        iter::once(&self.there).chain(&self.back).any(|travel| travel.place == Whereabouts::Lost)
+    }
+
+    /// The packet, or a copy of it, leaves `node`.
+    pub(crate) fn leave(&mut self, node: Node, hop: Hop) {
+        if let Some(travel) = self.travels().find(|travel| travel.is_in(node)) {
+            travel.leave(hop);
+            return;
+        }
+        // The first switch has kept a copy.
+        let first = self.there.way[0];
+        let mut copy = Travel { way: vec![first], reached: first.arrives, place: Whereabouts::Link };
+        copy.leave(hop);
+        self.copies.push(copy);
+    }
+
+    /// The packet, or a copy of it, has come to an end of a link. Whether it is the first that arrives.
+    pub(crate) fn arrive(&mut self, at: Instant, place: Whereabouts) -> bool {
+        let is_first = self.there.place != Whereabouts::Destination;
+        let Some(travel) = self.travels().find(|travel| travel.is_due(at)) else { return false };
+        (travel.reached, travel.place) = (at, place);
+        if is_first && place == Whereabouts::Destination {
+            self.prefer(|travel| travel.place == Whereabouts::Destination);
+        }
+        is_first && place == Whereabouts::Destination
+    }
+
+    /// The packet, or a copy of it, which is in `node` or has just come to it, waits there for a port, or is dropped.
+    pub(crate) fn stay(&mut self, at: Instant, node: Node, place: Whereabouts) {
+        if let Some(travel) = self.travels().find(|travel| travel.is_in(node) || travel.is_due(at)) {
+            travel.place = place;
+        }
+    }
+
+    /// The run is over at `end`: until then what is under way was on links and in queues.
+    pub(crate) fn end(&mut self, end: Instant) {
+        if !matches!(self.there.place, Whereabouts::Destination) {
+            self.prefer(Travel::is_under_way);
+        }
+        self.there.end(end);
+        self.back.iter_mut().for_each(|back| back.end(end));
+    }
+
+    fn travels(&mut self) -> impl Iterator<Item = &mut Travel> {
+        iter::once(&mut self.there).chain(&mut self.copies)
+    }
+
+    /// A copy of which this is true takes the place of a packet of which it is not.
+    fn prefer(&mut self, which: impl Fn(&Travel) -> bool) {
+        if !which(&self.there)
+            && let Some(copy) = self.copies.iter_mut().find(|copy| which(copy))
+        {
+            std::mem::swap(&mut self.there, copy);
+        }
+    }
+}
+
+impl Travel {
+    /// Whether the packet may still arrive.
+    pub(crate) fn is_under_way(&self) -> bool {
+        matches!(self.place, Whereabouts::Link | Whereabouts::Node(..))
+    }
+
+    /// The packet leaves the node that it is in.
+    pub(crate) fn leave(&mut self, hop: Hop) {
+        self.way.push(Hop { from: self.reached, ..hop });
+        self.place = Whereabouts::Link;
+    }
+
+    fn is_in(&self, node: Node) -> bool {
+        matches!(self.place, Whereabouts::Node(here, _) if here == node)
+    }
+
+    /// Whether it comes to the end of a link at `at`.
+    fn is_due(&self, at: Instant) -> bool {
+        self.place == Whereabouts::Link && self.way.last().is_some_and(|hop| hop.arrives == at)
+    }
+
+    /// Cuts the way off at `end`.
+    fn end(&mut self, end: Instant) {
+        match self.place {
+            Whereabouts::Link => {
+                let Some(hop) = self.way.last_mut() else { return };
+                hop.serialisation = hop.serialisation.min(end - hop.sent);
+                hop.arrives = hop.arrives.min(end);
+            }
+            Whereabouts::Node(_, Some(port)) => {
+                let hop = Hop { port, from: self.reached, sent: end, serialisation: Duration::ZERO, arrives: end };
+                self.way.push(hop);
+            }
+            Whereabouts::Node(_, None) | Whereabouts::Destination | Whereabouts::Lost => {}
+        }
     }
 }

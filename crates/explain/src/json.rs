@@ -1,11 +1,14 @@
 //! Explanations for programs: ports and hosts by name, times in picoseconds.
 
+use selvedge_units::{Duration, Instant};
 use serde::Serialize;
 
 use crate::blame::{Cause, roots};
-use crate::explanation::Explanation;
+use crate::circle::{Circle, Held, Stuck};
+use crate::explanation::{Awaited, Explanation};
 use crate::names::Names;
 use crate::parts::Parts;
+use crate::pauses::Stop;
 
 /// An [`Explanation`] as it is written in JSON.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -17,19 +20,66 @@ pub struct Report {
     size_bytes: u64,
     packets: u64,
     start_ps: u64,
-    fct_ps: u64,
+    /// `None` if it had not finished.
+    fct_ps: Option<u64>,
+    /// Its time until the end of the run, if it had not finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_ps: Option<u64>,
     ideal_ps: u64,
+    /// If it had not finished, until the end of the run.
     slowdown: f64,
     packets_sent: u64,
     packets_sent_again: u64,
     drops: Vec<DropReport>,
     timeouts: u64,
-    /// They add up to `fct_ps`.
+    /// They add up to `fct_ps` or `unfinished_ps`.
     parts: Parts,
+    /// What it waited for when the run ended, if it had not finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<AwaitedReport>,
     places: Vec<PlaceReport>,
     last_packet: Vec<HopReport>,
     pauses: Vec<PauseReport>,
     congested_behind_pauses: Vec<RootReport>,
+}
+
+/// What an unfinished flow waited for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+enum AwaitedReport {
+    /// To leave through a port.
+    Port {
+        port: String,
+        since_ps: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paused_since_ps: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        down_since_ps: Option<u64>,
+    },
+    /// For a packet on the link behind a port.
+    Link { port: String },
+    /// For a packet that a switch holds back.
+    Switch { entered_at: String, since_ps: u64 },
+    /// For its sender, which waited for this part.
+    Sender { part: &'static str, since_ps: u64 },
+}
+
+impl AwaitedReport {
+    fn new(awaited: Awaited, names: &Names) -> Self {
+        match awaited {
+            Awaited::Port { port, since, stop } => {
+                let (paused_since_ps, down_since_ps) = match stop {
+                    Some(Stop::Paused(since)) => (Some(since.as_ps()), None),
+                    Some(Stop::Down(since)) => (None, Some(since.as_ps())),
+                    None => (None, None),
+                };
+                Self::Port { port: names.port(port), since_ps: since.as_ps(), paused_since_ps, down_since_ps }
+            }
+            Awaited::Link { port } => Self::Link { port: names.port(port) },
+            Awaited::Switch { port, since } => Self::Switch { entered_at: names.entry(port), since_ps: since.as_ps() },
+            Awaited::Sender { part, since } => Self::Sender { part: part.name(), since_ps: since.as_ps() },
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -83,10 +133,62 @@ struct CauseReport {
     causes: Vec<CauseReport>,
 }
 
+/// A [`Circle`] as it is written in JSON.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CircleReport {
+    found_ps: u64,
+    since_ps: u64,
+    /// Each waits for the next, the last for the first.
+    ports: Vec<StuckReport>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+struct StuckReport {
+    port: String,
+    paused_since_ps: Option<u64>,
+    waiting_bytes: u64,
+    packets: u64,
+    flows: Vec<HeldReport>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+struct HeldReport {
+    /// Both `None` where several flows share its queue pair.
+    workload: Option<u16>,
+    flow: Option<u64>,
+    src: String,
+    dst: String,
+    packets: u64,
+    since_ps: u64,
+}
+
+impl CircleReport {
+    /// The report of a circle.
+    pub fn new(circle: &Circle, names: &Names) -> Self {
+        let held = |held: &Held| HeldReport {
+            workload: held.flow.map(|flow| flow.workload),
+            flow: held.flow.map(|flow| flow.id),
+            src: names.host(held.src).to_owned(),
+            dst: names.host(held.dst).to_owned(),
+            packets: held.packets,
+            since_ps: held.since.as_ps(),
+        };
+        let stuck = |stuck: &Stuck| StuckReport {
+            port: names.port(stuck.port),
+            paused_since_ps: stuck.paused.map(Instant::as_ps),
+            waiting_bytes: stuck.waiting.get(),
+            packets: stuck.packets,
+            flows: stuck.flows.iter().map(held).collect(),
+        };
+        let ports = circle.ports.iter().map(stuck).collect();
+        Self { found_ps: circle.at.as_ps(), since_ps: circle.since.as_ps(), ports }
+    }
+}
+
 impl Report {
     /// The report of an explanation.
     pub fn new(explanation: &Explanation, names: &Names) -> Self {
-        let Explanation { flow, parts, places, pauses, last, sent, again, drops, timeouts } = explanation;
+        let Explanation { flow, parts, awaited, places, pauses, last, sent, again, drops, timeouts } = explanation;
         Self {
             workload: flow.workload,
             flow: flow.id,
@@ -95,9 +197,10 @@ impl Report {
             size_bytes: flow.size.get(),
             packets: flow.packets,
             start_ps: flow.start.as_ps(),
-            fct_ps: parts.total().as_ps(),
+            fct_ps: flow.fct().map(Duration::as_ps),
+            unfinished_ps: awaited.map(|_| parts.total().as_ps()),
             ideal_ps: flow.ideal.as_ps(),
-            slowdown: flow.slowdown().unwrap_or_default(),
+            slowdown: explanation.slowdown(),
             packets_sent: *sent,
             packets_sent_again: *again,
             drops: drops
@@ -110,6 +213,7 @@ impl Report {
                 .collect(),
             timeouts: *timeouts,
             parts: *parts,
+            waits_for: awaited.map(|awaited| AwaitedReport::new(awaited, names)),
             places: places
                 .iter()
                 .map(|place| PlaceReport {

@@ -33,6 +33,7 @@
 
 mod alone;
 mod blame;
+mod circle;
 mod explanation;
 mod journey;
 mod json;
@@ -40,14 +41,17 @@ mod names;
 mod parts;
 mod pauses;
 mod share;
+mod standing;
 mod tape;
 mod text;
 mod timeline;
 
 pub use blame::{Cause, PauseTree, Root, roots};
-pub use explanation::{DropPlace, Explanation, HopStory, Place, explain};
-pub use json::Report;
+pub use circle::{Circle, Held, Stuck};
+pub use explanation::{Awaited, DropPlace, Explanation, HopStory, Place, explain};
+pub use json::{CircleReport, Report};
 pub use names::Names;
 pub use parts::{Part, Parts};
+pub use pauses::Stop;
 pub use tape::Tape;
-pub use text::{render_flow, render_flows};
+pub use text::{render_circle, render_flow, render_flows};

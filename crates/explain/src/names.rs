@@ -18,6 +18,10 @@ impl Names {
     pub fn host(&self, host: HostId) -> &str {
         &self.ports[host.index()].node
     }
+    /// A host's port.
+    pub fn host_port(&self, host: HostId) -> PortId {
+        self.ports[host.index()].id
+    }
     /// A port as "node -> peer".
     pub fn port(&self, port: PortId) -> String {
         let info = &self.ports[port.index()];

@@ -19,6 +19,15 @@ struct Port {
     fills: Vec<Fill>,
 }
 
+/// Why a port may not send, and since when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Its peer has paused it.
+    Paused(Instant),
+    /// The link is down.
+    Down(Instant),
+}
+
 /// A time for which a port was paused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Episode {
@@ -75,14 +84,14 @@ impl Pauses {
         outages.iter().map(|&(begin, end)| end.min(to).since(begin.max(from))).sum()
     }
 
-    /// The pauses of `class` at `port` between `from` and `to`: which of its episodes, and how long each
-    /// was within that time.
-    pub(crate) fn between(&self, port: PortId, class: u8, from: Instant, to: Instant) -> Vec<(usize, Duration)> {
+    /// The pauses of `classes` (bit per class) at `port` between `from` and `to`: which of its episodes, and how long
+    /// each was within that time.
+    pub(crate) fn between(&self, port: PortId, classes: u8, from: Instant, to: Instant) -> Vec<(usize, Duration)> {
         let episodes = self.episodes(port);
         let first = episodes.partition_point(|episode| episode.to <= from);
         let within = |(at, episode): (usize, &Episode)| {
             let span = episode.to.min(to).since(episode.from.max(from));
-            (episode.classes & 1 << class != 0 && !span.is_zero()).then_some((at, span))
+            (episode.classes & classes != 0 && !span.is_zero()).then_some((at, span))
         };
         let upcoming = episodes.iter().enumerate().skip(first);
         upcoming.take_while(|(_, episode)| episode.from < to).filter_map(within).collect()
@@ -98,6 +107,19 @@ impl Pauses {
         let episodes = self.episodes(port);
         let next = episodes.partition_point(|episode| episode.from <= at);
         next.checked_sub(1).filter(|&last| episodes[last].to > at)
+    }
+
+    /// The pause of `port` that had not ended when the run did.
+    pub(crate) fn endless(&self, port: PortId) -> Option<usize> {
+        let episodes = self.episodes(port);
+        episodes.len().checked_sub(1).filter(|&last| episodes[last].to == Instant::NEVER)
+    }
+
+    /// Why `port` may not send `classes` at the end of the run, and since when.
+    pub(crate) fn stop(&self, port: PortId, classes: u8) -> Option<Stop> {
+        let outage = self.ports.get(&port)?.outages.last().filter(|(_, to)| *to == Instant::NEVER);
+        let pause = self.episodes(port).last().filter(|last| last.to == Instant::NEVER && last.classes & classes != 0);
+        outage.map(|&(from, _)| Stop::Down(from)).or(pause.map(|pause| Stop::Paused(pause.from)))
     }
 
     /// When the input at `port` had last filled up, not after `at`.

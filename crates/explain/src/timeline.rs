@@ -1,9 +1,11 @@
-//! What the sender did and waited for, from the start of the flow until it sent the last packet.
+//! What the sender did and waited for, from the start of the flow until it sent the last packet; or, if it is the sender
+//! that an unfinished flow waits for, until the end of the run.
 
 use selvedge_transport::Hold;
 use selvedge_units::Instant;
 
-use crate::tape::{Mark, Story};
+use crate::parts::Part;
+use crate::tape::{End, Mark, Story};
 
 /// A part of the sender's time. They follow each other without a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,21 @@ pub(crate) enum Why {
     Cap(Opener),
 }
 
+impl Why {
+    /// Where it is put down if it has no cause further away.
+    pub(crate) fn part(self) -> Part {
+        match self {
+            Self::Send { again: false } => Part::Serialisation,
+            Self::Send { again: true } | Self::Recovery => Part::Recovery,
+            Self::Link => Part::Nic,
+            Self::Pacing => Part::Pacing,
+            Self::Timeout => Part::Timeout,
+            Self::Window(_) => Part::Window,
+            Self::Cap(_) => Part::Cap,
+        }
+    }
+}
+
 /// The journey whose acknowledgement ended a wait, if one did.
 pub(crate) type Opener = Option<usize>;
 
@@ -59,7 +76,7 @@ struct Walk<'a> {
     gap: usize,
 }
 
-/// The spans of `story` until it sends its last packet.
+/// The spans of `story` until the packet is sent with which it ends.
 pub(crate) fn spans(story: &Story) -> Vec<Span> {
     let start = story.flow.start;
     let mut walk = Walk { story, spans: Vec::new(), at: start, hold: Hold::Link, news: News::Nothing, gap: 0 };
@@ -73,8 +90,8 @@ pub(crate) fn spans(story: &Story) -> Vec<Span> {
         match mark {
             Mark::Sent(journey) => {
                 walk.settle(story.journeys[journey].again);
-                if journey == story.last {
-                    break;
+                if Some(journey) == story.ends_with() {
+                    return walk.spans;
                 }
                 walk.send(journey);
             }
@@ -82,6 +99,9 @@ pub(crate) fn spans(story: &Story) -> Vec<Span> {
             Mark::TimedOut => walk.news = News::Timeout,
             Mark::Held(hold) => walk.change(hold),
         }
+    }
+    if let Some(end) = &story.end {
+        walk.end(end);
     }
     walk.spans
 }
@@ -104,7 +124,7 @@ impl Walk<'_> {
 
     /// The sender sends a packet, which takes its time.
     fn send(&mut self, journey: usize) {
-        let hop = &self.story.journeys[journey].way[0];
+        let hop = &self.story.journeys[journey].there.way[0];
         let why = Why::Send { again: self.story.journeys[journey].again };
         self.spans.push(Span { from: hop.sent, to: hop.left(), why });
         self.at = hop.left();
@@ -131,6 +151,13 @@ impl Walk<'_> {
                 (why, _) => why,
             };
         }
+    }
+
+    /// The run ends. What the sender waits for may be on its way.
+    fn end(&mut self, end: &End) {
+        self.pass(end.at);
+        self.news = end.answer.map_or(News::Nothing, News::Ack);
+        self.settle(end.answer.is_none() && end.lost);
     }
 
     /// A packet is sent. If that is a packet which was lost, what the sender waited for since the last one

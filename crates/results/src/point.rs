@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
+use selvedge_units::PortId;
 use serde::{Deserialize, Serialize};
 
 use crate::eqif::EqifReport;
@@ -295,6 +296,13 @@ pub struct DeadlockReport {
     pub since_us: f64,
     /// The cycle; each hop is paused by the node of the next.
     pub cycle: Vec<DeadlockHop>,
+}
+
+impl DeadlockReport {
+    /// The ports of the cycle.
+    pub fn ports(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.cycle.iter().map(|hop| PortId(hop.port))
+    }
 }
 
 /// One port of a deadlock's cycle.

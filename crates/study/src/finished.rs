@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use selvedge_results::{Flows, read_flows};
+use selvedge_results::{DeadlockReport, Flows, PointRun, SeedDeadlock, read_flows};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::{FlowKey, Focus};
 use selvedge_sim::{Parallel, Recorder, run_recorded};
-use selvedge_telemetry::{FlowRow, Observer, PortRow};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_units::{Instant, PortId};
+
+use serde::Deserialize;
 
 use crate::StudyError;
 use crate::folder::{MARKER, SCENARIO, partial_of, without_trailing_slash};
@@ -17,6 +20,9 @@ pub struct Finished {
     folder: PathBuf,
     plan: Plan,
     version: String,
+    runs: Vec<PointRun>,
+    /// By series, in the plan's order.
+    deadlocks: Vec<Vec<SeedDeadlock>>,
 }
 
 impl Finished {
@@ -45,12 +51,12 @@ impl Finished {
             });
         }
         let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
-        let value: serde_json::Value = serde_json::from_str(&text)
+        let told: Told = serde_json::from_str(&text)
             .map_err(|error| StudyError::input(format!("{}: damaged ({error})", summary.display())))?;
-        let version = value["version"].as_str().unwrap_or("unknown").to_owned();
         let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
             .map_err(|error| StudyError::input(error.to_string()))?;
-        Ok(Self { folder, plan, version })
+        let deadlocks = told.series.into_iter().map(|series| series.deadlocks).collect();
+        Ok(Self { folder, plan, version: told.run.version, runs: told.run.points, deadlocks })
     }
 
     /// What was run.
@@ -104,16 +110,25 @@ impl Finished {
         })
     }
 
-    /// The `count` measured flows of a run that took longest in relation to their ideal time; of other workloads than these.
+    /// The deadlock in which a run ended, if it did.
+    pub fn deadlock(&self, point: Point) -> Option<&DeadlockReport> {
+        let found = self.deadlocks.get(point.series)?.iter().find(|found| found.seed == point.seed)?;
+        Some(&found.deadlock)
+    }
+
+    /// The `count` measured flows of a run that took longest in relation to their ideal time; of other workloads than
+    /// these. What did not finish took until the end of the run.
     ///
     /// # Errors
     /// The table of flows is damaged.
     pub fn slowest(&self, point: Point, count: usize, without: &[u16]) -> Result<Vec<FlowRow>, StudyError> {
+        let end = self.end(point);
         let mut slowest: Vec<(f64, FlowRow)> = Vec::new();
         for row in self.flows(point)? {
             let row = row?;
-            if let Some(slowdown) = row.slowdown().filter(|_| row.measured && !without.contains(&row.workload)) {
-                slowest.push((slowdown, row));
+            if row.measured && !without.contains(&row.workload) {
+                let row_ended = FlowRow { finish: row.finish.or(Some(end.max(row.start))), ..row };
+                slowest.push((row_ended.slowdown().unwrap_or_default(), row));
             }
             if slowest.len() > 2 * count + 1_000 {
                 keep(&mut slowest, count);
@@ -123,32 +138,48 @@ impl Finished {
         Ok(slowest.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Runs a point again until these flows are done, and tells `recorder` what happened to what `focus`
-    /// names.
+    /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and tells
+    /// `recorder` what happened to what `focus` names.
     ///
     /// # Errors
-    /// The simulator refuses it, or a flow does not come out as it did.
+    /// The simulator refuses it, or a flow does not come out as it did, or the deadlock.
     pub fn simulate_again(
         &self,
         point: Point,
         threads: usize,
         flows: &[FlowRow],
+        deadlock: Option<&DeadlockReport>,
         focus: &Focus,
         recorder: &mut dyn Recorder,
-    ) -> Result<(), StudyError> {
+    ) -> Result<RunRecord, StudyError> {
         let config = self.plan.config(point);
         let parallel = Parallel::on(threads);
-        let mut expected = Expected { flows, open: flows.len(), differs: None };
+        let mut expected = Expected { flows, open: flows.len(), to_the_end: deadlock.is_some(), differs: None };
         let library = self.plan.library(point);
-        run_recorded(&config, library, parallel, &mut expected, focus, recorder)
+        let record = run_recorded(&config, library, parallel, &mut expected, focus, recorder)
             .map_err(|error| StudyError::refused(&self.plan.series[point.series].name, point.seed, &error))?;
         let (then, now) = match expected.differs {
             Some(differs) => differs,
-            None if expected.open == 0 => return Ok(()),
+            None if expected.open == 0 => {
+                let stuck: Vec<PortId> = deadlock.iter().flat_map(|deadlock| deadlock.ports()).collect();
+                let again: Vec<PortId> =
+                    record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port)).collect();
+                if deadlock.is_some() && stuck != again {
+                    return Err(self.changed("the run does not end in the same deadlock"));
+                }
+                return Ok(record);
+            }
             None => return Err(self.changed("a flow of these results does not come up again")),
         };
         let fct = |row: &FlowRow| row.fct().map_or_else(|| "did not finish".to_owned(), |fct| format!("took {fct}"));
         Err(self.changed(&format!("flow {} {} then, and {} now", then.id, fct(&then), fct(&now))))
+    }
+
+    /// When a run ended.
+    fn end(&self, point: Point) -> Instant {
+        let name = &self.plan.series[point.series].name;
+        let run = self.runs.iter().find(|run| run.series == *name && run.seed == point.seed);
+        Instant::from_ps(run.map_or(0.0, |run| run.simulated_us * 1e6) as u64)
     }
 
     /// The flows of a run, as recorded.
@@ -170,6 +201,24 @@ impl Finished {
     }
 }
 
+/// What is read of summary.json.
+#[derive(Deserialize)]
+struct Told {
+    series: Vec<ToldSeries>,
+    run: ToldRun,
+}
+
+#[derive(Deserialize)]
+struct ToldSeries {
+    deadlocks: Vec<SeedDeadlock>,
+}
+
+#[derive(Deserialize)]
+struct ToldRun {
+    version: String,
+    points: Vec<PointRun>,
+}
+
 /// Keeps the `count` slowest, the slowest first.
 fn keep(flows: &mut Vec<(f64, FlowRow)>, count: usize) {
     flows.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(FlowKey::from(x).cmp(&FlowKey::from(y))));
@@ -180,6 +229,7 @@ fn keep(flows: &mut Vec<(f64, FlowRow)>, count: usize) {
 struct Expected<'a> {
     flows: &'a [FlowRow],
     open: usize,
+    to_the_end: bool,
     /// The first that did not: as it was, and as it is.
     differs: Option<(FlowRow, FlowRow)>,
 }
@@ -198,6 +248,6 @@ impl Observer for Expected<'_> {
     }
     fn on_ports(&mut self, _: &[PortRow]) {}
     fn on_progress(&mut self, _: selvedge_units::Instant, _: u64) -> bool {
-        self.open > 0
+        self.open > 0 || self.to_the_end
     }
 }

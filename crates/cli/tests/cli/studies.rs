@@ -87,13 +87,83 @@ fn slow_flows_are_explained() {
 }
 
 #[test]
-fn a_flow_that_never_finished_has_no_time_to_explain() {
+fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     let scratch = Scratch::new("unfinished").with("small.toml", &SMALL.replace("flows = 50", "time = \"30us\""));
     scratch.expect(0, &["run", "small.toml", "--out", "out", "-q", "--seeds", "1"]);
-    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "999999"]);
-    let last = error.trim().rsplit(' ').next().expect("the last number");
-    let (_, error) = scratch.expect(2, &["explain", "out", "--flow", last]);
-    assert!(error.contains("had not finished when the run ended"), "{error}");
+    let (out, _) = scratch.expect(0, &["explain", "out"]);
+    assert!(out.contains("had not finished (>) when the run ended at 30.000 us") && out.contains("  >"), "{out}");
+    assert!(out.contains("what these waited for when the run ended"), "{out}");
+
+    let (out, _) = scratch.expect(0, &["explain", "out", "--json", "--worst", "100"]);
+    let explained = parsed(&out);
+    assert_eq!((&explained["end_ps"], &explained["deadlock"]), (&30_000_000.into(), &Value::Null));
+    let flows = explained["flows"].as_array().expect("flows");
+    let (open, finished): (Vec<&Value>, Vec<&Value>) = flows.iter().partition(|flow| flow["fct_ps"].is_null());
+    assert!(!open.is_empty() && !finished.is_empty(), "{out}");
+    assert!(finished.iter().all(|flow| flow["waits_for"].is_null() && flow["unfinished_ps"].is_null()), "{out}");
+    for flow in &open {
+        let sum: u64 = flow["parts"].as_object().expect("parts").values().filter_map(Value::as_u64).sum();
+        let start = flow["start_ps"].as_u64().expect("a time");
+        assert_eq!((flow["unfinished_ps"].as_u64(), sum), (Some(30_000_000 - start), 30_000_000 - start), "{flow}");
+        assert!(flow["waits_for"]["what"].is_string(), "{flow}");
+    }
+
+    let (out, _) = scratch.expect(0, &["explain", "out", "--flow", &open[0]["flow"].to_string()]);
+    assert!(out.contains("had not finished after ") && out.contains("when the run ended, "), "{out}");
+    assert!(!out.contains("the packet that finished it"), "{out}");
+}
+
+/// Five switches in a ring with two hosts each, and flows that all go two switches on.
+fn ring() -> (String, String) {
+    let link = |a: String, b: String| {
+        format!("[[topology.explicit.links]]\nbetween = ['{a}', '{b}']\nrate = '40Gbps'\ndelay = '1us'\n")
+    };
+    let list = |name: &str, count: u32| (0..count).map(|n| format!("'{name}{n}', ")).collect::<String>();
+    let hosts = (0..10).map(|n| link(format!("h{n}"), format!("s{}", n / 2)));
+    let links: String = hosts.chain((0..5).map(|n| link(format!("s{n}"), format!("s{}", (n + 1) % 5)))).collect();
+    let flows: String = (0..10).map(|n| format!("{n} {} 3 100 2000000 0\n", (n + 4) % 10)).collect();
+    let scenario = format!(
+        "title = 'ring'\nseeds = 1\nswitch.buffer.input-queued.per-port = '50KB'\nworkload.flows.path = 'flow.txt'\n\
+         [[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn'\n\
+         [topology.explicit]\nhosts = [{}]\nswitches = [{}]\n{links}",
+        list("h", 10),
+        list("s", 5)
+    );
+    (scenario, format!("10\n{flows}"))
+}
+
+#[test]
+fn a_deadlock_is_explained_by_its_circle() {
+    let (scenario, flows) = ring();
+    let scratch = Scratch::new("deadlock").with("ring.toml", &scenario).with("flow.txt", &flows);
+    scratch.expect(0, &["run", "ring.toml", "--out", "out", "-q"]);
+    let (out, _) = scratch.expect(0, &["explain", "out"]);
+    assert!(out.starts_with("roce+pfc, seed 1: PFC deadlock, found at 2000.000 us: nothing in this circle"), "{out}");
+    let ring = ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"];
+    let places: Vec<usize> = ring.iter().filter_map(|port| out.find(&format!("\n  {port} "))).collect();
+    assert!(places.len() == 5 && places.is_sorted(), "{out}");
+    assert!(out.contains("    flow 0: h0 -> h4 "), "{out}");
+    assert!(out.contains("the 10 slowest flows; 10 had not finished (>) when the run ended at 2000.000 us"), "{out}");
+    assert!(out.contains("a packet waits for s1 -> s2 since "), "{out}");
+
+    let (out, _) = scratch.expect(0, &["explain", "out", "--json"]);
+    let explained = parsed(&out);
+    let ports = explained["deadlock"]["ports"].as_array().expect("ports");
+    assert_eq!(ports.iter().map(|stuck| stuck["port"].as_str()).collect::<Vec<_>>(), ring.map(Some));
+    for stuck in ports {
+        let flows = stuck["flows"].as_array().expect("flows");
+        let held: u64 = flows.iter().filter_map(|flow| flow["packets"].as_u64()).sum();
+        assert!(held > 0 && stuck["packets"] == held && stuck["paused_since_ps"].is_u64(), "{stuck}");
+    }
+    let first = &explained["flows"][0];
+    assert_eq!(first["waits_for"]["what"], "port");
+    assert!(ring.map(Value::from).contains(&first["waits_for"]["port"]), "{first}");
+
+    // One flow, and the same flows without PFC.
+    let (out, _) = scratch.expect(0, &["explain", "out", "--flow", "3"]);
+    assert!(out.contains("PFC deadlock") && out.contains("the packet that it waits for"), "{out}");
+    let (out, _) = scratch.expect(0, &["explain", "out", "--series", "irn"]);
+    assert!(out.starts_with("irn, seed 1: the 10 slowest flows\n"), "{out}");
 }
 
 #[test]

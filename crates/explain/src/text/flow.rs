@@ -1,9 +1,10 @@
 //! One flow in full.
 
-use super::page::{Page, count, number, percent, slowdown, us};
+use super::awaited::sentence;
+use super::page::{Page, count, number, percent, us};
 use super::pauses::write_pauses;
 use super::places::{write_drops, write_places};
-use crate::explanation::{Explanation, HopStory};
+use crate::explanation::Explanation;
 use crate::names::Names;
 
 /// Everything about one flow.
@@ -13,7 +14,7 @@ pub fn render_flow(explanation: &Explanation, names: &Names) -> String {
     write_parts(&mut page, explanation);
     write_places(&mut page, &explanation.places, names);
     write_drops(&mut page, &explanation.drops, names);
-    write_last(&mut page, &explanation.last, names);
+    write_last(&mut page, explanation, names);
     write_pauses(&mut page, &explanation.pauses, names);
     page.text()
 }
@@ -24,11 +25,15 @@ fn write_facts(page: &mut Page, explanation: &Explanation, names: &Names) {
     let packets = count(flow.packets, "packet");
     page.put(format_args!("flow {}: {from} -> {to}, {}, {packets}", number(explanation), flow.size));
     let (start, took, ideal) = (flow.start.as_us_f64(), us(parts.total()), us(flow.ideal));
-    let slowdown = slowdown(explanation);
-    page.put(format_args!("started at {start:.3} us, took {took} us: {slowdown} times its ideal, {ideal} us"));
+    let (slowdown, unfinished) = (explanation.slowdown(), explanation.awaited.is_some());
+    let took = if unfinished { format!("had not finished after {took} us") } else { format!("took {took} us") };
+    page.put(format_args!("started at {start:.3} us, {took}: {slowdown:.2} times its ideal, {ideal} us"));
     let dropped: u64 = explanation.drops.iter().map(|drop| drop.packets).sum();
     let (sent, timeouts) = (count(*sent, "packet"), count(*timeouts, "timeout"));
     page.put(format_args!("{sent} sent, {again} of them again; {dropped} dropped; {timeouts}"));
+    if let Some(awaited) = explanation.awaited {
+        page.put(format_args!("when the run ended, {}", sentence(awaited, names)));
+    }
 }
 
 fn write_parts(page: &mut Page, explanation: &Explanation) {
@@ -42,12 +47,21 @@ fn write_parts(page: &mut Page, explanation: &Explanation) {
     page.put(format_args!("  {:<14} {:>13} us", "total", us(total)));
 }
 
-fn write_last(page: &mut Page, hops: &[HopStory], names: &Names) {
+fn write_last(page: &mut Page, explanation: &Explanation, names: &Names) {
+    if explanation.last.is_empty() {
+        return;
+    }
+    let which = if explanation.awaited.is_some() { "that it waits for" } else { "that finished it" };
     page.head(format_args!(
         "{:<38} {:>12} {:>10} {:>10} {:>10} {:>8}",
-        "the packet that finished it, us", "at", "own", "queueing", "pause", "wire"
+        format!("the packet {which}, us"),
+        "at",
+        "own",
+        "queueing",
+        "pause",
+        "wire"
     ));
-    for hop in hops {
+    for hop in &explanation.last {
         let (at, wire) = (hop.from.as_us_f64(), us(hop.serialisation + hop.propagation));
         let (own, queueing, pause) = (us(hop.own), us(hop.queueing), us(hop.pause));
         let port = names.port(hop.port);

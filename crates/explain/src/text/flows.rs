@@ -2,8 +2,9 @@
 
 use selvedge_units::Duration;
 
+use super::awaited::write_awaited;
 use super::merged::{merged_drops, merged_places, merged_trees};
-use super::page::{Page, number, percent, slowdown, us};
+use super::page::{Page, number, percent, slowdown, took};
 use super::pauses::write_pauses;
 use super::places::{write_drops, write_places};
 use crate::explanation::Explanation;
@@ -15,6 +16,7 @@ pub fn render_flows(explanations: &[Explanation], names: &Names) -> String {
     let mut page = Page::default();
     write_table(&mut page, explanations, names);
     write_legend(&mut page, explanations);
+    write_awaited(&mut page, explanations, names);
     write_places(&mut page, &merged_places(explanations), names);
     write_drops(&mut page, &merged_drops(explanations), names);
     write_pauses(&mut page, &merged_trees(explanations), names);
@@ -40,7 +42,7 @@ fn write_table(page: &mut Page, explanations: &[Explanation], names: &Names) {
 fn cells(explanation: &Explanation, names: &Names) -> [String; 5] {
     let flow = &explanation.flow;
     let way = format!("{} -> {}", names.host(flow.src), names.host(flow.dst));
-    [number(explanation), flow.size.to_string(), way, us(explanation.parts.total()), slowdown(explanation)]
+    [number(explanation), flow.size.to_string(), way, took(explanation), slowdown(explanation)]
 }
 
 /// Names to the left, numbers to the right.

@@ -1,5 +1,7 @@
 //! Explanations for people.
 
+mod awaited;
+mod circle;
 mod flow;
 mod flows;
 mod merged;
@@ -7,5 +9,6 @@ mod page;
 mod pauses;
 mod places;
 
+pub use circle::render_circle;
 pub use flow::render_flow;
 pub use flows::render_flows;

@@ -2,7 +2,8 @@
 
 use std::fmt::{Arguments, Write};
 
-use selvedge_units::{Bytes, Duration};
+use selvedge_sim::record::FlowKey;
+use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::explanation::Explanation;
 
@@ -34,6 +35,11 @@ pub(super) fn us(time: Duration) -> String {
     format!("{:.3}", time.as_us_f64())
 }
 
+/// A time of the run in microseconds, to the nanosecond.
+pub(super) fn at_us(at: Instant) -> String {
+    us(at.since(Instant::ZERO))
+}
+
 /// Microseconds to a tenth.
 pub(super) fn about_us(time: Duration) -> String {
     format!("{:.1} us", time.as_us_f64())
@@ -55,11 +61,24 @@ pub(super) fn count(n: u64, what: &str) -> String {
 
 /// "17", or "1:17" of the second workload.
 pub(super) fn number(explanation: &Explanation) -> String {
-    let flow = &explanation.flow;
-    if flow.workload == 0 { flow.id.to_string() } else { format!("{}:{}", flow.workload, flow.id) }
+    named(FlowKey::from(&explanation.flow))
 }
 
-/// "12.34", or a dash.
+/// See [`number`].
+pub(super) fn named(FlowKey { workload, id }: FlowKey) -> String {
+    if workload == 0 { id.to_string() } else { format!("{workload}:{id}") }
+}
+
+/// Its time in microseconds; ">" before it says that it had not finished.
+pub(super) fn took(explanation: &Explanation) -> String {
+    format!("{}{}", more(explanation), us(explanation.parts.total()))
+}
+
+/// "12.34", or ">12.34" of a flow that had not finished.
 pub(super) fn slowdown(explanation: &Explanation) -> String {
-    explanation.flow.slowdown().map_or_else(|| "-".to_owned(), |slowdown| format!("{slowdown:.2}"))
+    format!("{}{:.2}", more(explanation), explanation.slowdown())
+}
+
+fn more(explanation: &Explanation) -> &'static str {
+    if explanation.awaited.is_some() { ">" } else { "" }
 }

@@ -15,8 +15,11 @@ pub(super) fn write_pauses(page: &mut Page, trees: &[PauseTree], names: &Names) 
     if trees.is_empty() {
         return;
     }
-    page.head(format_args!("{:<38} {:>12}", "congested behind the pauses", "pause us"));
-    for root in roots(trees).iter().take(SHOWN) {
+    let roots = roots(trees);
+    if !roots.is_empty() {
+        page.head(format_args!("{:<38} {:>12}", "congested behind the pauses", "pause us"));
+    }
+    for root in roots.iter().take(SHOWN) {
         let (waiting, inputs) = (about_kb(root.waiting), count(u64::from(root.inputs), "input"));
         let port = names.port(root.port);
         page.put(format_args!("  {port:<36} {:>12}   up to {waiting} waiting, from {inputs}", us(root.time)));

@@ -1,34 +1,9 @@
 //! Flows of which one knows why they were slow.
 
-use selvedge_explain::{Explanation, Part};
+use selvedge_explain::Part;
 use selvedge_units::Duration;
 
-use crate::support::explain_flows;
-
-const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n";
-
-fn dumbbell(bottleneck: &str) -> String {
-    format!(
-        "[topology.dumbbell]\nleft = 4\nright = 4\n\
-         host-link = {{ rate = \"40Gbps\", delay = \"1us\" }}\nbottleneck = {{ rate = \"{bottleneck}\", delay = \"5us\" }}\n"
-    )
-}
-
-fn series(preset: &str) -> String {
-    format!("[[series]]\npreset = \"{preset}\"\n")
-}
-
-const START: Duration = Duration::from_us(3);
-
-/// The parts that a flow has, in the order of tables.
-fn parts(explanation: &Explanation) -> Vec<Part> {
-    explanation.parts.iter().filter(|(_, time)| !time.is_zero()).map(|(part, _)| part).collect()
-}
-
-/// `part` as a fraction of the completion time.
-fn fraction(explanation: &Explanation, part: Part) -> f64 {
-    explanation.parts[part].as_us_f64() / explanation.parts.total().as_us_f64()
-}
+use crate::support::{FAT_TREE, START, dumbbell, explain_flows, fraction, losing, parts, series};
 
 #[test]
 fn who_meets_nobody_has_serialisation_and_propagation_only() {
@@ -100,14 +75,6 @@ fn who_is_paused_knows_by_whom() {
     assert_eq!(left.congested + right.time, left.time);
     assert!(left.congested < left.time / 2, "the pause comes from the end: {at_host:?}");
     assert_eq!(right.inputs, 1);
-}
-
-/// Loses data packets with these numbers on the first link of host 0.
-fn losing(preset: &str, drops: &str) -> String {
-    let loss = format!(
-        "[[loss]]\nlink = \"h0\"\ndirection = \"a-to-b\"\npackets = \"data\"\nmodel = {{ trace = {{ drops = [{drops}] }} }}\n"
-    );
-    FAT_TREE.to_owned() + &loss + &series(preset)
 }
 
 #[test]

@@ -2,4 +2,5 @@
 
 mod causes;
 mod support;
+mod unfinished;
 mod whole_runs;

@@ -2,14 +2,47 @@
 
 use std::path::Path;
 
-use selvedge_explain::{Explanation, Names, Part, Tape, explain};
+use selvedge_explain::{Circle, Explanation, Names, Part, Tape, explain};
 use selvedge_scenario::{Changes, Plan, Point};
-use selvedge_sim::record::{Chosen, Focus};
+use selvedge_sim::record::Chosen;
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
+
+pub(crate) const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n";
+
+pub(crate) fn dumbbell(bottleneck: &str) -> String {
+    format!(
+        "[topology.dumbbell]\nleft = 4\nright = 4\n\
+         host-link = {{ rate = \"40Gbps\", delay = \"1us\" }}\nbottleneck = {{ rate = \"{bottleneck}\", delay = \"5us\" }}\n"
+    )
+}
+
+pub(crate) fn series(preset: &str) -> String {
+    format!("[[series]]\npreset = \"{preset}\"\n")
+}
+
+pub(crate) const START: Duration = Duration::from_us(3);
+
+/// The parts that a flow has, in the order of tables.
+pub(crate) fn parts(explanation: &Explanation) -> Vec<Part> {
+    explanation.parts.iter().filter(|(_, time)| !time.is_zero()).map(|(part, _)| part).collect()
+}
+
+/// `part` as a fraction of its time.
+pub(crate) fn fraction(explanation: &Explanation, part: Part) -> f64 {
+    explanation.parts[part].as_us_f64() / explanation.parts.total().as_us_f64()
+}
+
+/// Loses data packets with these numbers on the first link of host 0.
+pub(crate) fn losing(preset: &str, drops: &str) -> String {
+    let loss = format!(
+        "[[loss]]\nlink = \"h0\"\ndirection = \"a-to-b\"\npackets = \"data\"\nmodel = {{ trace = {{ drops = [{drops}] }} }}\n"
+    );
+    FAT_TREE.to_owned() + &loss + &series(preset)
+}
 
 /// The plan of a scenario with some values changed.
 pub(crate) fn plan(text: &str, sets: &[&str]) -> Plan {
@@ -48,12 +81,13 @@ pub(crate) struct Explained {
     pub(crate) flows: Vec<Explanation>,
     pub(crate) record: RunRecord,
     pub(crate) names: Names,
+    pub(crate) circle: Option<Circle>,
 }
 
 impl Explained {
     /// The flow with this number.
     pub(crate) fn flow(&self, id: u64) -> &Explanation {
-        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it finished")
+        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it began")
     }
     /// This part of all flows.
     pub(crate) fn sum(&self, part: Part) -> Duration {
@@ -63,22 +97,29 @@ impl Explained {
 
 /// Explains every flow of a run, after checking what holds for each.
 fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
-    let (mut flows, mut again, mut tape) = (Flows::default(), Flows::default(), Tape::default());
-    let focus = Focus { flows: Chosen::All, pauses: true, ..Focus::default() };
+    let (mut flows, mut again) = (Flows::default(), Flows::default());
     let record = run(config, library, Parallel::default(), &mut flows).expect("a configuration that can be built");
+    let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
+    let mut tape = Tape::of(Chosen::All, stuck);
+    let focus = tape.focus();
     run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut tape).expect("the same");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
     let names = Names::new(port_infos(&config.graph));
-    let explained = explain(&tape, &names);
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();
-    assert_eq!(explained.len(), finished);
+    assert_eq!(explain(&tape, &names).len(), finished, "nobody has said that the run is over");
+    tape.end(&record);
+    let explained = explain(&tape, &names);
+    assert_eq!(explained.len(), flows.0.len());
     for explanation in &explained {
-        assert!(flows.0.contains(&explanation.flow));
-        assert_eq!(Some(explanation.parts.total()), explanation.flow.fct());
+        let flow = explanation.flow;
+        assert!(flows.0.contains(&flow));
+        assert_eq!(explanation.parts.total(), flow.finish.unwrap_or(record.end) - flow.start);
+        assert_eq!(explanation.awaited.is_some(), flow.finish.is_none());
         let pause: Duration = explanation.pauses.iter().map(|tree| tree.time).sum();
         assert_eq!(pause, explanation.parts[Part::Pause]);
     }
-    Explained { flows: explained, record, names }
+    let circle = record.deadlock.as_ref().map(|deadlock| Circle::new(deadlock, &tape));
+    Explained { flows: explained, record, names, circle }
 }
 
 /// Keeps flows.

@@ -1,0 +1,82 @@
+//! A PFC deadlock: the circle of ports that wait for each other, and whose packets stand there.
+
+use std::collections::BTreeMap;
+
+use selvedge_sim::record::FlowKey;
+use selvedge_telemetry::Deadlock;
+use selvedge_units::{Bytes, HostId, Instant, PortId};
+
+use crate::pauses::Stop;
+use crate::tape::{Tape, errand};
+
+/// A circle of paused ports, each of which waits until the next one sends. A run ends with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circle {
+    /// When it was found.
+    pub at: Instant,
+    /// Since when none of the ports has sent anything, as far as it was looked.
+    pub since: Instant,
+    /// The ports, in the order of waiting.
+    pub ports: Vec<Stuck>,
+}
+
+/// A port of a circle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stuck {
+    /// The port.
+    pub port: PortId,
+    /// Since when it has been paused without interruption.
+    pub paused: Option<Instant>,
+    /// Bytes of the paused class that wait for it.
+    pub waiting: Bytes,
+    /// Packets that wait for it.
+    pub packets: u64,
+    /// Whose they are, the flow with the most first.
+    pub flows: Vec<Held>,
+}
+
+/// Packets of a flow that wait for a port, acknowledgements among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The flow, unless several share its queue pair.
+    pub flow: Option<FlowKey>,
+    /// Who sends it.
+    pub src: HostId,
+    /// Who receives it.
+    pub dst: HostId,
+    /// How many packets.
+    pub packets: u64,
+    /// Since when the first of them has waited.
+    pub since: Instant,
+}
+
+impl Circle {
+    /// What `tape` tells about a deadlock whose ports it watched.
+    pub fn new(deadlock: &Deadlock, tape: &Tape) -> Self {
+        let stuck = |(port, waiting)| {
+            let paused = match tape.pauses.stop(port, u8::MAX) {
+                Some(Stop::Paused(since)) => Some(since),
+                Some(Stop::Down(_)) | None => None,
+            };
+            let packets = tape.standing.packets(port).count() as u64;
+            Stuck { port, paused, waiting, packets, flows: held(tape, port) }
+        };
+        let ports = deadlock.cycle.iter().map(|hop| (hop.port, hop.waiting));
+        Self { at: deadlock.at, since: deadlock.since, ports: ports.map(stuck).collect() }
+    }
+}
+
+/// Whose packets wait for `port`.
+fn held(tape: &Tape, port: PortId) -> Vec<Held> {
+    let mut flows: BTreeMap<_, Held> = BTreeMap::new();
+    for (since, packet) in tape.standing.packets(port) {
+        let Some(errand) = errand(packet) else { continue };
+        let (src, dst) = (errand.sender(packet), errand.receiver(packet));
+        let flow = tape.standing.flow((src, packet.qp));
+        let held = flows.entry((src, dst, flow)).or_insert(Held { flow, src, dst, packets: 0, since: *since });
+        held.packets += 1;
+    }
+    let mut flows: Vec<Held> = flows.into_values().collect();
+    flows.sort_by_key(|held| (std::cmp::Reverse(held.packets), held.since, held.flow));
+    flows
+}
