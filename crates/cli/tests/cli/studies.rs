@@ -90,11 +90,11 @@ fn slow_flows_are_explained() {
 fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     let scratch = Scratch::new("unfinished").with("small.toml", &SMALL.replace("flows = 50", "time = \"30us\""));
     scratch.expect(0, &["run", "small.toml", "--out", "out", "-q", "--seeds", "1"]);
-    let (out, _) = scratch.expect(0, &["explain", "out"]);
+    let (out, _) = scratch.expect(0, &["explain", "out", "--worst", "1000"]);
     assert!(out.contains("had not finished (>) when the run ended at 30.000 us") && out.contains("  >"), "{out}");
     assert!(out.contains("what these waited for when the run ended"), "{out}");
 
-    let (out, _) = scratch.expect(0, &["explain", "out", "--json", "--worst", "100"]);
+    let (out, _) = scratch.expect(0, &["explain", "out", "--json", "--worst", "1000"]);
     let explained = parsed(&out);
     assert_eq!((&explained["end_ps"], &explained["deadlock"]), (&30_000_000.into(), &Value::Null));
     let flows = explained["flows"].as_array().expect("flows");
