@@ -7,7 +7,7 @@
 //!    twelve bits of mantissa. No logarithm, and the order of parts is the order of values.
 
 /// Values kept exactly, unless [`Quantiles::with_exact_limit`] says otherwise.
-const EXACT_LIMIT: usize = 1 << 16;
+pub(crate) const EXACT_LIMIT: usize = 1 << 16;
 /// Bits of an `f64`'s mantissa that a histogram ignores: 52 - 12.
 const IGNORED_BITS: u32 = 40;
 /// What is less counts as zero: parts from there to the values that matter would be most of a histogram.

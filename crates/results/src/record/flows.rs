@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use selvedge_telemetry::{FlowRow, RankRow};
 
 use super::groups::Groups;
+use super::values::{KEPT, Values};
 use crate::Quantiles;
 use crate::point::{Distribution, FlowSummary, SizeClass, cdf_levels, tail_levels};
-
-/// Values that a size class keeps exactly: forty classes of them are small beside the totals.
-const EXACT_PER_CLASS: usize = 1 << 14;
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
@@ -17,10 +15,10 @@ pub(super) struct FlowAccumulator {
     pub(super) is_grouped: Vec<bool>,
     measured: u64,
     unfinished: u64,
-    fct_us: Quantiles,
-    slowdown: Quantiles,
+    fct_us: Values,
+    slowdown: Values,
     throughput: Evenness,
-    single_packet_fct_us: Quantiles,
+    single_packet_fct_us: Values,
     /// By the power of two that the size does not exceed.
     by_size: BTreeMap<u32, ClassAccumulator>,
     /// Incasts and collectives.
@@ -56,12 +54,32 @@ impl FlowAccumulator {
         if row.packets == 1 {
             self.single_packet_fct_us.add(fct_us);
         }
-        let class = self.by_size.entry(size_class(row.size.get())).or_insert_with(|| ClassAccumulator {
-            slowdown: Quantiles::with_exact_limit(EXACT_PER_CLASS),
-            fct_sum_us: 0.0,
-        });
+        let class = self
+            .by_size
+            .entry(size_class(row.size.get()))
+            .or_insert_with(|| ClassAccumulator { slowdown: Quantiles::with_exact_limit(KEPT), fct_sum_us: 0.0 });
         class.slowdown.add(slowdown);
         class.fct_sum_us += fct_us;
+    }
+
+    /// Says whether all flows are wanted a second time, in the same order.
+    pub(super) fn begin_again(&mut self) -> bool {
+        let values = [&mut self.fct_us, &mut self.slowdown, &mut self.single_packet_fct_us];
+        values.map(Values::begin_again).contains(&true)
+    }
+
+    /// Adds a flow a second time.
+    pub(super) fn add_again(&mut self, row: &FlowRow) {
+        let is_grouped = self.is_grouped.get(usize::from(row.workload)) == Some(&true);
+        let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else { return };
+        if !row.measured || is_grouped {
+            return;
+        }
+        self.fct_us.add_again(fct.as_us_f64());
+        self.slowdown.add_again(slowdown);
+        if row.packets == 1 {
+            self.single_packet_fct_us.add_again(fct.as_us_f64());
+        }
     }
 
     pub(super) fn add_rank(&mut self, row: &RankRow) {
@@ -70,17 +88,17 @@ impl FlowAccumulator {
 
     pub(super) fn finish(mut self) -> FlowSummary {
         let enough = |level: f64, count: u64| (1.0 - level) * count as f64 >= 1.0 - 1e-9;
-        let single = &mut self.single_packet_fct_us;
+        let single = self.single_packet_fct_us.quantiles();
         let messages = single.count();
         let known = tail_levels().into_iter().take_while(|&level| enough(level, messages));
         let single_packet_tail_us = known.filter_map(|level| single.at(level)).collect();
         FlowSummary {
             measured: self.measured,
             unfinished: self.unfinished,
-            fct_cdf_us: cdf_levels().into_iter().filter_map(|level| self.fct_us.at(level)).collect(),
-            fct_us: distribution(&mut self.fct_us),
-            slowdown: distribution(&mut self.slowdown),
-            single_packet_fct_us: distribution(&mut self.single_packet_fct_us),
+            fct_cdf_us: cdf_levels().into_iter().filter_map(|level| self.fct_us.quantiles().at(level)).collect(),
+            fct_us: distribution(self.fct_us.quantiles()),
+            slowdown: distribution(self.slowdown.quantiles()),
+            single_packet_fct_us: distribution(self.single_packet_fct_us.quantiles()),
             single_packet_tail_us,
             throughput_jain: self.throughput.jain(),
             by_size: self

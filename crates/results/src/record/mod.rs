@@ -4,14 +4,16 @@ mod flows;
 mod groups;
 mod ports;
 mod tiers;
+mod values;
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
 use crate::point::{PointFiles, PointSummary, RunTotals};
-use crate::tables::{FlowWriter, PortWriter};
+use crate::tables::{FlowWriter, PortWriter, read_flows};
 use crate::{ResultsError, Tier};
 use flows::FlowAccumulator;
 use ports::PortAccumulator;
@@ -86,12 +88,23 @@ impl PointRecorder {
     ///
     /// # Errors
     /// The first thing that went wrong, now or during the run.
-    pub fn finish(self, record: &RunRecord) -> Result<PointSummary, ResultsError> {
+    pub fn finish(mut self, record: &RunRecord) -> Result<PointSummary, ResultsError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         self.flow_rows.close()?;
         self.port_rows.close()?;
+        let mut all = iter::once(&mut self.flows).chain(self.workloads.iter_mut().map(|(_, flows)| flows));
+        // Each is to begin: no short cut.
+        if all.by_ref().fold(false, |again, flows| flows.begin_again() | again) {
+            for row in read_flows(&self.files.flows)? {
+                let row = row?.flow;
+                self.flows.add_again(&row);
+                if let Some((_, own)) = self.workloads.get_mut(usize::from(row.workload)) {
+                    own.add_again(&row);
+                }
+            }
+        }
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,

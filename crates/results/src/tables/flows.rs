@@ -5,8 +5,7 @@ use std::path::Path;
 use parquet::data_type::ByteArray;
 use selvedge_telemetry::FlowRow;
 
-use super::PAGE;
-use super::part::Part;
+use super::part::{BATCH, Part};
 use super::schema::Table;
 use crate::ResultsError;
 
@@ -21,13 +20,18 @@ pub(crate) struct FlowWriter {
 impl FlowWriter {
     /// Creates or replaces the file.
     pub(crate) fn create(path: &Path, series: &str, seed: u64) -> Result<Self, ResultsError> {
-        Ok(Self { part: Part::create(path, Table::Flows)?, series: series.into(), seed, rows: Vec::new() })
+        Ok(Self {
+            part: Part::create(path, Table::Flows)?,
+            series: series.into(),
+            seed,
+            rows: Vec::with_capacity(BATCH),
+        })
     }
 
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &FlowRow) -> Result<(), ResultsError> {
         self.rows.push(*row);
-        if self.rows.len() == PAGE { self.flush() } else { Ok(()) }
+        if self.rows.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is buffered, and the footer.

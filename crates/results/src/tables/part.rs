@@ -15,9 +15,11 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::PAGE;
 use super::schema::Table;
-use super::spill::{Chunk, PageSink, Spill, take_locations};
+use super::spill::{Chunk, PageSink, Spill};
 use crate::ResultsError;
 
+/// Rows that are written at a time; pages are a multiple.
+pub(super) const BATCH: usize = PAGE / 8;
 /// Bytes of a dictionary, at most: a column of more values does without from there on.
 const DICTIONARY: usize = 1 << 18;
 
@@ -45,7 +47,7 @@ impl Part {
         columns: impl Fn(&mut Columns<'_, Row>) -> ParquetResult<()>,
     ) -> Result<(), ResultsError> {
         let mut write = || {
-            for rows in rows.chunks(PAGE) {
+            for rows in rows.chunks(BATCH) {
                 let group = self.group.get_or_insert_with(|| RowGroup::new(&self.path, &self.writer));
                 columns(&mut Columns { rows, writers: group.columns.iter_mut() })?;
                 group.rows += rows.len();
@@ -84,20 +86,19 @@ struct RowGroup {
 impl RowGroup {
     fn new(path: &Path, writer: &SerializedFileWriter<File>) -> Self {
         let spill = Arc::new(Mutex::new(Spill::beside(path)));
-        let column = |descr: &ColumnDescPtr| {
-            let sink = PageSink::new(spill.clone());
+        let column = |(number, descr): (u16, &ColumnDescPtr)| {
+            let sink = PageSink::new(spill.clone(), number);
             get_column_writer(descr.clone(), writer.properties().clone(), Box::new(sink))
         };
-        let columns = writer.schema_descr().columns().iter().map(column).collect();
+        let columns = (0..).zip(writer.schema_descr().columns()).map(column).collect();
         Self { columns, spill, rows: 0 }
     }
 
     fn append_to(self, writer: &mut SerializedFileWriter<File>) -> ParquetResult<()> {
         let mut group = writer.next_row_group()?;
-        for column in self.columns {
-            let mut column = column.close()?;
-            let pages = take_locations(&mut column);
-            group.append_column(&Chunk::new(&self.spill, &pages), column)?;
+        for (number, column) in (0..).zip(self.columns) {
+            let column = column.close()?;
+            group.append_column(&Chunk::new(&self.spill, number), column)?;
         }
         group.close().map(drop)
     }
@@ -169,6 +170,8 @@ fn properties(table: Table) -> WriterProperties {
         .set_dictionary_page_size_limit(DICTIONARY)
         .set_data_page_row_count_limit(PAGE)
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        // Nobody looks for single pages in these files, and an index of all would wait in memory for the end of its group.
+        .set_offset_index_disabled(true)
         .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into());
     for column in table.columns() {
         if let Type::INT32 | Type::INT64 = column.physical_type() {

@@ -3,19 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec;
 
 use bytes::Bytes;
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result as ParquetResult;
-use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
 /// Bytes that stay in memory: a short run needs no file.
-const IN_MEMORY: usize = 1 << 18;
+const IN_MEMORY: usize = 1 << 17;
 
 /// The pages of all columns, in the order in which they were filled.
 pub(super) struct Spill {
@@ -25,16 +23,29 @@ pub(super) struct Spill {
     spilled: u64,
     /// The rest.
     recent: Vec<u8>,
+    /// All of them: whose they are, and how long. Of millions of rows these are thousands, so that they are kept short.
+    pages: Vec<(u16, u32)>,
 }
 
 impl Spill {
     /// Of the row group that `part` is about to get: where there is room for results, there is for pages.
     pub(super) fn beside(part: &Path) -> Self {
-        Self { path: part.with_extension("spill"), file: None, spilled: 0, recent: Vec::new() }
+        Self { path: part.with_extension("spill"), file: None, spilled: 0, recent: Vec::new(), pages: Vec::new() }
     }
 
     fn len(&self) -> u64 {
         self.spilled + self.recent.len() as u64
+    }
+
+    /// Where the pages of a column are; its dictionary is the first, if it has one.
+    pub(super) fn pages_of(&self, column: u16) -> Vec<Extent> {
+        let mut offset = 0;
+        let extents = self.pages.iter().map(|&(of, len)| {
+            let extent = Extent { offset, len };
+            offset += u64::from(len);
+            (of, extent)
+        });
+        extents.filter(|(of, _)| *of == column).map(|(_, extent)| extent).collect()
     }
 
     fn spill(&mut self) -> io::Result<&mut File> {
@@ -49,8 +60,8 @@ impl Spill {
         Ok(file)
     }
 
-    fn page(&mut self, at: &PageLocation) -> io::Result<Vec<u8>> {
-        let (start, len) = (at.offset.cast_unsigned(), at.compressed_page_size.cast_unsigned() as usize);
+    fn page(&mut self, at: Extent) -> io::Result<Vec<u8>> {
+        let (start, len) = (at.offset, at.len as usize);
         if self.file.is_none() {
             return Ok(self.recent[start as usize..][..len].to_vec());
         }
@@ -65,7 +76,7 @@ impl Spill {
 
 impl Write for Spill {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.recent.len() >= IN_MEMORY {
+        if self.recent.len() + bytes.len() > IN_MEMORY {
             self.spill()?;
         }
         self.recent.extend_from_slice(bytes);
@@ -74,6 +85,13 @@ impl Write for Spill {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Where a page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Extent {
+    offset: u64,
+    len: u32,
 }
 
 /// A file that is gone when nobody has it open any more, however the process ends.
@@ -85,21 +103,27 @@ fn nameless(path: &Path) -> io::Result<File> {
 }
 
 /// Takes the pages of one column.
-pub(super) struct PageSink(Arc<Mutex<Spill>>);
+pub(super) struct PageSink {
+    spill: Arc<Mutex<Spill>>,
+    column: u16,
+}
 
 impl PageSink {
-    pub(super) fn new(spill: Arc<Mutex<Spill>>) -> Self {
-        Self(spill)
+    pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16) -> Self {
+        Self { spill, column }
     }
 }
 
 impl PageWriter for PageSink {
     fn write_page(&mut self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
-        let mut spill = lock(&self.0);
+        let mut spill = lock(&self.spill);
         let offset = spill.len();
         let mut sink = TrackedWrite::new(&mut *spill);
         let written = SerializedPageWriter::new(&mut sink).write_page(page)?;
         sink.flush()?;
+        drop(sink);
+        let len = u32::try_from(spill.len() - offset).expect("pages are shorter than 4 GB");
+        spill.pages.push((self.column, len));
         Ok(PageWriteSpec { offset, ..written })
     }
     fn close(&mut self) -> ParquetResult<()> {
@@ -107,25 +131,15 @@ impl PageWriter for PageSink {
     }
 }
 
-/// Where the pages of a column are, taken out of its index: the file has none.
-pub(super) fn take_locations(column: &mut ColumnCloseResult) -> Vec<PageLocation> {
-    let mut pages = column.offset_index.take().map(|index| index.page_locations).unwrap_or_default();
-    // A dictionary stands right before the first page, and not in the index.
-    if let (Some(offset), Some(first)) = (column.metadata.dictionary_page_offset(), pages.first()) {
-        let compressed_page_size = (first.offset - offset) as i32;
-        pages.insert(0, PageLocation { offset, compressed_page_size, first_row_index: 0 });
-    }
-    pages
-}
-
 /// The pages of one column, as if they stood one after another.
 pub(super) struct Chunk<'a> {
     spill: &'a Mutex<Spill>,
-    pages: &'a [PageLocation],
+    pages: Vec<Extent>,
 }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(spill: &'a Mutex<Spill>, pages: &'a [PageLocation]) -> Self {
+    pub(super) fn new(spill: &'a Mutex<Spill>, column: u16) -> Self {
+        let pages = lock(spill).pages_of(column);
         Self { spill, pages }
     }
 }
@@ -134,8 +148,8 @@ impl<'a> ChunkReader for Chunk<'a> {
     type T = Pages<'a>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Pages<'a>> {
-        let before = self.pages.partition_point(|page| page.offset.cast_unsigned() < start);
-        Ok(Pages { spill: self.spill, pages: self.pages[before..].iter(), page: Cursor::default() })
+        let before = self.pages.partition_point(|page| page.offset < start);
+        Ok(Pages { spill: self.spill, pages: self.pages[before..].to_vec().into_iter(), page: Cursor::default() })
     }
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let mut bytes = vec![0; length];
@@ -146,14 +160,14 @@ impl<'a> ChunkReader for Chunk<'a> {
 
 impl Length for Chunk<'_> {
     fn len(&self) -> u64 {
-        self.pages.iter().map(|page| u64::from(page.compressed_page_size.cast_unsigned())).sum()
+        self.pages.iter().map(|page| u64::from(page.len)).sum()
     }
 }
 
 /// Reads one page after the other.
 pub(super) struct Pages<'a> {
     spill: &'a Mutex<Spill>,
-    pages: slice::Iter<'a, PageLocation>,
+    pages: vec::IntoIter<Extent>,
     page: Cursor<Vec<u8>>,
 }
 
@@ -183,23 +197,19 @@ mod tests {
         let folder = Scratch::new("results-spill");
         for count in [0, 1, 4, 5, 9, 20] {
             let spill = Mutex::new(Spill::beside(&folder.join("part.parquet")));
-            let mut columns = [Vec::new(), Vec::new()];
             for page in 0..count {
-                let offset = lock(&spill).len().cast_signed();
                 (0..2).for_each(|_| lock(&spill).write_all(&[page; 30_000]).unwrap());
-                let location = PageLocation { offset, compressed_page_size: 60_000, first_row_index: 0 };
-                columns[usize::from(page % 2)].push(location);
+                lock(&spill).pages.push((u16::from(page % 2), 60_000));
             }
-            for (first, pages) in columns.into_iter().enumerate() {
-                let (start, len) = (pages.first().map_or(0, |page| page.offset as u64), pages.len() * 60_000);
-                let chunk = Chunk::new(&spill, &pages);
-                assert_eq!(chunk.len(), len as u64);
+            for column in 0..2 {
+                let chunk = Chunk::new(&spill, column);
+                let expected: Vec<u8> = (column as u8..count).step_by(2).flat_map(|page| [page; 60_000]).collect();
+                assert_eq!(chunk.len(), expected.len() as u64);
                 let mut found = Vec::new();
-                chunk.get_read(start).unwrap().read_to_end(&mut found).unwrap();
-                let expected = (first..usize::from(count)).step_by(2).flat_map(|page| [page as u8; 60_000]);
-                assert!(found.into_iter().eq(expected), "{count} pages, column {first}");
+                chunk.get_read(u64::from(column) * 60_000).unwrap().read_to_end(&mut found).unwrap();
+                assert!(found == expected, "{count} pages, column {column}");
             }
-            assert_eq!(lock(&spill).file.is_some(), count >= 5);
+            assert_eq!(lock(&spill).file.is_some(), count >= 3);
             assert!(!folder.join("part.spill").exists());
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::synthetic;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use selvedge_results::{PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
+use selvedge_results::{FlowSummary, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
 use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
@@ -66,6 +66,38 @@ fn flows_come_back_as_they_went() {
     assert_eq!(found.len(), 70_000);
     for (id, stored) in found.iter().enumerate() {
         assert_eq!((&*stored.series, stored.seed, stored.flow), ("irn", u64::MAX, flow(id as u64)));
+    }
+}
+
+/// Of more flows than are kept in memory, what the summary says comes from the file.
+#[test]
+fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
+    let folder = Scratch::new("results-exact");
+    for (flows, is_exact) in [(20_000, true), (100_000, true), (200_000, false)] {
+        let files = PointFiles::new(folder.path(), 0, 1);
+        let workloads = [("a", false), ("b", true), ("c", false), ("d", false)];
+        let recorder = PointRecorder::create(files, "irn", 1, &ports()).unwrap();
+        let mut recorder = recorder.with_workloads(&workloads);
+        let rows: Vec<FlowRow> = (0..flows).map(flow).collect();
+        rows.chunks(100).for_each(|rows| recorder.on_flows(rows));
+        let summary = recorder.finish(&RunRecord::default()).unwrap();
+
+        let counted = rows.iter().filter(|row| row.measured && row.finish.is_some());
+        let all: Vec<u64> = counted.clone().map(|row| row.id + 1).collect();
+        let single: Vec<u64> = counted.filter(|row| row.packets == 1).map(|row| row.id + 1).collect();
+        let (_, own) = &summary.workloads[3];
+        assert_eq!(*own, summary.flows, "they are all of this workload");
+        let FlowSummary { fct_us, slowdown, single_packet_fct_us, .. } = own;
+        for (found, values) in [(fct_us, &all), (slowdown, &all), (single_packet_fct_us, &single)] {
+            assert_eq!(found.count, values.len() as u64);
+            assert_eq!(found.mean, Some(values.iter().sum::<u64>() as f64 / values.len() as f64));
+            for (found, level) in [(found.p50, 500), (found.p99, 990), (found.p999, 999)] {
+                // Nearest rank; they are in order.
+                let expected = values[(values.len() * level).div_ceil(1_000) - 1] as f64;
+                let error = (found.unwrap() - expected).abs() / expected;
+                assert!(error < 2e-4 && (error == 0.0 || !is_exact && values.len() > 1 << 16), "{flows}: {error}");
+            }
+        }
     }
 }
 
