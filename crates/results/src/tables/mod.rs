@@ -5,7 +5,8 @@
 //! 2. Memory does not depend on the number of rows. Every [`PAGE`] rows become a page of each column, and the
 //!    pages of a row group wait in an unnamed file beside the part until the group is complete: in a Parquet
 //!    file the pages of a column stand together. Row groups are large, because each takes some kilobytes of
-//!    memory until its file is closed, and wherever it is read.
+//!    memory until its file is closed, and wherever it is read. What compresses the pages of flows is made once
+//!    for a file, and serves all columns.
 //! 3. Merging copies compressed row groups as they are: no row is decoded again. Reading holds one page of each
 //!    column.
 
@@ -16,6 +17,7 @@ mod ports;
 mod read;
 mod schema;
 mod spill;
+mod squeeze;
 
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Arc, Mutex};
 
-use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
+use parquet::basic::{Compression, Encoding, Type};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl, get_column_writer, get_typed_column_writer_mut};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -15,7 +15,8 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::PAGE;
 use super::schema::Table;
-use super::spill::{Chunk, PageSink, Spill};
+use super::spill::{Chunk, PageSink, Spill, pages_of};
+use super::squeeze::{Squeezer, compression};
 use crate::ResultsError;
 
 /// Rows that are written at a time; pages are a multiple.
@@ -29,6 +30,8 @@ pub(super) struct Part {
     table: Table,
     writer: SerializedFileWriter<File>,
     group: Option<RowGroup>,
+    /// Who compresses its pages, unless its columns do.
+    squeezer: Option<Squeezer>,
 }
 
 impl Part {
@@ -37,7 +40,9 @@ impl Part {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
         let writer = SerializedFileWriter::new(file, table.schema(), Arc::new(properties(table)))
             .map_err(|error| ResultsError::write(path, &error))?;
-        Ok(Self { path: path.into(), table, writer, group: None })
+        let squeezer = (!table.has_dictionaries()).then(Squeezer::new).transpose();
+        let squeezer = squeezer.map_err(|error| ResultsError::write(path, &error))?;
+        Ok(Self { path: path.into(), table, writer, group: None, squeezer })
     }
 
     /// Adds rows; `columns` writes every column of some of them, in the schema's order.
@@ -48,7 +53,8 @@ impl Part {
     ) -> Result<(), ResultsError> {
         let mut write = || {
             for rows in rows.chunks(BATCH) {
-                let group = self.group.get_or_insert_with(|| RowGroup::new(&self.path, &self.writer));
+                let new = || RowGroup::new(&self.path, &self.writer, self.squeezer.as_ref());
+                let group = self.group.get_or_insert_with(new);
                 columns(&mut Columns { rows, writers: group.columns.iter_mut() })?;
                 group.rows += rows.len();
                 if group.rows >= self.table.rows_per_group() {
@@ -84,10 +90,10 @@ struct RowGroup {
 }
 
 impl RowGroup {
-    fn new(path: &Path, writer: &SerializedFileWriter<File>) -> Self {
+    fn new(path: &Path, writer: &SerializedFileWriter<File>, squeezer: Option<&Squeezer>) -> Self {
         let spill = Arc::new(Mutex::new(Spill::beside(path)));
         let column = |(number, descr): (u16, &ColumnDescPtr)| {
-            let sink = PageSink::new(spill.clone(), number);
+            let sink = PageSink::new(spill.clone(), number, squeezer.cloned());
             get_column_writer(descr.clone(), writer.properties().clone(), Box::new(sink))
         };
         let columns = (0..).zip(writer.schema_descr().columns()).map(column).collect();
@@ -97,8 +103,10 @@ impl RowGroup {
     fn append_to(self, writer: &mut SerializedFileWriter<File>) -> ParquetResult<()> {
         let mut group = writer.next_row_group()?;
         for (number, column) in (0..).zip(self.columns) {
-            let column = column.close()?;
-            group.append_column(&Chunk::new(&self.spill, number), column)?;
+            let mut column = column.close()?;
+            column.metadata = column.metadata.into_builder().set_compression(compression()).build()?;
+            let pages = pages_of(&self.spill, number);
+            group.append_column(&Chunk::new(&self.spill, &pages), column)?;
         }
         group.close().map(drop)
     }
@@ -165,7 +173,7 @@ impl<Row> Columns<'_, Row> {
 
 fn properties(table: Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(if table.has_dictionaries() { compression() } else { Compression::UNCOMPRESSED })
         .set_dictionary_enabled(table.has_dictionaries())
         .set_dictionary_page_size_limit(DICTIONARY)
         .set_data_page_row_count_limit(PAGE)

@@ -3,14 +3,16 @@
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::vec;
 
 use bytes::Bytes;
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+
+use super::squeeze::Squeezer;
 
 /// Bytes that stay in memory: a short run needs no file.
 const IN_MEMORY: usize = 1 << 17;
@@ -35,17 +37,6 @@ impl Spill {
 
     fn len(&self) -> u64 {
         self.spilled + self.recent.len() as u64
-    }
-
-    /// Where the pages of a column are; its dictionary is the first, if it has one.
-    pub(super) fn pages_of(&self, column: u16) -> Vec<Extent> {
-        let mut offset = 0;
-        let extents = self.pages.iter().map(|&(of, len)| {
-            let extent = Extent { offset, len };
-            offset += u64::from(len);
-            (of, extent)
-        });
-        extents.filter(|(of, _)| *of == column).map(|(_, extent)| extent).collect()
     }
 
     fn spill(&mut self) -> io::Result<&mut File> {
@@ -106,16 +97,22 @@ fn nameless(path: &Path) -> io::Result<File> {
 pub(super) struct PageSink {
     spill: Arc<Mutex<Spill>>,
     column: u16,
+    /// Who compresses them; `None`: they are.
+    squeezer: Option<Squeezer>,
 }
 
 impl PageSink {
-    pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16) -> Self {
-        Self { spill, column }
+    pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16, squeezer: Option<Squeezer>) -> Self {
+        Self { spill, column, squeezer }
     }
 }
 
 impl PageWriter for PageSink {
     fn write_page(&mut self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
+        let page = match &self.squeezer {
+            Some(squeezer) => squeezer.squeeze(&page)?,
+            None => page,
+        };
         let mut spill = lock(&self.spill);
         let offset = spill.len();
         let mut sink = TrackedWrite::new(&mut *spill);
@@ -131,15 +128,26 @@ impl PageWriter for PageSink {
     }
 }
 
+/// Where the pages of a column are; its dictionary is the first, if it has one.
+pub(super) fn pages_of(spill: &Mutex<Spill>, column: u16) -> Vec<Extent> {
+    let mut offset = 0;
+    let spill = lock(spill);
+    let extents = spill.pages.iter().map(|&(of, len)| {
+        let extent = Extent { offset, len };
+        offset += u64::from(len);
+        (of, extent)
+    });
+    extents.filter(|(of, _)| *of == column).map(|(_, extent)| extent).collect()
+}
+
 /// The pages of one column, as if they stood one after another.
 pub(super) struct Chunk<'a> {
     spill: &'a Mutex<Spill>,
-    pages: Vec<Extent>,
+    pages: &'a [Extent],
 }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(spill: &'a Mutex<Spill>, column: u16) -> Self {
-        let pages = lock(spill).pages_of(column);
+    pub(super) fn new(spill: &'a Mutex<Spill>, pages: &'a [Extent]) -> Self {
         Self { spill, pages }
     }
 }
@@ -149,7 +157,7 @@ impl<'a> ChunkReader for Chunk<'a> {
 
     fn get_read(&self, start: u64) -> ParquetResult<Pages<'a>> {
         let before = self.pages.partition_point(|page| page.offset < start);
-        Ok(Pages { spill: self.spill, pages: self.pages[before..].to_vec().into_iter(), page: Cursor::default() })
+        Ok(Pages { spill: self.spill, pages: self.pages[before..].iter(), page: Cursor::default() })
     }
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let mut bytes = vec![0; length];
@@ -167,7 +175,7 @@ impl Length for Chunk<'_> {
 /// Reads one page after the other.
 pub(super) struct Pages<'a> {
     spill: &'a Mutex<Spill>,
-    pages: vec::IntoIter<Extent>,
+    pages: slice::Iter<'a, Extent>,
     page: Cursor<Vec<u8>>,
 }
 
@@ -175,7 +183,7 @@ impl Read for Pages<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let is_read = self.page.position() == self.page.get_ref().len() as u64;
         if is_read && let Some(next) = self.pages.next() {
-            self.page = Cursor::new(lock(self.spill).page(next)?);
+            self.page = Cursor::new(lock(self.spill).page(*next)?);
         }
         self.page.read(buffer)
     }
@@ -202,7 +210,8 @@ mod tests {
                 lock(&spill).pages.push((u16::from(page % 2), 60_000));
             }
             for column in 0..2 {
-                let chunk = Chunk::new(&spill, column);
+                let pages = pages_of(&spill, column);
+                let chunk = Chunk::new(&spill, &pages);
                 let expected: Vec<u8> = (column as u8..count).step_by(2).flat_map(|page| [page; 60_000]).collect();
                 assert_eq!(chunk.len(), expected.len() as u64);
                 let mut found = Vec::new();

@@ -1,0 +1,38 @@
+//! Pages made smaller, all columns by one context. `parquet` has one for each column, which together are most of the memory
+//! that a table in the making takes; and it makes them anew for each row group.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::page::{CompressedPage, Page};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use zstd::bulk::Compressor;
+
+/// How pages are compressed.
+pub(super) fn compression() -> Compression {
+    Compression::ZSTD(ZstdLevel::default())
+}
+
+/// A context that several columns share.
+#[derive(Clone)]
+pub(super) struct Squeezer(Arc<Mutex<Compressor<'static>>>);
+
+impl Squeezer {
+    pub(super) fn new() -> ParquetResult<Self> {
+        let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
+        Ok(Self(Arc::new(Mutex::new(compressor))))
+    }
+
+    /// The page as [`compression`] has it, which was not compressed so far.
+    pub(super) fn squeeze(&self, page: &CompressedPage) -> ParquetResult<CompressedPage> {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).compress(page.data())?;
+        let mut squeezed = page.compressed_page().clone();
+        match &mut squeezed {
+            Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => *buf = bytes.into(),
+            Page::DataPageV2 { .. } => {
+                return Err(ParquetError::General("of pages of version 2, a part is never compressed".into()));
+            }
+        }
+        Ok(CompressedPage::new(squeezed, page.uncompressed_size()))
+    }
+}
