@@ -98,15 +98,17 @@ fn causes(pauses: &Pauses, names: &Names, chain: &[PortId], weights: &Weights) -
     for (&episode, &time) in weights {
         let pause = pauses.episodes(port)[episode];
         let Some(fill) = pauses.fill(names.peer(port), pause.from) else { continue };
-        let held: Vec<u64> = fill.outputs.iter().map(|backlog| backlog.held.get()).collect();
-        for (backlog, time) in fill.outputs.iter().zip(share(time.as_ps(), &held)) {
+        // However it began, a pause does not end because of outputs whose pauses do not.
+        let endless = |output| pauses.endless(output).filter(|_| pause.to == Instant::NEVER);
+        let is_stuck = fill.outputs.iter().any(|backlog| endless(backlog.output).is_some());
+        let outputs = fill.outputs.iter().filter(|backlog| !is_stuck || endless(backlog.output).is_some());
+        let held: Vec<u64> = outputs.clone().map(|backlog| backlog.held.get()).collect();
+        for (backlog, time) in outputs.zip(share(time.as_ps(), &held)) {
             let time = Duration::from_ps(time);
             let (cause, upstream) =
                 found.entry(backlog.output).or_insert_with(|| (Cause::new(backlog.output), Weights::new()));
             cause.time += time;
-            // However it began, a pause does not end because of one that does not.
-            let endless = pauses.endless(backlog.output).filter(|_| pause.to == Instant::NEVER);
-            if let Some(episode) = endless.or_else(|| pauses.at(backlog.output, fill.at)) {
+            if let Some(episode) = endless(backlog.output).or_else(|| pauses.at(backlog.output, fill.at)) {
                 *upstream.entry(episode).or_default() += time;
                 continue;
             }
