@@ -79,6 +79,10 @@ impl Nic {
             let Some(next) = self.answers.front() else { return false };
             *packet = *next;
             self.answers.pop_front();
+            if self.answers.is_empty() {
+                // The next one is written where this one was read, not a cache line further on.
+                self.answers.clear();
+            }
         } else {
             let Some(next) = self.next_unpaused_answer(params, paused) else { return false };
             *packet = next;

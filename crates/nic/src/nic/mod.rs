@@ -342,6 +342,12 @@ impl Nic {
         }
     }
 
+    /// Where lies what waits to be sent, for drivers that fetch it ahead; nothing may be done to these addresses.
+    #[inline]
+    pub fn waiting(&self) -> [*const u8; 2] {
+        [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_slices().0.as_ptr().cast()]
+    }
+
     /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
     /// it is, and its address, to which nothing may be done.
     #[inline]
@@ -373,6 +379,10 @@ pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T)
             slot
         }
         None => {
+            if places.is_empty() {
+                // Most have one; by itself a vector begins with room for four.
+                places.reserve_exact(1);
+            }
             places.push(Some(state));
             (places.len() - 1) as u32
         }

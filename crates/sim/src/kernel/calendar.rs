@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::mail::{Mail, Rooms};
 use super::pace::Pace;
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
@@ -50,7 +51,10 @@ pub(crate) struct Calendar {
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
     /// By window and node, `depth` rows of `nodes` ([`Pace::row`]). One that is empty has no memory.
-    inboxes: Table<Vec<Descriptor>>,
+    inboxes: Table<Mail>,
+    rooms: Rooms,
+    /// Per node: for how much mail it had to have room.
+    usual: Table<u32>,
     nodes: u32,
     /// For how many of its windows a node has inboxes, a power of two.
     depth: u32,
@@ -58,18 +62,13 @@ pub(crate) struct Calendar {
     mail_reach: u64,
     /// Where those of the window that runs begin, and of the two in which its mail mostly arrives.
     rows: [u32; 3],
-    /// Spare memory for inboxes, of hosts and of switches, which need more.
-    spare: [Vec<Vec<Descriptor>>; 2],
-    /// How many of the nodes are hosts; they come first.
-    hosts: u32,
     /// Mail for windows beyond the inboxes' depth.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
 }
 
 impl Calendar {
-    /// A calendar for nodes of these sides, of which the first `hosts` are hosts. Mail usually takes no longer than
-    /// `reach` ps.
-    pub(crate) fn new(hosts: usize, sides: Vec<u8>, pace: Pace, reach: u64) -> Self {
+    /// A calendar for nodes of these sides. Mail usually takes no longer than `reach` ps.
+    pub(crate) fn new(sides: Vec<u8>, pace: Pace, reach: u64) -> Self {
         let nodes = sides.len();
         let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) as u32;
         let mut calendar = Self {
@@ -86,13 +85,13 @@ impl Calendar {
             agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
-            inboxes: Table::of(nodes * depth as usize, Vec::new),
+            inboxes: Table::of(nodes * depth as usize, || Mail::NONE),
+            rooms: Rooms::new(),
+            usual: Table::of(nodes, || 1),
             nodes: nodes as u32,
             depth,
             mail_reach: (u64::from(depth) - 1) * pace.each() + 1,
             rows: [0; 3],
-            spare: [Vec::new(), Vec::new()],
-            hosts: hosts as u32,
             far_mail: BTreeMap::new(),
         };
         calendar.turn_to(0);
@@ -180,7 +179,7 @@ impl Calendar {
         {
             let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
-                self.put(node, window, descriptor);
+                self.put(node, window, &descriptor);
             }
         }
     }
@@ -239,20 +238,10 @@ impl Calendar {
                 return self.send_far(node, time, port, packet);
             }
         }
-        if self.inboxes[place].len() == self.inboxes[place].capacity() {
+        if self.inboxes[place].is_full() {
             self.make_room(place, node, window);
         }
-        let mail = &mut self.inboxes[place];
-        // SAFETY: there is room for one more.
-        unsafe {
-            // Copied as a whole and then changed: two vector stores.
-            let end = mail.as_mut_ptr().add(mail.len());
-            end.write(*packet);
-            ((*end).at, (*end).port) = (after as u32, port);
-            mail.set_len(mail.len() + 1);
-            // Where whoever sends there after the next will write.
-            super::prefetch_bytes(end.wrapping_add(2).cast(), 1);
-        }
+        self.inboxes[place].push(packet, after as u32, port);
     }
 
     #[inline(always)]
@@ -266,19 +255,21 @@ impl Calendar {
     fn make_room(&mut self, place: u32, node: u32, window: u64) {
         let mail = &mut self.inboxes[place];
         if mail.is_empty() {
-            *mail = self.spare[usize::from(node >= self.hosts)].pop().unwrap_or_default();
+            *mail = self.rooms.lend(self.usual[node]);
             self.book_window(node, window);
+        } else {
+            self.rooms.enlarge(mail);
+            self.usual[node] = self.usual[node].max(mail.room());
         }
-        self.inboxes[place].reserve(1);
     }
 
     /// Puts something into the inbox of a window.
-    fn put(&mut self, node: u32, window: u64, descriptor: Descriptor) {
+    fn put(&mut self, node: u32, window: u64, packet: &Descriptor) {
         let place = self.place(node, window);
-        if self.inboxes[place].is_empty() {
+        if self.inboxes[place].is_full() {
             self.make_room(place, node, window);
         }
-        self.inboxes[place].push(descriptor);
+        self.inboxes[place].push(packet, packet.at, packet.port);
     }
 
     /// As [`Calendar::send`], whoever sends it.
@@ -288,7 +279,7 @@ impl Calendar {
         let at = (time - self.pace.begin(window)) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
         if is_near(self.window, window, self.mail_reach) {
-            self.put(node, window, descriptor);
+            self.put(node, window, &descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
         }
@@ -308,22 +299,20 @@ impl Calendar {
 
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
-    pub(crate) fn take_mail(&mut self, node: u32) -> Vec<Descriptor> {
-        std::mem::take(&mut self.inboxes[self.rows[0] + node])
+    pub(crate) fn take_mail(&mut self, node: u32) -> Mail {
+        std::mem::replace(&mut self.inboxes[self.rows[0] + node], Mail::NONE)
     }
 
     /// Returns what [`Calendar::take_mail`] gave.
     #[inline]
-    pub(crate) fn return_mail(&mut self, node: u32, mut mail: Vec<Descriptor>) {
-        if mail.capacity() > 0 {
-            mail.clear();
-            self.spare[usize::from(node >= self.hosts)].push(mail);
-        }
+    pub(crate) fn return_mail(&mut self, mail: Mail) {
+        self.rooms.take_back(mail);
     }
 
     /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books.
     #[cold]
-    pub(crate) fn keep_mail(&mut self, node: u32, mail: Vec<Descriptor>) {
+    pub(crate) fn keep_mail(&mut self, node: u32, mut mail: Mail, rest: &[Descriptor]) {
+        mail.keep(rest);
         self.inboxes[self.rows[0] + node] = mail;
     }
 }
@@ -346,7 +335,7 @@ mod tests {
     fn turning_back_forgets_nothing() {
         let pace = Pace::new(Duration::from_ps(1_000), true);
         for ahead in 1..200 {
-            let mut calendar = Calendar::new(2, vec![0, 1], pace, 5_000);
+            let mut calendar = Calendar::new(vec![0, 1], pace, 5_000);
             calendar.turn_to(100);
             calendar.turn_to(101);
             let time = pace.begin(101 + ahead);
@@ -368,7 +357,7 @@ mod tests {
                 let sides = vec![0, 0, 0, 1, 1, 0, 1];
                 let nodes = sides.len() as u64;
                 let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
-                let mut calendar = Calendar::new(3, sides.clone(), pace, 5_000);
+                let mut calendar = Calendar::new(sides.clone(), pace, 5_000);
                 // (node, time) of visits and of mail to come.
                 let mut visits = BTreeSet::from([(0, 0)]);
                 let mut mail = BTreeSet::new();
@@ -398,17 +387,19 @@ mod tests {
                         assert!(pace.is_turn(side(node), window), "its turn");
                         visits.retain(|&(other, at)| other != node || at >= end);
                         let letters = calendar.take_mail(node);
-                        let (now, later): (Vec<_>, _) =
-                            letters.into_iter().partition(|letter| calendar.begin() + u64::from(letter.at) < end);
+                        let (now, later): (Vec<_>, _) = letters
+                            .iter()
+                            .copied()
+                            .partition(|letter: &Descriptor| calendar.begin() + u64::from(letter.at) < end);
                         for letter in &now {
                             let at = calendar.begin() + u64::from(letter.at);
                             assert!(mail.remove(&(node, at)), "sent once, and for this window");
                         }
                         if later.is_empty() {
-                            calendar.return_mail(node, now);
+                            calendar.return_mail(letters);
                         } else {
                             visits.insert((node, calendar.begin() + u64::from(later[0].at)));
-                            calendar.keep_mail(node, later);
+                            calendar.keep_mail(node, letters, &later);
                         }
                         if sent < 30_000 {
                             sent += 2;

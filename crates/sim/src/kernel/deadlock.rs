@@ -144,12 +144,12 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         return Vec::new();
     }
     let switch = &there.switches[entry.owner];
-    let outputs = switch.first_port..switch.first_port + switch.ports;
+    let input = peer - switch.site.first_port;
     let holds = |&out: &u32| {
-        let queue = &there.queues[there.queue_of(entry.owner, peer, out, class)];
-        queue.packets(&switch.store).any(|packet| switch.first_port + u32::from(packet.port) == peer)
+        let queue = &there.queues[switch.site.queue_of(input, out - switch.site.first_port, class)];
+        queue.packets(&there.store).any(|packet| u32::from(packet.port) == input)
     };
-    outputs.filter(holds).map(|out| (port.peer_partition as usize, out, class)).collect()
+    switch.port_range().filter(holds).map(|out| (port.peer_partition as usize, out, class)).collect()
 }
 
 fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(

@@ -86,6 +86,6 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// Of frames that stay on one link.
-    pub(crate) const NONE: Self = Self { leaf: u32::MAX, port: 0 };
+    /// Of frames that stay on one link: some leaf, which switches may look up.
+    pub(crate) const NONE: Self = Self { leaf: 0, port: 0 };
 }

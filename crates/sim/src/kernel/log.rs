@@ -224,10 +224,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let switch = &self.switches[owner];
         let mut by_input = BTreeMap::new();
         for class in 0..self.classes as u8 {
-            for input in switch.first_port..switch.first_port + switch.inputs {
-                let queue = &self.queues[self.queue_of(owner, input, out, class)];
-                for packet in queue.packets(&switch.store) {
-                    let ingress = switch.first_port + u32::from(packet.port);
+            for input in 0..switch.site.per_class {
+                let queue = &self.queues[switch.site.queue_of(input, out - switch.site.first_port, class)];
+                for packet in queue.packets(&self.store) {
+                    let ingress = switch.site.first_port + u32::from(packet.port);
                     *by_input.entry(ingress).or_default() += u64::from(packet.frame);
                 }
             }

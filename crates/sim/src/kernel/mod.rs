@@ -5,8 +5,10 @@ pub(crate) mod calendar;
 mod deadlock;
 pub(crate) mod fabric;
 mod log;
-mod order;
+pub(crate) mod mail;
+pub(crate) mod order;
 pub(crate) mod pace;
+pub(crate) mod pages;
 pub(crate) mod parcel;
 pub(crate) mod partition;
 mod patience;
@@ -33,17 +35,16 @@ pub(crate) fn prefetch<T>(table: &[T], index: u32) {
     let _ = (table, index);
 }
 
-/// Tells the processor that all of `things` will be needed soon. Asks for every other cache line: the
-/// processor fetches them in pairs.
+/// Tells the processor that all of `things` will be needed soon.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(things: &[T]) {
     prefetch_bytes(things.as_ptr().cast(), size_of_val(things));
 }
 
-/// Tells the processor that `count` bytes will be needed soon; in pairs of cache lines, as above.
+/// Tells the processor that `count` bytes will be needed soon.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
-    const PAIR: usize = 128;
+    const LINE: usize = 64;
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -51,7 +52,7 @@ pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
         while at < count {
             // SAFETY: as above.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at).cast()) };
-            at += PAIR;
+            at += LINE;
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -4,16 +4,18 @@ use crate::net::descriptor::Descriptor;
 
 /// Up to so many packets, insertion is the fastest way to sort.
 const FEW: usize = 32;
-/// Up to so many, insertion is if they lie nearly in order: what bytes can count.
-const SOME: usize = 255;
+/// Up to so many, insertion is if they lie nearly in order.
+const SOME: usize = 1_000;
+/// How many packets ahead of their arrival readers may look at them.
+pub(crate) const AHEAD: usize = 2;
 /// Into so many parts a window is divided to put them nearly in order.
 const PARTS: usize = 64;
 
 /// The packets of one node and window by time of arrival; of simultaneous ones that with the lowest port
 /// comes first. Kept from visit to visit for its memory.
 ///
-/// Each packet has a key: time, port, and its place in the mail. Behind the last key stands one that is
-/// beyond all windows.
+/// Each packet has a key: time, port, and its place in the mail. Behind the last key stand some of the last packet's
+/// that are beyond all windows, so that who reads can look [`AHEAD`].
 #[derive(Default)]
 pub(crate) struct Order(Vec<u64>);
 
@@ -23,15 +25,16 @@ impl Order {
     pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64) {
         let count = mail.len();
         self.0.clear();
+        let behind = [u64::MAX << 16 | count.saturating_sub(1) as u64; 1 + AHEAD];
         if count > SOME {
             self.0.extend(mail.iter().enumerate().map(|(place, packet)| packet.key(place)));
             self.0.sort_unstable();
-            self.0.push(u64::MAX);
+            self.0.extend(behind);
             return;
         }
-        self.0.reserve(SOME + 1);
+        self.0.reserve(SOME + behind.len());
         let keys = self.0.as_mut_ptr();
-        // SAFETY: there is room for `SOME + 1` keys, and the first `count + 1` are written, each before it is read.
+        // SAFETY: there is room for that many keys, and those up to the new length are written, each before it is read.
         unsafe {
             if count > FEW {
                 spread(keys, mail, window);
@@ -44,8 +47,8 @@ impl Order {
                     insert(keys, place, packet.key(place));
                 }
             }
-            *keys.add(count) = u64::MAX;
-            self.0.set_len(count + 1);
+            keys.add(count).cast::<[u64; 1 + AHEAD]>().write_unaligned(behind);
+            self.0.set_len(count + behind.len());
         }
     }
 
@@ -56,13 +59,22 @@ impl Order {
         self.key(n) >> 32
     }
 
-    /// The packet of `mail` that is number `n` in order. It must be the mail that was sorted.
+    /// The packet of `mail` that is number `n` in order, or the last in its place. It must be the mail that was sorted.
     #[inline(always)]
     pub(crate) fn packet<'a>(&self, mail: &'a [Descriptor], n: usize) -> &'a Descriptor {
         let place = usize::from(self.key(n) as u16);
         debug_assert!(place < mail.len(), "the key was made for this mail");
         // SAFETY: the place of a packet of this mail.
         unsafe { mail.get_unchecked(place) }
+    }
+
+    /// The same, to be written to.
+    #[inline(always)]
+    pub(crate) fn packet_mut<'a>(&self, mail: &'a mut [Descriptor], n: usize) -> &'a mut Descriptor {
+        let place = usize::from(self.key(n) as u16);
+        debug_assert!(place < mail.len(), "the key was made for this mail");
+        // SAFETY: as above.
+        unsafe { mail.get_unchecked_mut(place) }
     }
 
     #[inline(always)]
@@ -101,7 +113,7 @@ unsafe fn insert(keys: *mut u64, count: usize, key: u64) {
 unsafe fn spread(keys: *mut u64, mail: &[Descriptor], window: u64) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
     let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
-    let mut ends = [0_u8; PARTS];
+    let mut ends = [0_u16; PARTS];
     for packet in mail {
         ends[part(packet)] += 1;
     }
@@ -128,8 +140,9 @@ mod tests {
     fn sorts_by_time_and_port() {
         let mut order = Order::default();
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
-        for (count, window) in
-            [0, 1, 2, 3, 10, 31, 32, 33, 40, 64, 254, 255, 256, 300].into_iter().zip([1, 7, 40].into_iter().cycle())
+        for (count, window) in [0, 1, 2, 3, 10, 31, 32, 33, 40, 64, 254, 300, 999, 1_000, 1_001]
+            .into_iter()
+            .zip([1, 7, 40].into_iter().cycle())
         {
             let draw = |_| Descriptor { at: rng.below(40) as u32, port: rng.below(5) as u16, ..Descriptor::EMPTY };
             let mail: Vec<Descriptor> = (0..count).map(draw).collect();
@@ -139,7 +152,10 @@ mod tests {
             let sorted: Vec<_> = (0..count).map(|n| order.packet(&mail, n)).collect();
             assert_eq!(model, sorted.iter().map(|packet| (packet.at, packet.port)).collect::<Vec<_>>());
             assert!((0..count).all(|n| order.time(n) == u64::from(sorted[n].at)));
-            assert_eq!(order.time(count), u64::from(u32::MAX));
+            for n in count..=count + AHEAD {
+                assert_eq!(order.time(n), u64::from(u32::MAX));
+                assert!(count == 0 || std::ptr::eq(order.packet(&mail, n), &raw const mail[count - 1]));
+            }
         }
     }
 }

@@ -39,7 +39,7 @@ use crate::net::host::Host;
 use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
-use crate::net::queue::{Line, Queue};
+use crate::net::queue::{Line, Queue, Store};
 use crate::net::switch::Switch;
 use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
@@ -66,6 +66,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// The switch that is visited handles what is earlier: the window's end, or a timer.
     pub(crate) stop: u64,
     pub(crate) pool: Pool,
+    /// What waits in the queues of switches.
+    pub(crate) store: Store,
     pub(crate) records: Records,
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
@@ -157,7 +159,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 super::prefetch(&self.ingress, port);
             } else {
                 let switch = &self.switches[node - hosts];
-                let (first, count) = (switch.first_port, switch.ports);
+                let (first, count) = (switch.site.first_port, switch.ports);
                 switch.pending.prefetch();
                 prefetch_all(self.egress.part(first, count));
                 prefetch_all(self.ingress.part(first, count));
@@ -168,10 +170,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let mail = self.calendar.mail(node);
             if node < hosts {
                 mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
+                let nic = &self.hosts[node].nic;
+                nic.waiting().into_iter().for_each(|address| super::prefetch_bytes(address, 1));
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
-                    self.lines[(switch.first_port + port) * self.classes].prefetch_queue(&self.queues);
+                    self.lines[(switch.site.first_port + port) * self.classes].prefetch_queue(&self.queues);
                 }
             }
         }
@@ -185,9 +189,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
-            switch.store.prefetch();
             for port in switch.pending.whose() {
-                self.lines[(switch.first_port + port) * self.classes].prefetch_packet(&self.queues, &switch.store);
+                self.lines[(switch.site.first_port + port) * self.classes].prefetch_packet(&self.queues, &self.store);
             }
         }
     }
@@ -335,7 +338,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
-            switch.pending.push(at - switch.first_port, free_at);
+            switch.pending.push(at - switch.site.first_port, free_at);
         }
     }
 

@@ -8,6 +8,8 @@
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
+use super::pages;
+
 /// A table whose indices are known to be in range.
 pub(crate) struct Table<T>(Vec<T>);
 
@@ -17,10 +19,27 @@ impl<T> Table<T> {
     }
     /// `count` entries that `make` makes.
     pub(crate) fn of(count: usize, make: impl FnMut() -> T) -> Self {
-        Self(std::iter::repeat_with(make).take(count).collect())
+        let mut entries = Self::with_capacity(count);
+        entries.extend(std::iter::repeat_with(make).take(count));
+        Self(entries)
     }
     pub(crate) fn push(&mut self, entry: T) {
+        if self.0.len() == self.0.capacity() {
+            self.grow();
+        }
         self.0.push(entry);
+    }
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = Self::with_capacity((2 * self.0.len()).max(4));
+        larger.append(&mut self.0);
+        self.0 = larger;
+    }
+    /// Room for so many entries, in large pages if it is large.
+    fn with_capacity(count: usize) -> Vec<T> {
+        let mut room = Vec::<T>::with_capacity(count);
+        pages::advise(room.as_mut_ptr().cast(), room.capacity() * size_of::<T>());
+        room
     }
     /// `count` entries from `first` on, all of which must exist.
     #[inline(always)]
@@ -30,7 +49,7 @@ impl<T> Table<T> {
         unsafe { self.0.get_unchecked(first as usize..first as usize + count as usize) }
     }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
-        self.0.extend(entries);
+        entries.into_iter().for_each(|entry| self.push(entry));
     }
 }
 

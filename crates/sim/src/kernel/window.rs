@@ -472,7 +472,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 partition.now = self.now;
                 if let Some(forwarding) = &change.forwarding {
                     partition.forwarding = Arc::clone(forwarding);
-                    partition.switches.iter_mut().for_each(|switch| switch.routes = forwarding.routes_of(switch.id));
+                    partition
+                        .switches
+                        .iter_mut()
+                        .for_each(|switch| switch.site.routes = forwarding.routes_of(switch.id));
                 }
             }
             for (port, down) in change.ports {

@@ -268,13 +268,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(crate) fn balance(&mut self, switch: u32, packet: &Descriptor) -> Option<u32> {
         let state = &self.switches[switch];
-        let ways = self.forwarding.ways(state.routes, packet.leaf);
+        let ways = self.forwarding.ways(state.site.routes, packet.leaf);
         if ways.is_empty() {
             return None;
         }
         let (egress, lines, classes, now) = (&self.egress, &self.lines, self.classes, self.now);
         let load = |port: u16| {
-            let at = state.first_port + u32::from(port);
+            let at = state.site.first_port + u32::from(port);
             let waiting = (0..classes).map(|class| lines[at * classes + class].bytes).sum();
             (waiting, egress[at].busy_until.since(now))
         };

@@ -21,8 +21,8 @@ pub(crate) struct Descriptor {
     /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
     /// which it has entered.
     pub(crate) port: u16,
-    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. In a
-    /// queue: what comes after it.
+    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. Where it arrives:
+    /// the port through which it will leave. In a queue: what comes after it.
     pub(crate) at: u32,
     /// Where the packet is kept.
     pub(crate) slot: Slot,

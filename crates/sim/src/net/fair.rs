@@ -154,17 +154,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if fair.queues[queue as usize].bytes + frame > rules.per_flow {
             return self.drop_packet(at, packet.slot, DropReason::BufferFull);
         }
-        fair.push(queue, &mut self.switches[switch].store, packet, flags);
+        fair.push(queue, &mut self.store, packet, flags);
         self.lines[line].add(frame);
         self.hold(switch, at, frame, packet.class);
         if RECORDED {
             self.note_queued(at, out, packet.slot);
         }
         while self.fair[line].bytes > rules.per_port
-            && let Some(dropped) = self.fair[line].drop_longest(&mut self.switches[switch].store)
+            && let Some(dropped) = self.fair[line].drop_longest(&mut self.store)
         {
             let (frame, ingress) =
-                (u64::from(dropped.frame), self.switches[switch].first_port + u32::from(dropped.port));
+                (u64::from(dropped.frame), self.switches[switch].site.first_port + u32::from(dropped.port));
             self.lines[line].remove(frame);
             self.release(switch, ingress, frame, dropped.class);
             self.drop_packet(ingress, dropped.slot, DropReason::BufferFull);
@@ -174,11 +174,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet of `class` has left through port `out`: says which is the next.
     pub(crate) fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
         let line = out * self.classes + u32::from(class);
-        let store = &mut self.switches[switch].store;
+        let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
-        let queue = self.queue_of(switch, out, out, class);
+        let site = &self.switches[switch].site;
+        let queue = site.queue_of(0, out - site.first_port, class);
         self.lines[line].remove(u64::from(next.frame));
-        self.lines[line].push(&mut self.queues, queue, &mut self.switches[switch].store, &next, next.flags);
+        self.lines[line].push(&mut self.queues, queue, &mut self.store, &next, next.flags);
         self.egress[out].waiting |= 1 << class;
     }
 }

@@ -123,10 +123,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         };
         if unread.as_slice().is_empty() {
-            self.calendar.return_mail(host, mail);
+            self.calendar.return_mail(mail);
         } else {
-            let rest = unread.copied().collect();
-            self.calendar.keep_mail(host, rest);
+            let rest: Vec<_> = unread.copied().collect();
+            self.calendar.keep_mail(host, mail, &rest);
         }
         self.leave(host, next, limit);
     }

@@ -94,7 +94,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     fn role(&self, switch: u32, descriptor: &Descriptor) -> Role {
         let packet = self.pool.get(descriptor.slot);
-        let here = self.switches[switch].leaf;
+        let here = self.switches[switch].site.leaf;
         let from = self.fabric.attachment[packet.src.index()].leaf;
         match packet.repr {
             Repr::Data(data) if data.trimmed || from == descriptor.leaf => Role::Other,
@@ -176,7 +176,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Does what the engines of a ToR want done, and sets its timer.
     fn serve_tor(&mut self, switch: u32) {
-        let first = self.switches[switch].first_port;
+        let first = self.switches[switch].site.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
             match output {
                 Tracked::Release(held) => self.forward(switch, first + u32::from(held.port), &held),
@@ -205,7 +205,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     fn pause_senders(&mut self, switch: u32) {
         while let Some((port, shall)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_pause()) {
-            let at = self.switches[switch].first_port + u32::from(port);
+            let at = self.switches[switch].site.first_port + u32::from(port);
             let classes = self.fabric.nic.data_classes;
             let pausing = &mut self.ingress[at].pausing;
             *pausing = if shall { *pausing | classes } else { *pausing & !classes };
@@ -256,7 +256,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let to = self.fabric.attachment[packet.dst.index()];
         let descriptor = Descriptor { port, ..Descriptor::of(&packet, slot, to) };
-        self.forward(switch, self.switches[switch].first_port + u32::from(port), &descriptor);
+        self.forward(switch, self.switches[switch].site.first_port + u32::from(port), &descriptor);
     }
 
     /// Bytes that regular traffic leaves of the buffer behind port `at`.

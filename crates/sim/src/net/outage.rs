@@ -59,11 +59,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let class = self.egress[at].waiting.ilog2();
             let line = &mut self.lines[at * self.classes + class];
             let switch = self.egress[at].owner;
-            let packet = line.pop(&mut self.queues, &mut self.switches[switch].store);
+            let packet = line.pop(&mut self.queues, &mut self.store);
             if line.is_empty() {
                 self.egress[at].waiting &= !(1 << class);
             }
-            let ingress = self.switches[switch].first_port + u32::from(packet.port);
+            let ingress = self.switches[switch].site.first_port + u32::from(packet.port);
             self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
             self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }

@@ -11,33 +11,21 @@ use selvedge_wire::Ecn;
 use super::descriptor::Descriptor;
 use super::netrt::TIMER;
 use super::port::Egress;
-use super::queue::Store;
+use crate::kernel::order::AHEAD;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
+use crate::kernel::prefetch;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
     /// Its global number, as `Routes` knows it.
     pub(crate) id: SwitchId,
-    /// Its leaf number, if hosts hang on it.
-    pub(crate) leaf: u32,
-    pub(crate) first_port: u32,
+    pub(crate) site: Site,
     pub(crate) ports: u32,
-    /// Where its routes begin.
-    pub(crate) routes: u32,
-    /// First of its queues.
-    pub(crate) first_queue: u32,
-    /// Inputs that have queues of their own: all ports with virtual output queues and round-robin, else
-    /// one.
-    pub(crate) inputs: u32,
-    /// What ECMP multiplies with: odd, and different at every switch.
-    pub(crate) salt: u64,
     /// Bytes in its shared buffer, without headroom.
     pub(crate) shared_used: u64,
     /// Bytes that all ports may share.
     pub(crate) shared_total: u64,
-    /// What waits in its queues.
-    pub(crate) store: Store,
     /// When its ports are free, where something waits for that.
     pub(crate) pending: Pending,
     /// When its first timer fires.
@@ -46,18 +34,46 @@ pub(crate) struct Switch {
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
+/// Where a switch stands, which never changes while it is visited.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    /// Its number in its partition.
+    pub(crate) switch: u32,
+    /// Its leaf number, if hosts hang on it.
+    pub(crate) leaf: u32,
+    pub(crate) first_port: u32,
+    /// Where its routes begin.
+    pub(crate) routes: u32,
+    /// First of its queues.
+    pub(crate) first_queue: u32,
+    /// Queues of a class that an output has: with virtual output queues one per input, else one.
+    pub(crate) per_class: u32,
+    /// Queues that an output has.
+    pub(crate) per_output: u32,
+    /// What ECMP multiplies with: odd, and different at every switch.
+    pub(crate) salt: u64,
+}
+
+impl Site {
+    /// The queue of packets of `class` from input to output, as the switch numbers its ports.
+    #[inline(always)]
+    pub(crate) fn queue_of(&self, input: u32, output: u32, class: u8) -> u32 {
+        let input = if self.per_class == 1 { 0 } else { input };
+        let within = output.wrapping_mul(self.per_output).wrapping_add(u32::from(class) * self.per_class + input);
+        self.first_queue.wrapping_add(within)
+    }
+}
+
 /// What a switch is built from; see [`Switch`].
 pub(crate) struct SwitchPlan {
     pub(crate) id: SwitchId,
-    pub(crate) leaf: u32,
-    pub(crate) first_port: u32,
+    pub(crate) site: Site,
     pub(crate) ports: u32,
-    pub(crate) routes: u32,
-    pub(crate) first_queue: u32,
-    pub(crate) inputs: u32,
-    pub(crate) salt: u64,
     pub(crate) shared_total: u64,
 }
+
+/// No port that is known.
+const UNKNOWN: u32 = u32::MAX;
 
 /// No leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
@@ -74,16 +90,10 @@ impl Switch {
     pub(crate) fn new(plan: SwitchPlan) -> Self {
         Self {
             id: plan.id,
-            leaf: plan.leaf,
-            first_port: plan.first_port,
+            site: plan.site,
             ports: plan.ports,
-            routes: plan.routes,
-            first_queue: plan.first_queue,
-            inputs: plan.inputs,
-            salt: plan.salt,
             shared_used: 0,
             shared_total: plan.shared_total,
-            store: Store::new(),
             pending: Pending::new(plan.ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),
@@ -98,7 +108,7 @@ impl Switch {
     /// Its ports, in its partition's numbering.
     #[inline]
     pub(crate) fn port_range(&self) -> Range<u32> {
-        self.first_port..self.first_port + self.ports
+        self.site.first_port..self.site.first_port + self.ports
     }
 
     /// When it has something to do beside its mail.
@@ -122,11 +132,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
         let begin = self.calendar.begin();
-        let mail = self.calendar.take_mail(node);
+        let mut mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
         order.sort(&mail, self.calendar.end() - begin);
         let mut read = 0;
         let mut arrival = begin + order.time(0);
+        let site = self.switches[index].site;
+        if !mail.is_empty() {
+            (0..AHEAD).for_each(|n| self.look_ahead(&site, order.packet_mut(&mut mail, n)));
+        }
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
@@ -136,10 +150,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                         break;
                     }
                     self.now = Instant::from_ps(arrival);
+                    self.look_ahead(&site, order.packet_mut(&mut mail, read + AHEAD));
                     let packet = order.packet(&mail, read);
                     read += 1;
                     arrival = begin + order.time(read);
-                    self.on_arrival(index, packet);
+                    self.on_arrival(&site, packet);
                 } else {
                     if due >= self.stop {
                         break;
@@ -147,7 +162,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     self.now = Instant::from_ps(due);
                     self.events += 1;
                     let port = self.switches[index].pending.pop();
-                    self.on_port_free(index, self.switches[index].first_port + port);
+                    self.on_port_free(&site, site.first_port + port);
                 }
             }
             if self.switches[index].timer_at >= limit {
@@ -158,11 +173,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.events += read as u64;
         let mut next = self.switches[index].due();
         if read == mail.len() {
-            self.calendar.return_mail(node, mail);
+            self.calendar.return_mail(mail);
         } else {
             next = next.min(arrival);
-            let rest = (read..mail.len()).map(|n| *order.packet(&mail, n)).collect();
-            self.calendar.keep_mail(node, rest);
+            let rest = |n| Descriptor { at: order.time(n) as u32, ..*order.packet(&mail, n) };
+            let rest: Vec<_> = (read..mail.len()).map(rest).collect();
+            self.calendar.keep_mail(node, mail, &rest);
         }
         self.order = order;
         self.leave(node, next, limit);
@@ -189,60 +205,79 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// Writes down through which port a packet will leave, unless that depends on what happens before, and fetches what
+    /// it will meet there.
+    #[inline(always)]
+    fn look_ahead(&self, site: &Site, packet: &mut Descriptor) {
+        let out = self.route(site, packet);
+        packet.at = out;
+        prefetch(&self.egress, site.first_port.wrapping_add(out));
+        prefetch(&self.queues, site.queue_of(u32::from(packet.port), out, packet.class));
+    }
+
     /// A packet comes in.
     #[inline(always)]
-    fn on_arrival(&mut self, switch: u32, packet: &Descriptor) {
-        let at = self.switches[switch].first_port + u32::from(packet.port);
+    fn on_arrival(&mut self, site: &Site, packet: &Descriptor) {
+        let at = site.first_port + u32::from(packet.port);
         if self.enter(at, packet) {
-            self.forward(switch, at, packet);
+            self.forward_to(site, at, packet, packet.at);
         }
     }
 
     /// A packet that entered through port `at` goes on.
-    #[inline(always)]
     pub(crate) fn forward(&mut self, switch: u32, at: u32, packet: &Descriptor) {
-        let Some(out) = self.route(switch, packet).or_else(|| self.balance(switch, packet)) else {
-            return self.drop_packet(at, packet.slot, DropReason::NoRoute);
-        };
-        let out = self.switches[switch].first_port + out;
+        let site = self.switches[switch].site;
+        self.forward_to(&site, at, packet, self.route(&site, packet));
+    }
+
+    /// The same where its [`route`](Self::route) has been looked up.
+    #[inline(always)]
+    fn forward_to(&mut self, site: &Site, at: u32, packet: &Descriptor, mut out: u32) {
+        if out == UNKNOWN {
+            match self.balance(site.switch, packet) {
+                Some(port) => out = port,
+                None => return self.drop_packet(at, packet.slot, DropReason::NoRoute),
+            }
+        }
+        let out = site.first_port + out;
         let port = &self.egress[out];
         // Nothing waits and nothing is in the way: straight through.
         if port.busy_until <= self.now && port.is_clear() {
             self.transmit(out, packet);
         } else {
-            self.line_up(switch, at, out, packet);
+            self.line_up(site, at, out, packet);
         }
     }
 
-    /// The port through which `switch` forwards a packet, numbered within the switch; `None` without a
-    /// path, or where its [`Balancer`](super::balancing::Balancer) chooses among several.
+    /// The number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where its
+    /// [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
-    fn route(&self, switch: u32, packet: &Descriptor) -> Option<u32> {
-        let switch = &self.switches[switch];
-        if packet.leaf == switch.leaf {
-            return Some(u32::from(packet.exit));
+    fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
+        if packet.leaf == site.leaf {
+            return u32::from(packet.exit);
         }
-        self.forwarding.port(switch.routes, packet.leaf, || ecmp_hash(packet.entropy, switch.salt))
+        let port = self.forwarding.port(site.routes, packet.leaf, || ecmp_hash(packet.entropy, site.salt));
+        port.unwrap_or(UNKNOWN)
     }
 
     /// A packet that came through port `at` has to wait for port `out`, or that is closed.
     #[inline(always)]
-    fn line_up(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
+    fn line_up(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         // A host that is cut off: to wait for it would stop the others.
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
-        if let Err(reason) = self.admit(switch, at, out, u64::from(packet.frame), packet.class) {
-            return self.refuse(switch, at, out, packet, reason);
+        if let Err(reason) = self.admit(site.switch, at, out, u64::from(packet.frame), packet.class) {
+            return self.refuse(site.switch, at, out, packet, reason);
         }
-        self.wait(switch, at, out, packet);
+        self.wait(site, at, out, packet);
     }
 
     /// Puts a packet that came through port `at`, and has a place, into the queue for port `out`.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
+    pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
-        let queue = self.queue_of(switch, at, out, class);
+        let queue = site.queue_of(u32::from(packet.port), out - site.first_port, class);
         let line = &mut self.lines[out * self.classes + u32::from(class)];
         let mut flags = packet.flags;
         // Hosts send ECN-capable packets only where switches mark.
@@ -251,7 +286,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
             self.tally.ecn_marks += 1;
         }
-        line.push(&mut self.queues, queue, &mut self.switches[switch].store, packet, flags);
+        line.push(&mut self.queues, queue, &mut self.store, packet, flags);
         if RECORDED {
             self.note_queued(at, out, packet.slot);
         }
@@ -262,60 +297,54 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         if port.busy_until > self.now {
             port.free_pending = true;
-            let state = &mut self.switches[switch];
-            state.pending.push(out - state.first_port, port.busy_until.as_ps());
+            self.switches[site.switch].pending.push(out - site.first_port, port.busy_until.as_ps());
         } else {
             self.serve(out);
         }
     }
 
-    /// The queue of packets of `class` from port `at` to port `out`.
-    #[inline]
-    pub(crate) fn queue_of(&self, switch: u32, at: u32, out: u32, class: u8) -> u32 {
-        let switch = &self.switches[switch];
-        let input = if switch.inputs == 1 { 0 } else { at - switch.first_port };
-        let output = (out - switch.first_port) * self.classes + u32::from(class);
-        switch.first_queue + output * switch.inputs + input
+    /// The same at the switch of that number.
+    pub(crate) fn wait_there(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
+        let site = self.switches[switch].site;
+        self.wait(&site, at, out, packet);
     }
 
     /// Port `at`, for which something waited, is free.
     #[inline(always)]
-    fn on_port_free(&mut self, switch: u32, at: u32) {
+    fn on_port_free(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
         if port.pause_due {
             self.send_pause(at);
         } else {
-            self.serve_switch(switch, at);
+            self.serve_switch(site, at);
         }
         // The port counted as expected back until here, so that it is put in its place once.
         let port = &mut self.egress[at];
         port.free_pending = port.busy_until > self.now && (port.pause_due || port.waiting & !port.paused != 0);
         if port.free_pending {
-            let state = &mut self.switches[switch];
-            state.pending.push(at - state.first_port, port.busy_until.as_ps());
+            self.switches[site.switch].pending.push(at - site.first_port, port.busy_until.as_ps());
         }
     }
 
     /// Sends the next packet of a free switch port: the highest class that may, then round-robin
     /// over inputs.
     #[inline(always)]
-    fn serve_switch(&mut self, switch: u32, at: u32) {
+    fn serve_switch(&mut self, site: &Site, at: u32) {
         let port = &mut self.egress[at];
         let ready = port.waiting & !port.paused;
         if ready == 0 {
             return;
         }
         let class = ready.ilog2();
-        let state = &mut self.switches[switch];
         let line = &mut self.lines[at * self.classes + class];
-        let packet = line.pop(&mut self.queues, &mut state.store);
-        let ingress = state.first_port + u32::from(packet.port);
+        let packet = line.pop(&mut self.queues, &mut self.store);
+        let ingress = site.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
-        line.prefetch_packet(&self.queues, &state.store);
+        line.prefetch_packet(&self.queues, &self.store);
         self.transmit(at, &packet);
-        self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
+        self.release_sent(site.switch, ingress, at, u64::from(packet.frame), packet.class);
     }
 
     /// Sends the next packet of a free switch port that nobody expected to be served, and comes back for
@@ -326,7 +355,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.egress[at];
         let (switch, before) = (port.owner, port.frames);
         port.free_pending = true;
-        self.serve_switch(switch, at);
+        let site = self.switches[switch].site;
+        self.serve_switch(&site, at);
         let port = &mut self.egress[at];
         port.free_pending = false;
         if port.frames != before && (port.pause_due || port.waiting & !port.paused != 0) {

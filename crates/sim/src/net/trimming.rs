@@ -83,12 +83,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = &mut self.lines[out * self.classes + u32::from(packet.class)];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
-            let last = line.pop_last(&mut self.queues, &mut self.switches[switch].store);
-            let ingress = self.switches[switch].first_port + u32::from(last.port);
+            let last = line.pop_last(&mut self.queues, &mut self.store);
+            let ingress = self.switches[switch].site.first_port + u32::from(last.port);
             self.release(switch, ingress, u64::from(last.frame), last.class);
             self.trim(switch, ingress, out, &last, rules);
             if self.admit(switch, at, out, u64::from(packet.frame), packet.class).is_ok() {
-                return self.wait(switch, at, out, packet);
+                return self.wait_there(switch, at, out, packet);
             }
             // The last one was shorter than this one.
         }
@@ -110,7 +110,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         match self.admit(switch, at, out, u64::from(header.frame), header.class) {
-            Ok(()) => self.wait(switch, at, out, &header),
+            Ok(()) => self.wait_there(switch, at, out, &header),
             Err(reason) => self.drop_packet(at, header.slot, reason),
         }
     }

@@ -42,11 +42,6 @@ impl Cut {
         }
     }
 
-    /// How many of these nodes a partition gets.
-    pub(super) fn count(nodes: &[u16], partition: usize) -> usize {
-        nodes.iter().filter(|&&of| usize::from(of) == partition).count()
-    }
-
     /// The sides of a partition's nodes, hosts first.
     pub(super) fn sides(&self, partition: usize, sides: &Sides) -> Vec<u8> {
         let hosts = self.hosts.iter().zip(&sides.hosts);

@@ -36,6 +36,7 @@ use crate::net::beside::Records;
 use crate::net::buffer::Limits;
 use crate::net::forward::Forwarding;
 use crate::net::pool::Pool;
+use crate::net::queue::Store;
 use crate::topology::{Framing, Graph, Paths, Ports, Routes};
 use crate::workload::BuildEnv;
 
@@ -119,13 +120,14 @@ pub(crate) fn build<const RECORDED: bool>(
             gap: config.nic.gap.get(),
             classes: fabric.classes,
             accounting: fabric.accounting,
-            calendar: Calendar::new(Cut::count(&cut.hosts, index), cut.sides(index, &sides), pace, reach),
+            calendar: Calendar::new(cut.sides(index, &sides), pace, reach),
             postponed: Vec::new(),
             order: Order::default(),
             now: Instant::ZERO,
             begin: 0,
             stop: 0,
             pool: Pool::new(),
+            store: Store::new(),
             records: Records::default(),
             egress: Table::new(),
             ingress: Table::new(),

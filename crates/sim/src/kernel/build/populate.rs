@@ -18,7 +18,7 @@ use crate::net::marking::Red;
 use crate::net::netrt::Tor;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
-use crate::net::switch::{NOT_A_LEAF, Switch, SwitchPlan};
+use crate::net::switch::{NOT_A_LEAF, Site, Switch, SwitchPlan};
 use crate::net::trimming::Trimmer;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
@@ -107,13 +107,17 @@ pub(super) fn populate<const RECORDED: bool>(
         };
         partition.switches.push(Switch::new(SwitchPlan {
             id,
-            leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
-            first_port,
+            site: Site {
+                switch: partition.switches.len() as u32,
+                leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
+                first_port,
+                routes: partition.forwarding.routes_of(id),
+                first_queue,
+                per_class: inputs,
+                per_output: inputs * partition.classes,
+                salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
+            },
             ports: ports.len() as u32,
-            routes: partition.forwarding.routes_of(id),
-            first_queue,
-            inputs,
-            salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             shared_total,
         }));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
@@ -179,7 +183,7 @@ pub(super) fn connect<const RECORDED: bool>(
             let (node, number) = if there.egress[peer].is_host {
                 (owner, 0)
             } else {
-                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].first_port) as u16)
+                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].site.first_port) as u16)
             };
             let port = &mut partitions[partition as usize].egress[at];
             port.is_away = partition != peer_partition;

@@ -1,0 +1,203 @@
+//! Where mail lies until it is read.
+//!
+//! Every hop writes half a cache line of mail and reads it a window later, so this is much of what a busy fabric moves
+//! through memory. It lies in rooms that are cut from large pieces ([`pages`](super::pages)); those that were read last
+//! are given out first, so that what is written next is still in the cache.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+
+use super::pages;
+use crate::net::descriptor::Descriptor;
+
+/// Mail of one node for one window, in no order. Borrowed from [`Rooms`].
+pub(crate) struct Mail {
+    begin: *mut Descriptor,
+    count: u32,
+    /// How many it has room for: zero or a power of two.
+    room: u32,
+}
+
+// SAFETY: whoever has the mail is the only one who reads and writes it.
+unsafe impl Send for Mail {}
+
+impl Mail {
+    /// No mail, and no room for any.
+    pub(crate) const NONE: Self = Self { begin: ptr::dangling_mut(), count: 0, room: 0 };
+
+    /// Whether it has no room for more.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == self.room
+    }
+
+    /// How many it has room for.
+    pub(crate) fn room(&self) -> u32 {
+        self.room
+    }
+
+    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
+        debug_assert!(!self.is_full(), "there is room for one more");
+        // SAFETY: as above.
+        unsafe {
+            // Copied as a whole and then changed: two vector stores.
+            let end = self.begin.add(self.count as usize);
+            end.write(*packet);
+            ((*end).at, (*end).port) = (at, port);
+            self.count += 1;
+            // Where whoever sends there after the next will write.
+            super::prefetch_bytes(end.wrapping_add(2).cast(), 1);
+        }
+    }
+
+    /// Forgets what was read: `rest` is left.
+    pub(crate) fn keep(&mut self, rest: &[Descriptor]) {
+        assert!(rest.len() <= self.room as usize, "no more than there was");
+        // SAFETY: there is room, and `rest` lies elsewhere, as `self` is borrowed for writing.
+        unsafe { ptr::copy_nonoverlapping(rest.as_ptr(), self.begin, rest.len()) };
+        self.count = rest.len() as u32;
+    }
+}
+
+impl Deref for Mail {
+    type Target = [Descriptor];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Descriptor] {
+        // SAFETY: so many have been written.
+        unsafe { std::slice::from_raw_parts(self.begin, self.count as usize) }
+    }
+}
+
+impl DerefMut for Mail {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Descriptor] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.begin, self.count as usize) }
+    }
+}
+
+/// Rooms for mail.
+pub(crate) struct Rooms {
+    /// All memory there is: where it begins and how it was asked for.
+    pieces: Vec<(*mut Descriptor, Layout)>,
+    /// What has not been cut from the last piece.
+    rest: *mut Descriptor,
+    left: usize,
+    /// Free rooms by the logarithm of their size.
+    free: [Vec<*mut Descriptor>; SIZES],
+}
+
+// SAFETY: it owns its memory.
+unsafe impl Send for Rooms {}
+
+/// The smallest room, as a logarithm: two cache lines, which the processor fetches together.
+const SMALLEST: u32 = 2;
+/// How many sizes there are: up to what 16 bits can count.
+const SIZES: usize = 17;
+
+impl Rooms {
+    pub(crate) const fn new() -> Self {
+        Self { pieces: Vec::new(), rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
+    }
+
+    /// An empty mail with room for `count` at least.
+    pub(crate) fn lend(&mut self, count: u32) -> Mail {
+        let size = count.next_power_of_two().ilog2().max(SMALLEST);
+        let begin = self.free[size as usize].pop().unwrap_or_else(|| self.cut(1 << size));
+        Mail { begin, count: 0, room: 1 << size }
+    }
+
+    /// Takes back what was lent.
+    #[inline(always)]
+    pub(crate) fn take_back(&mut self, mail: Mail) {
+        if mail.room > 0 {
+            self.free[mail.room.ilog2() as usize].push(mail.begin);
+        }
+    }
+
+    /// Makes room for twice as much.
+    pub(crate) fn enlarge(&mut self, mail: &mut Mail) {
+        let mut larger = self.lend(mail.room * 2);
+        larger.keep(mail);
+        self.take_back(std::mem::replace(mail, larger));
+    }
+
+    /// A new room.
+    #[cold]
+    fn cut(&mut self, count: usize) -> *mut Descriptor {
+        if self.left < count {
+            // As large as all the others together: few pieces, and never twice what is needed.
+            let total: usize = self.pieces.iter().map(|(_, layout)| layout.size()).sum();
+            let bytes = (count * size_of::<Descriptor>()).max(total.next_power_of_two()).clamp(1 << 16, 1 << 25);
+            let layout = pages::layout(bytes);
+            // SAFETY: it is not empty.
+            let begin = unsafe { alloc(layout) }.cast::<Descriptor>();
+            if begin.is_null() {
+                handle_alloc_error(layout);
+            }
+            pages::advise(begin.cast(), bytes);
+            self.pieces.push((begin, layout));
+            (self.rest, self.left) = (begin, bytes / size_of::<Descriptor>());
+        }
+        let begin = self.rest;
+        self.left -= count;
+        // SAFETY: so many are left.
+        self.rest = unsafe { begin.add(count) };
+        begin
+    }
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        for &(begin, layout) in &self.pieces {
+            // SAFETY: allocated with this layout, and nobody has mail any more when the calendar goes.
+            unsafe { dealloc(begin.cast(), layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Domain, Rng};
+
+    use super::*;
+
+    #[test]
+    fn nobody_reads_the_mail_of_others() {
+        let mut rng = Rng::stream(1, Domain::Impairment, 0);
+        let mut rooms = Rooms::new();
+        let mut held: Vec<(Mail, Vec<u32>)> = Vec::new();
+        for slot in 0..100_000 {
+            if rng.below(100) == 0 || held.is_empty() {
+                held.push((rooms.lend(1 + rng.below(40) as u32), Vec::new()));
+            }
+            let at = rng.below(held.len() as u64) as usize;
+            let (mail, model) = &mut held[at];
+            if mail.is_full() {
+                rooms.enlarge(mail);
+            }
+            mail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
+            model.push(slot);
+            match rng.below(200) {
+                0 => {
+                    let (mail, model) = held.swap_remove(at);
+                    assert!(mail.iter().map(|packet| packet.slot).eq(model));
+                    rooms.take_back(mail);
+                }
+                1 => {
+                    let rest = model.split_off(model.len() / 2);
+                    let kept = mail[model.len()..].to_vec();
+                    mail.keep(&kept);
+                    *model = rest;
+                }
+                _ => {}
+            }
+        }
+        assert!(held.iter().all(|(mail, model)| mail.iter().map(|packet| packet.slot).eq(model.iter().copied())));
+        assert!(rooms.pieces.len() < 12, "rooms are used again");
+    }
+}

@@ -1,0 +1,38 @@
+//! Large pages for what is looked up at random.
+//!
+//! With hundreds of megabytes of packets in flight, most look-ups miss the processor's table of pages, and walking the
+//! page tables takes as long as the memory itself. Systems that have large pages give them to who asks.
+
+use std::alloc::Layout;
+
+/// What a large page holds.
+const LARGE: usize = 2 << 20;
+
+/// How to allocate so many `bytes`.
+pub(crate) fn layout(bytes: usize) -> Layout {
+    let align = if bytes >= LARGE { LARGE } else { 64 };
+    Layout::from_size_align(bytes, align).expect("memory that can be addressed")
+}
+
+/// Asks for large pages; what is smaller gets none.
+pub(crate) fn advise(begin: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let first = begin.align_offset(PAGE);
+        if let Some(count) = bytes.checked_sub(first).filter(|&count| count >= LARGE) {
+            // SAFETY: memory of ours, whose contents this does not change.
+            let advised = unsafe {
+                rustix::mm::madvise(
+                    begin.wrapping_add(first).cast(),
+                    count & !(PAGE - 1),
+                    rustix::mm::Advice::LinuxHugepage,
+                )
+            };
+            // A system without large pages is slower, and that is all.
+            let _ = advised;
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (begin, bytes);
+}
