@@ -7,7 +7,7 @@ const FEW: usize = 32;
 /// Up to so many, insertion is if they lie nearly in order.
 const SOME: usize = 1_000;
 /// How many packets ahead of their arrival readers may look at them.
-pub(crate) const AHEAD: usize = 2;
+pub(crate) const AHEAD: usize = 4;
 /// Into so many parts a window is divided to put them nearly in order.
 const PARTS: usize = 64;
 
