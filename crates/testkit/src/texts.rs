@@ -17,6 +17,19 @@ preset = "irn"
 preset = "roce+pfc"
 "#;
 
+/// A topology of five switches in a ring with two hosts each, h0 and h1 at s0. If every host sends two switches on, all go
+/// the same way round, and wait for each other where PFC may stop them.
+pub fn ring() -> String {
+    let list = |name: &str, count: u32| (0..count).map(|n| format!("'{name}{n}'")).collect::<Vec<_>>().join(", ");
+    let link = |a: String, b: String| {
+        format!("[[topology.explicit.links]]\nbetween = ['{a}', '{b}']\nrate = '40Gbps'\ndelay = '1us'\n")
+    };
+    let hosts = (0..10).map(|n| link(format!("h{n}"), format!("s{}", n / 2)));
+    let switches = (0..5).map(|n| link(format!("s{n}"), format!("s{}", (n + 1) % 5)));
+    let links: String = hosts.chain(switches).collect();
+    format!("[topology.explicit]\nhosts = [{}]\nswitches = [{}]\n{links}", list("h", 10), list("s", 5))
+}
+
 /// A `topology.txt` of ns-3: three hosts at one switch.
 pub const NS3_TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
+use selvedge_testkit::texts::ring;
 use serde_json::Value;
 
 use crate::{SMALL, Scratch, parsed, text};
@@ -113,28 +114,17 @@ fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     assert!(!out.contains("the packet that finished it"), "{out}");
 }
 
-/// Five switches in a ring with two hosts each, and flows that all go two switches on.
-fn ring() -> (String, String) {
-    let link = |a: String, b: String| {
-        format!("[[topology.explicit.links]]\nbetween = ['{a}', '{b}']\nrate = '40Gbps'\ndelay = '1us'\n")
-    };
-    let list = |name: &str, count: u32| (0..count).map(|n| format!("'{name}{n}', ")).collect::<String>();
-    let hosts = (0..10).map(|n| link(format!("h{n}"), format!("s{}", n / 2)));
-    let links: String = hosts.chain((0..5).map(|n| link(format!("s{n}"), format!("s{}", (n + 1) % 5)))).collect();
+/// Flows that all go two switches on in a ring, and the list of them.
+fn clockwise() -> (String, String) {
     let flows: String = (0..10).map(|n| format!("{n} {} 3 100 2000000 0\n", (n + 4) % 10)).collect();
-    let scenario = format!(
-        "title = 'ring'\nseeds = 1\nswitch.buffer.input-queued.per-port = '50KB'\nworkload.flows.path = 'flow.txt'\n\
-         [[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn'\n\
-         [topology.explicit]\nhosts = [{}]\nswitches = [{}]\n{links}",
-        list("h", 10),
-        list("s", 5)
-    );
-    (scenario, format!("10\n{flows}"))
+    let scenario = "title = 'ring'\nseeds = 1\nswitch.buffer.input-queued.per-port = '50KB'\n\
+                    workload.flows.path = 'flow.txt'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn'\n";
+    (scenario.to_owned() + &ring(), format!("10\n{flows}"))
 }
 
 #[test]
 fn a_deadlock_is_explained_by_its_circle() {
-    let (scenario, flows) = ring();
+    let (scenario, flows) = clockwise();
     let scratch = Scratch::new("deadlock").with("ring.toml", &scenario).with("flow.txt", &flows);
     scratch.expect(0, &["run", "ring.toml", "--out", "out", "-q"]);
     let (out, _) = scratch.expect(0, &["explain", "out"]);

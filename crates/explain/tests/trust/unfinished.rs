@@ -2,23 +2,12 @@
 
 use selvedge_explain::{Awaited, Cause, Part, Stop};
 use selvedge_sim::record::FlowKey;
+use selvedge_testkit::texts::ring;
 use selvedge_units::{Duration, Instant};
 
 use crate::support::{
     Explained, FAT_TREE, START, dumbbell, explain_flows, explain_point, fraction, losing, parts, plan, series,
 };
-
-/// Five switches in a ring with two hosts each.
-fn ring() -> String {
-    let list = |name: &str, count: u32| (0..count).map(|n| format!("\"{name}{n}\"")).collect::<Vec<_>>().join(", ");
-    let link = |a: String, b: String| {
-        format!("[[topology.explicit.links]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"40Gbps\"\ndelay = \"1us\"\n")
-    };
-    let hosts = (0..10).map(|n| link(format!("h{n}"), format!("s{}", n / 2)));
-    let switches = (0..5).map(|n| link(format!("s{n}"), format!("s{}", (n + 1) % 5)));
-    let links: String = hosts.chain(switches).collect();
-    format!("[topology.explicit]\nhosts = [{}]\nswitches = [{}]\n{links}", list("h", 10), list("s", 5))
-}
 
 /// Each host sends two switches on, the same way round: a PFC deadlock.
 fn deadlocked(preset: &str) -> Explained {
