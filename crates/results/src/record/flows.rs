@@ -43,11 +43,10 @@ impl FlowAccumulator {
             return;
         }
         self.measured += 1;
-        let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else {
+        let Some((fct_us, slowdown)) = self.times(row) else {
             self.unfinished += 1;
             return;
         };
-        let fct_us = fct.as_us_f64();
         self.fct_us.add(fct_us);
         self.slowdown.add(slowdown);
         self.throughput.add(row.size.get() as f64 / fct_us);
@@ -70,16 +69,19 @@ impl FlowAccumulator {
 
     /// Adds a flow a second time.
     pub(super) fn add_again(&mut self, row: &FlowRow) {
-        let is_grouped = self.is_grouped.get(usize::from(row.workload)) == Some(&true);
-        let (Some(fct), Some(slowdown)) = (row.fct(), row.slowdown()) else { return };
-        if !row.measured || is_grouped {
-            return;
-        }
-        self.fct_us.add_again(fct.as_us_f64());
+        let Some((fct_us, slowdown)) = self.times(row) else { return };
+        self.fct_us.add_again(fct_us);
         self.slowdown.add_again(slowdown);
         if row.packets == 1 {
-            self.single_packet_fct_us.add_again(fct.as_us_f64());
+            self.single_packet_fct_us.add_again(fct_us);
         }
+    }
+
+    /// What a flow adds to the distributions: its completion time in microseconds, and its slowdown. `None` if it did not
+    /// finish, or does not count by itself.
+    fn times(&self, row: &FlowRow) -> Option<(f64, f64)> {
+        let counts = row.measured && self.is_grouped.get(usize::from(row.workload)) != Some(&true);
+        row.fct().map(|fct| fct.as_us_f64()).zip(row.slowdown()).filter(|_| counts)
     }
 
     pub(super) fn add_rank(&mut self, row: &RankRow) {
