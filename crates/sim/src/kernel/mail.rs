@@ -130,7 +130,7 @@ impl Rooms {
     #[cold]
     fn cut(&mut self, count: usize) -> *mut Descriptor {
         if self.left < count {
-            // As large as all the others together: few pieces, and never twice what is needed.
+            // As large as all the others together: so pieces are few, and what is not needed is half of them at most.
             let total: usize = self.pieces.iter().map(|(_, layout)| layout.size()).sum();
             let bytes = (count * size_of::<Descriptor>()).max(total.next_power_of_two()).clamp(1 << 16, 1 << 25);
             let layout = pages::layout(bytes);

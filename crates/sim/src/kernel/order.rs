@@ -15,7 +15,7 @@ const PARTS: usize = 64;
 /// comes first. Kept from visit to visit for its memory.
 ///
 /// Each packet has a key: time, port, and its place in the mail. Behind the last key stand some of the last packet's
-/// that are beyond all windows, so that who reads can look [`AHEAD`].
+/// that are beyond all windows, so that readers can look [`AHEAD`].
 #[derive(Default)]
 pub(crate) struct Order(Vec<u64>);
 
@@ -62,19 +62,22 @@ impl Order {
     /// The packet of `mail` that is number `n` in order, or the last in its place. It must be the mail that was sorted.
     #[inline(always)]
     pub(crate) fn packet<'a>(&self, mail: &'a [Descriptor], n: usize) -> &'a Descriptor {
-        let place = usize::from(self.key(n) as u16);
-        debug_assert!(place < mail.len(), "the key was made for this mail");
         // SAFETY: the place of a packet of this mail.
-        unsafe { mail.get_unchecked(place) }
+        unsafe { mail.get_unchecked(self.place(mail, n)) }
     }
 
     /// The same, to be written to.
     #[inline(always)]
     pub(crate) fn packet_mut<'a>(&self, mail: &'a mut [Descriptor], n: usize) -> &'a mut Descriptor {
+        // SAFETY: as above.
+        unsafe { mail.get_unchecked_mut(self.place(mail, n)) }
+    }
+
+    #[inline(always)]
+    fn place(&self, mail: &[Descriptor], n: usize) -> usize {
         let place = usize::from(self.key(n) as u16);
         debug_assert!(place < mail.len(), "the key was made for this mail");
-        // SAFETY: as above.
-        unsafe { mail.get_unchecked_mut(place) }
+        place
     }
 
     #[inline(always)]

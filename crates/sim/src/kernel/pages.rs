@@ -14,20 +14,17 @@ pub(crate) fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("memory that can be addressed")
 }
 
-/// Asks for large pages; what is smaller gets none.
+/// Asks for large pages, as many as fit into these `bytes`.
 pub(crate) fn advise(begin: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
-        const PAGE: usize = 4096;
-        let first = begin.align_offset(PAGE);
-        if let Some(count) = bytes.checked_sub(first).filter(|&count| count >= LARGE) {
+        let before = begin.align_offset(LARGE);
+        let pages = bytes.saturating_sub(before) / LARGE;
+        if pages > 0 {
             // SAFETY: memory of ours, whose contents this does not change.
             let advised = unsafe {
-                rustix::mm::madvise(
-                    begin.wrapping_add(first).cast(),
-                    count & !(PAGE - 1),
-                    rustix::mm::Advice::LinuxHugepage,
-                )
+                let first = begin.wrapping_add(before).cast();
+                rustix::mm::madvise(first, pages * LARGE, rustix::mm::Advice::LinuxHugepage)
             };
             // A system without large pages is slower, and that is all.
             let _ = advised;

@@ -34,7 +34,7 @@ pub(crate) struct Switch {
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// Where a switch stands, which never changes while it is visited.
+/// Where a switch stands: what forwarding reads of it. Nothing of that changes during a visit, so that visits hold a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Site {
     /// Its number in its partition.
@@ -64,14 +64,6 @@ impl Site {
     }
 }
 
-/// What a switch is built from; see [`Switch`].
-pub(crate) struct SwitchPlan {
-    pub(crate) id: SwitchId,
-    pub(crate) site: Site,
-    pub(crate) ports: u32,
-    pub(crate) shared_total: u64,
-}
-
 /// No port that is known.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -86,15 +78,15 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 }
 
 impl Switch {
-    /// A switch that has seen nothing yet.
-    pub(crate) fn new(plan: SwitchPlan) -> Self {
+    /// A switch that has seen nothing yet; see [`Switch`] for what it is built from.
+    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared_total: u64) -> Self {
         Self {
-            id: plan.id,
-            site: plan.site,
-            ports: plan.ports,
+            id,
+            site,
+            ports,
             shared_used: 0,
-            shared_total: plan.shared_total,
-            pending: Pending::new(plan.ports),
+            shared_total,
+            pending: Pending::new(ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),
         }

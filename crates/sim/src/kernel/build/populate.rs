@@ -18,7 +18,7 @@ use crate::net::marking::Red;
 use crate::net::netrt::Tor;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
-use crate::net::switch::{NOT_A_LEAF, Site, Switch, SwitchPlan};
+use crate::net::switch::{NOT_A_LEAF, Site, Switch};
 use crate::net::trimming::Trimmer;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
@@ -105,21 +105,17 @@ pub(super) fn populate<const RECORDED: bool>(
                 shared.total.get().saturating_sub(headroom)
             }
         };
-        partition.switches.push(Switch::new(SwitchPlan {
-            id,
-            site: Site {
-                switch: partition.switches.len() as u32,
-                leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
-                first_port,
-                routes: partition.forwarding.routes_of(id),
-                first_queue,
-                per_class: inputs,
-                per_output: inputs * partition.classes,
-                salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
-            },
-            ports: ports.len() as u32,
-            shared_total,
-        }));
+        let site = Site {
+            switch: partition.switches.len() as u32,
+            leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
+            first_port,
+            routes: partition.forwarding.routes_of(id),
+            first_queue,
+            per_class: inputs,
+            per_output: inputs * partition.classes,
+            salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
+        };
+        partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
         if config.switch.netrt.enabled {
             add_tor(partition, graph, &config.switch.netrt, ports, is_tor);
