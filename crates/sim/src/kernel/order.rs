@@ -6,49 +6,51 @@ use crate::net::descriptor::Descriptor;
 const FEW: usize = 32;
 /// Up to so many, insertion is if they lie nearly in order.
 const SOME: usize = 1_000;
-/// How many packets ahead of their arrival readers may look at them.
-pub(crate) const AHEAD: usize = 4;
 /// Into so many parts a window is divided to put them nearly in order.
 const PARTS: usize = 64;
 
 /// The packets of one node and window by time of arrival; of simultaneous ones that with the lowest port
 /// comes first. Kept from visit to visit for its memory.
 ///
-/// Each packet has a key: time, port, and its place in the mail. Behind the last key stand some of the last packet's
-/// that are beyond all windows, so that readers can look [`AHEAD`].
+/// Each packet has a key: time, port, and its place in the mail. Behind the last one stands a key beyond all windows.
 #[derive(Default)]
 pub(crate) struct Order(Vec<u64>);
 
 impl Order {
-    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds.
+    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds. `look` sees each of them
+    /// once, in any order; what it changes about them does not matter.
     #[inline(always)]
-    pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64) {
+    pub(crate) fn sort(&mut self, mail: &mut [Descriptor], window: u64, mut look: impl FnMut(&mut Descriptor)) {
         let count = mail.len();
+        let mut key_of = |place: usize, packet: &mut Descriptor| {
+            let key = packet.key(place);
+            look(packet);
+            key
+        };
         self.0.clear();
-        let behind = [u64::MAX << 16 | count.saturating_sub(1) as u64; 1 + AHEAD];
         if count > SOME {
-            self.0.extend(mail.iter().enumerate().map(|(place, packet)| packet.key(place)));
+            self.0.extend(mail.iter_mut().enumerate().map(|(place, packet)| key_of(place, packet)));
             self.0.sort_unstable();
-            self.0.extend(behind);
+            self.0.push(u64::MAX);
             return;
         }
-        self.0.reserve(SOME + behind.len());
+        self.0.reserve(SOME + 1);
         let keys = self.0.as_mut_ptr();
         // SAFETY: there is room for that many keys, and those up to the new length are written, each before it is read.
         unsafe {
             if count > FEW {
-                spread(keys, mail, window);
+                spread(keys, mail, window, key_of);
                 for place in 1..count {
                     insert(keys, place, *keys.add(place));
                 }
             } else {
                 // Each neighbour's packets lie in order, so most have to move by a few places at most.
-                for (place, packet) in mail.iter().enumerate() {
-                    insert(keys, place, packet.key(place));
+                for (place, packet) in mail.iter_mut().enumerate() {
+                    insert(keys, place, key_of(place, packet));
                 }
             }
-            keys.add(count).cast::<[u64; 1 + AHEAD]>().write_unaligned(behind);
-            self.0.set_len(count + behind.len());
+            keys.add(count).write(u64::MAX);
+            self.0.set_len(count + 1);
         }
     }
 
@@ -59,25 +61,13 @@ impl Order {
         self.key(n) >> 32
     }
 
-    /// The packet of `mail` that is number `n` in order, or the last in its place. It must be the mail that was sorted.
+    /// The packet of `mail` that is number `n` in order. It must be the mail that was sorted.
     #[inline(always)]
     pub(crate) fn packet<'a>(&self, mail: &'a [Descriptor], n: usize) -> &'a Descriptor {
-        // SAFETY: the place of a packet of this mail.
-        unsafe { mail.get_unchecked(self.place(mail, n)) }
-    }
-
-    /// The same, to be written to.
-    #[inline(always)]
-    pub(crate) fn packet_mut<'a>(&self, mail: &'a mut [Descriptor], n: usize) -> &'a mut Descriptor {
-        // SAFETY: as above.
-        unsafe { mail.get_unchecked_mut(self.place(mail, n)) }
-    }
-
-    #[inline(always)]
-    fn place(&self, mail: &[Descriptor], n: usize) -> usize {
         let place = usize::from(self.key(n) as u16);
         debug_assert!(place < mail.len(), "the key was made for this mail");
-        place
+        // SAFETY: the place of a packet of this mail.
+        unsafe { mail.get_unchecked(place) }
     }
 
     #[inline(always)]
@@ -113,11 +103,17 @@ unsafe fn insert(keys: *mut u64, count: usize, key: u64) {
 ///
 /// # Safety
 /// There is room for them; there are [`SOME`] at most.
-unsafe fn spread(keys: *mut u64, mail: &[Descriptor], window: u64) {
+#[inline(always)]
+unsafe fn spread(
+    keys: *mut u64,
+    mail: &mut [Descriptor],
+    window: u64,
+    mut key_of: impl FnMut(usize, &mut Descriptor) -> u64,
+) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
     let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
     let mut ends = [0_u16; PARTS];
-    for packet in mail {
+    for packet in &*mail {
         ends[part(packet)] += 1;
     }
     let mut sum = 0;
@@ -125,11 +121,11 @@ unsafe fn spread(keys: *mut u64, mail: &[Descriptor], window: u64) {
         sum += *end;
         *end = sum;
     }
-    for (place, packet) in mail.iter().enumerate().rev() {
+    for (place, packet) in mail.iter_mut().enumerate().rev() {
         let end = &mut ends[part(packet)];
         *end -= 1;
         // SAFETY: each part ends where as many have place as it and those before it have packets.
-        unsafe { *keys.add(usize::from(*end)) = packet.key(place) };
+        unsafe { *keys.add(usize::from(*end)) = key_of(place, packet) };
     }
 }
 
@@ -148,17 +144,19 @@ mod tests {
             .zip([1, 7, 40].into_iter().cycle())
         {
             let draw = |_| Descriptor { at: rng.below(40) as u32, port: rng.below(5) as u16, ..Descriptor::EMPTY };
-            let mail: Vec<Descriptor> = (0..count).map(draw).collect();
+            let mut mail: Vec<Descriptor> = (0..count).map(draw).collect();
             let mut model: Vec<_> = mail.iter().map(|packet| (packet.at, packet.port)).collect();
             model.sort_unstable();
-            order.sort(&mail, window);
+            let mut seen = 0;
+            order.sort(&mut mail, window, |packet| {
+                packet.slot = packet.at;
+                packet.at = 7;
+                seen += 1;
+            });
             let sorted: Vec<_> = (0..count).map(|n| order.packet(&mail, n)).collect();
-            assert_eq!(model, sorted.iter().map(|packet| (packet.at, packet.port)).collect::<Vec<_>>());
-            assert!((0..count).all(|n| order.time(n) == u64::from(sorted[n].at)));
-            for n in count..=count + AHEAD {
-                assert_eq!(order.time(n), u64::from(u32::MAX));
-                assert!(count == 0 || std::ptr::eq(order.packet(&mail, n), &raw const mail[count - 1]));
-            }
+            assert_eq!(model, sorted.iter().map(|packet| (packet.slot, packet.port)).collect::<Vec<_>>());
+            assert!((0..count).all(|n| order.time(n) == u64::from(sorted[n].slot)));
+            assert_eq!((seen, order.time(count)), (count, u64::from(u32::MAX)));
         }
     }
 }

@@ -11,7 +11,6 @@ use selvedge_wire::Ecn;
 use super::descriptor::Descriptor;
 use super::netrt::TIMER;
 use super::port::Egress;
-use crate::kernel::order::AHEAD;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
 use crate::kernel::prefetch;
@@ -126,13 +125,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let mut mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
-        order.sort(&mail, self.calendar.end() - begin);
+        let site = self.switches[index].site;
+        order.sort(&mut mail, self.calendar.end() - begin, |packet| self.look_ahead(&site, packet));
         let mut read = 0;
         let mut arrival = begin + order.time(0);
-        let site = self.switches[index].site;
-        if !mail.is_empty() {
-            (0..AHEAD).for_each(|n| self.look_ahead(&site, order.packet_mut(&mut mail, n)));
-        }
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
@@ -142,7 +138,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                         break;
                     }
                     self.now = Instant::from_ps(arrival);
-                    self.look_ahead(&site, order.packet_mut(&mut mail, read + AHEAD));
                     let packet = order.packet(&mail, read);
                     read += 1;
                     arrival = begin + order.time(read);
