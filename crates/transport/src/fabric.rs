@@ -24,7 +24,8 @@ pub struct Fabric {
     /// Links of that path.
     pub links: u32,
     /// Maximum round-trip time with one congested link: the propagation delay of the longest path
-    /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default).
+    /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default). Where switches trim, all the
+    /// short queues on it.
     pub congested_rtt: Duration,
     /// Whether congestion control needs acknowledgements.
     pub acks: bool,

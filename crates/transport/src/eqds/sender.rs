@@ -241,21 +241,18 @@ impl<H: Copy> Sender<H> {
             return false;
         }
         let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
-        let mut late = lost;
+        let mut is_late = false;
         if self.demand() > 0 {
-            // Who waits for credit asks again, but not sooner than it can come, and ever more rarely.
+            // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost together
+            // is asked for together: first windows of an incast are lost as a whole.
             let patience = params.rto * (1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
-            if due <= now || lost {
-                self.repeat = true;
-                late = true;
-                next = next.min(now.saturating_add(patience));
-            } else {
-                next = next.min(due);
-            }
+            is_late = due <= now;
+            next = next.min(if is_late { now.saturating_add(patience) } else { due });
         }
         self.deadline = next;
-        if late {
+        if is_late {
+            self.repeat = true;
             self.timeouts += 1;
             if self.timeouts > params.max_timeouts {
                 let base = params.numbers.epoch_after(self.last(params), 1);

@@ -24,9 +24,9 @@ pub struct NdpConfig {
     pub pull_rate: Chance,
     /// Time between two pulls of a host. "auto": by `pull-rate`.
     pub pull_interval: Setting<Duration>,
-    /// A packet of which nothing was heard for so long is sent again: its header was lost, too. "auto": ten times the
-    /// maximum round-trip time with one congested link: headers of an incast may wait for each other, and what is trimmed
-    /// for nothing is dear.
+    /// A packet of which nothing was heard for so long is sent again: its header was lost, too. "auto": five times the
+    /// maximum round-trip time with all queues on the way full: headers of an incast may wait for each other, and what is
+    /// trimmed for nothing is dear.
     pub rto: Setting<Duration>,
 }
 
@@ -55,7 +55,7 @@ impl NdpConfig {
         let share = self.pull_rate.as_f64().max(f64::MIN_POSITIVE);
         let ps = fabric.line_rate.time_for(frame).as_ps() as f64 / share;
         resolve(&mut self.pull_interval, || Some(Duration::from_ps(ps as u64)));
-        resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(10)));
+        resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(5)));
     }
 
     /// What is wrong with the resolved settings, if anything is.

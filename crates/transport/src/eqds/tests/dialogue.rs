@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_units::Duration;
+use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::Flags;
 
 use super::*;
@@ -143,6 +143,31 @@ fn a_lost_request_is_repeated() {
     }
     tunnel.settle();
     assert_eq!(tunnel.delivered, [0, 1, 2]);
+}
+
+#[test]
+fn a_first_window_that_is_lost_is_asked_for_as_one() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 30]);
+    for _ in 0..10 {
+        assert!(tunnel.send().is_some());
+        tunnel.now += Duration::from_ns(100);
+    }
+    tunnel.data.clear();
+    // Each of them has a timeout of its own, but the network is full, and its receiver has not been heard.
+    let (epoch, rto) = (tunnel.sender.epoch(), tunnel.params.rto);
+    let mut requests = 0;
+    while tunnel.sender.poll_timeout() < Instant::ZERO + rto * 2 {
+        tunnel.wait();
+        while let Some(sent) = tunnel.send() {
+            assert!(sent.flags.any(Flags::RTS), "there is no credit");
+            requests += 1;
+        }
+    }
+    assert_eq!((requests, tunnel.sender.epoch()), (1, epoch), "the same tunnel asks once");
+    assert_eq!(tunnel.sender.demand(), 30 * u64::from(MTU));
+    tunnel.settle();
+    assert!(tunnel.sender.is_done());
 }
 
 #[test]
