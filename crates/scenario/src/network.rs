@@ -83,26 +83,35 @@ impl Network {
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
     }
 
-    /// How long the last packet waits when every input buffer of a switch is full of packets for the
-    /// same output: ports x buffer / rate, of the switch where that is longest.
+    /// How long a packet waits at most where much is queued.
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is
-    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us). Where switches trim, an output has
-    /// queues of its own, for full frames of `frame` bytes and for headers.
+    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where
+    /// that is longest. Where switches trim, an output has short queues of its own, for full frames of `frame` bytes and
+    /// for headers; packets that take all paths fill many of them, so all on the way may be full.
     pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes) -> Duration {
+        match buffer {
+            BufferConfig::InputQueued(own) => {
+                self.in_worst_switch(|switch, links| links.iter().map(|link| own.room(link, switch.into())).sum())
+            }
+            BufferConfig::SharedBuffer(shared) => self.in_worst_switch(|_, _| Some(shared.total)),
+            BufferConfig::FairQueued(fair) => self.in_worst_switch(|_, _| fair.per_port.resolve(|| None)),
+            BufferConfig::Trimming(trimming) => {
+                let full = trimming.data_room(frame) + trimming.header_room(frame).unwrap_or_default();
+                let outputs = self.longest.links.saturating_sub(1);
+                self.slowest_link().time_for(full).saturating_mul(outputs.into())
+            }
+        }
+    }
+    /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is longest.
+    fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Option<Bytes>) -> Duration {
         let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
-        let of_switch = |switch: SwitchId| {
-            let links = || self.routes.ports().of(switch).iter().map(|port| &self.graph.links[port.link as usize]);
-            let full = match buffer {
-                BufferConfig::InputQueued(own) => {
-                    links().map(|link| own.room(link, switch.into())).sum::<Option<_>>()?
-                }
-                BufferConfig::SharedBuffer(shared) => shared.total,
-                BufferConfig::FairQueued(fair) => fair.per_port.resolve(|| None)?,
-                BufferConfig::Trimming(trimming) => trimming.data_room(frame) + trimming.header_room(frame)?,
-            };
-            Some(links().map(|link| link.rate).min()?.time_for(full))
-        };
-        switches.filter_map(of_switch).max().unwrap_or_default()
+        let waits = switches.filter_map(|switch| {
+            let ports = self.routes.ports().of(switch).iter();
+            let links: Vec<_> = ports.map(|port| &self.graph.links[port.link as usize]).collect();
+            let slowest = links.iter().map(|link| link.rate).min()?;
+            Some(slowest.time_for(full(switch, &links)?))
+        });
+        waits.max().unwrap_or_default()
     }
 }

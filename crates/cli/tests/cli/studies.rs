@@ -183,6 +183,19 @@ fn json_is_all_there_is_on_standard_output() {
 }
 
 #[test]
+fn timeouts_outlast_full_queues_on_the_whole_way() {
+    let scenario = "title = 'short'\nseeds = 1\n[topology.fat-tree]\nk = 4\nlink = { rate = '100Gbps', delay = '1us' }\n\
+                    [workload.permutation]\nsize = '1MB'\n";
+    let scratch = Scratch::new("short").with("short.toml", scenario);
+    let (out, _) = scratch.expect(0, &["run", "short.toml", "--series", "eqds,ndp", "--json", "-q"]);
+    for series in parsed(&out)["series"].as_array().expect("series") {
+        let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a mean");
+        assert!(mean("trims") > 100.0, "{series}");
+        assert_eq!((mean("timeouts"), mean("spurious_retransmissions")), (0.0, 0.0), "{series}");
+    }
+}
+
+#[test]
 fn the_resolved_scenario_runs_to_the_same_results() {
     let scratch = Scratch::new("resolved").with("small.toml", SMALL);
     let fingerprint = |file: &str, threads: &str| {
