@@ -99,7 +99,8 @@ impl Draft {
         let own: Vec<(Series, Place)> = self.own_series();
         let wanted: Vec<(Series, Place)> = match chosen {
             None => own,
-            Some(names) => chosen_series(&own, names)?,
+            // A text without series has no name that somebody gave it.
+            Some(names) => chosen_series(if self.written.series.is_some() { &own } else { &[] }, names)?,
         };
         if wanted.is_empty() {
             let place = self.document.place(&path("series"));

@@ -88,6 +88,9 @@ impl Edit {
 
     /// Puts the value into `table`.
     pub(crate) fn apply(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
+        if let Some(chosen) = self.other_than_eqds(table) {
+            return Ok(Applied::OtherKind { at: KeyPath::root().join("transport"), chosen });
+        }
         let steps = self.path.steps();
         let mut at = KeyPath::root();
         let mut here = Cursor::Table(table);
@@ -133,6 +136,21 @@ impl Edit {
             };
         }
         unreachable!("a path has at least one step, and the last returns");
+    }
+
+    /// What is chosen instead, if this is about EQDS's tunnels and there are none. They stand beside stacks that use them, so
+    /// nothing is in the way; but that stacks do is said in `eqif`.
+    fn other_than_eqds(&self, table: &Table) -> Option<String> {
+        let ["transport", "eqds", key, ..] = self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..]
+        else {
+            return None;
+        };
+        let kinds = table.get("transport")?.as_table()?;
+        if key == "eqif" || kinds.contains_key("eqds") {
+            None
+        } else {
+            kinds.keys().find(|kind| *kind != "congestion").cloned()
+        }
     }
 
     /// An error about this edit.

@@ -561,6 +561,26 @@ fn sets_reach_the_series_that_they_fit() {
 }
 
 #[test]
+fn sets_of_tunnels_reach_the_series_that_have_them() {
+    let sets = with_sets(&["transport.eqds.paths=4"]);
+    let planned = plan(&extended(""), &Changes { series: Some("irn,eqds".into()), ..sets.clone() }).expect("a plan");
+    let paths = |index: usize| planned.series[index].transport.eqds.map(|eqds| eqds.paths);
+    assert_eq!([paths(0), paths(1)], [None, Some(4)]);
+    let none = plan(&extended(""), &Changes { series: Some("irn".into()), ..sets }).expect_err("no series has them");
+    assert!(none.to_string().contains("transport is \"recovery\" here, not \"eqds\""), "{none}");
+}
+
+#[test]
+fn a_scheme_is_the_same_whatever_the_text_is_about() {
+    for scheme in ["eqds", "ndp"] {
+        let text = extended(&format!("[transport.{scheme}]\n"));
+        let changes = Changes { series: Some(scheme.into()), ..Changes::default() };
+        let planned = plan(&text, &changes).expect("a plan");
+        assert!(matches!(planned.series[0].scenario.switch.buffer, BufferConfig::Trimming(_)), "{scheme}");
+    }
+}
+
+#[test]
 fn the_command_line_chooses_series_and_seeds() {
     let changes = Changes {
         series: Some("roce, irn+fixed+pfc".to_owned()),

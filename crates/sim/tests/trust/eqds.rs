@@ -3,8 +3,9 @@
 use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
-use selvedge_transport::eqds::EqdsConfig;
-use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
+use selvedge_sim::workload::Start;
+use selvedge_transport::eqds::{EqdsConfig, Policy};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
@@ -53,6 +54,26 @@ fn messages_to_one_host_share_a_tunnel_in_turns() {
     let scene = scene.flow(0, 1, 1_000_000, Duration::ZERO).flow(0, 1, 10_000, Duration::from_us(50));
     let outcome = scene.finish();
     assert!(outcome.delay(1) < Duration::from_us(30), "{} behind a long one", outcome.delay(1));
+}
+
+#[test]
+fn credit_is_shared_by_the_weights_of_priorities() {
+    let mut scene = speaks_eqds(Scene::new(star(&[link(40, 500); 4]), Series::Irn), Toggle::Off).with(|config| {
+        config.transport.eqds.as_mut().expect("EQDS").policy = Policy::Weighted([9, 1, 9, 2, 9, 4, 9, 9]);
+    });
+    for (src, priority) in (0..).zip([1, 3, 5]) {
+        scene.add(src, 3, 2_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
+    }
+    let outcome = scene.finish();
+    // A quarter less time per byte where the largest share has gone, and so on: 7/4, 2 + 1/2 and 3 times as long as alone.
+    let took = |flow| outcome.flow(flow).fct().expect("it finished").as_us_f64() / outcome.flow(flow).ideal.as_us_f64();
+    for (flow, times) in (0..).zip([3.0, 2.5, 1.75]) {
+        assert!(
+            (took(flow) / times - 1.0).abs() < 0.03,
+            "flow {flow}: {} times as long as alone, not {times}",
+            took(flow)
+        );
+    }
 }
 
 #[test]

@@ -48,6 +48,13 @@ impl Classes {
         })
     }
 
+    /// What is given by priority, by class.
+    pub(super) fn of_priorities(&self, given: [u16; 8]) -> [u16; 8] {
+        let mut by_class = given;
+        by_class.iter_mut().zip(&self.priorities).for_each(|(own, &priority)| *own = given[usize::from(priority)]);
+        by_class
+    }
+
     /// The class of a priority that is in use.
     pub(super) fn index(&self, priority: u8) -> u8 {
         self.priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8

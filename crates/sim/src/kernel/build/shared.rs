@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
+use selvedge_transport::eqds::{EqdsParams, Policy};
 use selvedge_units::{Bytes, Duration, HostId, Rate, Setting};
 use selvedge_wire::Hole;
 use selvedge_wire::verbs::Headers;
@@ -28,7 +29,10 @@ pub(super) fn nic(
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
     let transport = config.transport_at(rate);
-    let (eqds, eqif) = transport.tunnels(nic);
+    let (mut eqds, eqif) = transport.tunnels(nic);
+    if let Some(EqdsParams { policy: Policy::Weighted(weights), .. }) = &mut eqds {
+        *weights = classes.of_priorities(*weights);
+    }
     let verbs = if has_verbs { Some(transport.verbs(nic, classes.of_flow[8])?) } else { None };
     Ok(NicParams {
         mtu: nic.mtu.get() as u16,
