@@ -199,14 +199,15 @@ pub const METRICS: &[Metric] = &[
         name: "measured_flows",
         title: "measured flows",
         unit: Unit::Count,
-        meaning: "flows that began in the measured interval",
+        meaning: "flows that began in the measured interval; beside other traffic without those of incasts and collectives",
         of: |point| Some(point.flows.measured as f64),
     },
     Metric {
-        name: "unfinished_flows",
+        name: UNFINISHED,
         title: "unfinished flows",
         unit: Unit::Count,
-        meaning: "measured flows that never finished; they are missing from completion times",
+        meaning: "measured flows that never finished; they are missing from completion times; beside other traffic, \
+                  flows of incasts and collectives count as their workload's alone",
         of: |point| Some(point.flows.unfinished as f64),
     },
     Metric {
@@ -407,7 +408,7 @@ pub(crate) const PER_WORKLOAD: [&str; 7] = [
     "single_packet_fct_p99_us",
     JOB_COMPLETION,
     "measured_flows",
-    "unfinished_flows",
+    UNFINISHED,
 ];
 /// The metrics that are taken over flows that finished: where many did not, they speak of the lucky ones.
 pub(crate) const OF_FINISHED: [&str; 12] = [
@@ -428,6 +429,8 @@ pub(crate) const OF_FINISHED: [&str; 12] = [
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
 /// The metric that decides between series whose flows count.
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
+/// The metric that counts flows that never finished.
+pub(crate) const UNFINISHED: &str = "unfinished_flows";
 /// The metric that decides between series whose jobs count.
 pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
 

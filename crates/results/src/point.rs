@@ -63,6 +63,14 @@ pub struct PointSummary {
 }
 
 impl PointSummary {
+    /// How many measured flows of all workloads never finished, and how many there were. Beside other traffic `flows`
+    /// leaves those of incasts and collectives out.
+    pub(crate) fn unfinished(&self) -> (u64, u64) {
+        let all = self.workloads.iter().map(|(_, flows)| (flows.unfinished, flows.measured));
+        let sum = all.reduce(|(a, b), (c, d)| (a + c, b + d));
+        sum.unwrap_or((self.flows.unfinished, self.flows.measured))
+    }
+
     /// Writes it as JSON; the file appears when it is complete.
     ///
     /// # Errors

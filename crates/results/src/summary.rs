@@ -6,7 +6,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD};
+use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD, UNFINISHED};
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
 use crate::verdict::{Verdict, verdict};
@@ -197,6 +197,13 @@ impl Summary {
         self.series.iter().find(|one| one.case.as_deref() == case && one.series == series)
     }
 
+    /// The metrics that count the unfinished flows of each workload of several, where some series left any.
+    pub(crate) fn unfinished_by_workload(&self) -> BTreeSet<&str> {
+        let all = self.series.iter().flat_map(|series| series.metrics.keys().map(move |name| (series, name)));
+        let counts = |name| Metric::find_of_workload(name).is_some_and(|(_, metric)| metric.name == UNFINISHED);
+        all.filter(|(series, name)| counts(name) && series.total(name) > 0.0).map(|(_, name)| name.as_str()).collect()
+    }
+
     /// The cases, in the plan's order; one, `None`, for a study without.
     pub fn cases(&self) -> Vec<Option<&str>> {
         let mut cases = Vec::new();
@@ -361,16 +368,17 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         }
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
-        let (unfinished, measured) = (total(|point| point.flows.unfinished), total(|point| point.flows.measured));
+        let (unfinished, measured) = (total(|point| point.unfinished().0), total(|point| point.unfinished().1));
         if unfinished > 0 {
             // Who waits in a circle waits forever.
-            let ended = points.iter().any(|point| point.flows.unfinished > 0 && point.run.deadlock.is_none());
+            let ended = points.iter().any(|point| point.unfinished().0 > 0 && point.run.deadlock.is_none());
             let hint = if ended { " Where stop.time ended the run, give more." } else { "" };
             warnings.push(format!(
-                "{name}: {} of {} measured flows never finished; they are missing from its \
+                "{name}: {} of {} measured flows never finished{}; they are missing from its \
                  completion times, which are therefore too good.{hint}",
                 count(unfinished),
-                count(measured)
+                count(measured),
+                by_workload(&points)
             ));
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
@@ -394,6 +402,21 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         }
     }
     warnings
+}
+
+/// Whose flows never finished, where there are several workloads: " (incast: 64 of 64)".
+fn by_workload(points: &[&PointSummary]) -> String {
+    let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (name, flows) in points.iter().flat_map(|point| &point.workloads) {
+        let (unfinished, measured) = found.entry(name).or_default();
+        *unfinished += flows.unfinished;
+        *measured += flows.measured;
+    }
+    let shown = found.into_iter().filter(|(_, (unfinished, _))| *unfinished > 0);
+    let parts: Vec<String> = shown
+        .map(|(name, (unfinished, measured))| format!("{name}: {} of {}", count(unfinished), count(measured)))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".

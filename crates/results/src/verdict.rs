@@ -16,7 +16,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric};
+use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric, UNFINISHED};
 use crate::number::fixed;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -298,7 +298,7 @@ fn stall(series: &SeriesSummary) -> Option<String> {
         };
         return Some(format!("deadlocks {seeds}"));
     }
-    let (measured, unfinished) = (series.total("measured_flows"), series.total("unfinished_flows"));
+    let (measured, unfinished) = (series.total("measured_flows"), series.total(UNFINISHED));
     if measured == 0.0 {
         return Some("has no measured flows".into());
     }

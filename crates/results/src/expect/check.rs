@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
-use crate::metric::OF_FINISHED;
+use crate::metric::{OF_FINISHED, UNFINISHED};
 use crate::number::{digits, ratio_interval};
 use crate::verdict::STALLED;
 use crate::{SeriesSummary, Summary};
@@ -266,7 +266,7 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
 
 /// The share of a series' measured flows that never finished.
 fn unfinished(series: &SeriesSummary) -> f64 {
-    series.total("unfinished_flows") / series.total("measured_flows").max(1.0)
+    series.total(UNFINISHED) / series.total("measured_flows").max(1.0)
 }
 
 /// Whether the metric is taken over flows that finished; a workload's own has its name before a dot.

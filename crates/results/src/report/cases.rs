@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::{escape, figure, section};
-use crate::metric::{Metric, Unit};
+use crate::metric::{Metric, UNFINISHED, Unit};
 use crate::{Estimate, SeriesSummary};
 
 const WIDTH: f64 = 510.0;
@@ -75,7 +75,7 @@ fn first_of(study: &Study<'_>, name: &str) -> Option<usize> {
 /// A metric of a series in a case, if enough of its flows finished.
 fn estimate<'a>(study: &'a Study<'_>, metric: &Metric, case: &str, series: &str) -> Option<&'a Estimate> {
     let found = study.summary.find_in(Some(case), series)?;
-    let is_whole = found.total("unfinished_flows") <= found.total("measured_flows") * crate::verdict::STALLED;
+    let is_whole = found.total(UNFINISHED) <= found.total("measured_flows") * crate::verdict::STALLED;
     found.metric(metric.name).filter(|estimate| estimate.mean.is_some() && is_whole)
 }
 

@@ -7,7 +7,7 @@ use selvedge_telemetry::DropReason;
 use super::Study;
 use super::axis::Quantity;
 use super::html::{escape, section};
-use crate::metric::TABLE_METRICS;
+use crate::metric::{TABLE_METRICS, UNFINISHED};
 use crate::number::{self, Scale, fixed};
 use crate::{METRICS, Metric};
 
@@ -16,11 +16,14 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     let mut main = String::new();
     let mut more = String::new();
     for (at, metric) in METRICS.iter().enumerate() {
-        let unfinished = study.summary.series.iter().any(|series| series.total("unfinished_flows") > 0.0);
-        let shown =
-            at < TABLE_METRICS || metric.name == "measured_flows" || (metric.name == "unfinished_flows" && unfinished);
+        let unfinished = study.summary.series.iter().any(|series| series.total(UNFINISHED) > 0.0);
+        let shown = at < TABLE_METRICS || metric.name == "measured_flows" || (metric.name == UNFINISHED && unfinished);
         let target = if shown { &mut main } else { &mut more };
-        *target += &row(study, metric);
+        *target += &row(study, metric, metric.name, metric.title);
+    }
+    for name in study.summary.unfinished_by_workload() {
+        let Some((workload, metric)) = Metric::find_of_workload(name) else { continue };
+        main += &row(study, metric, name, &format!("{}, {}", metric.title, escape(workload)));
     }
     let mut head = String::from("<thead><tr><th></th>");
     for (at, series) in study.summary.series.iter().enumerate() {
@@ -32,7 +35,8 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     }
     head += "</tr></thead>";
     // Narrower columns would overlap; the page scrolls the table instead.
-    let longest = METRICS.iter().flat_map(|metric| cells(study, metric).1).map(|text| text.chars().count()).max();
+    let longest =
+        METRICS.iter().flat_map(|metric| cells(study, metric, metric.name).1).map(|text| text.chars().count()).max();
     let width = 250 + (24 + longest.unwrap_or(0) * 8).max(110) * study.summary.series.len();
     let seeds = study.summary.seeds.len();
     let lead = if seeds == 1 {
@@ -51,26 +55,26 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     )
 }
 
-/// The largest mean of a metric, with its scale, and what each series' cell says.
-fn cells(study: &Study<'_>, metric: &Metric) -> ((f64, Scale), Vec<String>) {
-    let estimates = || study.summary.series.iter().map(|series| series.metric(metric.name));
+/// The largest mean of the metric called `name`, which is like `metric`, with its scale, and what each series' cell says.
+fn cells(study: &Study<'_>, metric: &Metric, name: &str) -> ((f64, Scale), Vec<String>) {
+    let estimates = || study.summary.series.iter().map(|series| series.metric(name));
     let largest = estimates().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
     let scale = Scale::of(metric.unit, largest);
     let text = |estimate: Option<_>| estimate.map_or("–".into(), |estimate| number::estimate(estimate, scale));
     ((largest, scale), estimates().map(text).collect())
 }
 
-fn row(study: &Study<'_>, metric: &Metric) -> String {
-    let ((largest, scale), texts) = cells(study, metric);
+fn row(study: &Study<'_>, metric: &Metric, name: &str, title: &str) -> String {
+    let ((largest, scale), texts) = cells(study, metric, name);
     let mut row = format!(
         "<tr><th title=\"{}\">{}{}</th>",
         escape(metric.meaning),
-        metric.title,
+        title,
         if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) }
     );
     for (at, (series, text)) in study.summary.series.iter().zip(&texts).enumerate() {
         let (mean, half) = text.split_once(" ± ").map_or((text.as_str(), None), |(mean, half)| (mean, Some(half)));
-        let value = series.metric(metric.name).and_then(|estimate| estimate.mean);
+        let value = series.metric(name).and_then(|estimate| estimate.mean);
         let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
         let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
         let _ = write!(

@@ -3,9 +3,12 @@
 use crate::common::{series, study};
 use crate::synthetic;
 use selvedge_results::{
-    PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table, summarise,
+    PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table,
+    summarise,
 };
+use selvedge_telemetry::{FlowRow, Observer, RunRecord};
 use selvedge_testkit::Scratch;
+use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 fn made_up(test: &str, trouble: bool) -> (Summary, Vec<PointSummary>) {
     let folder = Scratch::new(&format!("results-{test}"));
@@ -178,6 +181,44 @@ fn the_table_fits_and_is_plain_without_color() {
     }
     let (headline, last) = (&summary.verdict.sentence[..20], table.trim_end().lines().rev().take(3));
     assert!(last.into_iter().any(|line| line.starts_with(headline)), "the verdict ends the table:\n{table}");
+}
+
+/// They count in no headline metric, which leaves them out.
+#[test]
+fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
+    let folder = Scratch::new("results-grouped");
+    let flow = |id, workload, finish| FlowRow {
+        id,
+        workload,
+        group: 0,
+        src: HostId(1),
+        dst: HostId(0),
+        size: Bytes::from_kb(10),
+        packets: 10,
+        start: Instant::ZERO,
+        finish,
+        ideal: Duration::from_us(1),
+        spurious: 0,
+        measured: true,
+    };
+    let recorder = PointRecorder::create(PointFiles::new(folder.path(), 0, 1), "irn", 1, &[]).unwrap();
+    let mut recorder = recorder.with_workloads(&[("incast", true), ("poisson", false)]);
+    recorder.on_flows(&[0, 1, 2].map(|id| flow(id, 0, None)));
+    recorder.on_flows(&[0, 1].map(|id| flow(id, 1, Some(Instant::from_ps(9_000_000)))));
+    let points = [recorder.finish(&RunRecord::default()).unwrap()];
+    let info = series("irn", "irn", false, 1.0, 0.0).info;
+    let summary = summarise(&StudyInfo::default(), &[info], &points);
+
+    let warning = "irn: 3 of 5 measured flows never finished (incast: 3 of 3); they are missing from its completion times, \
+                   which are therefore too good. Where stop.time ended the run, give more.";
+    assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
+    let total = |name: &str| summary.series[0].metric(name).unwrap().mean;
+    assert_eq!(["measured_flows", "unfinished_flows", "incast.unfinished_flows"].map(total), [2.0, 0.0, 3.0].map(Some));
+    let table = render_table(&summary, 100, false);
+    let row = table.lines().find(|line| line.starts_with("unfinished flows, incast"));
+    assert!(row.is_some_and(|row| row.ends_with(" 3")), "{table}");
+    assert!(!table.contains("unfinished flows, poisson"), "{table}");
+    assert!(render(&summary, &points).contains(">unfinished flows, incast</th>"));
 }
 
 #[test]
