@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::eqif::EqifReport;
 use crate::netrt::NetRtReport;
+use crate::tables::{REMEDY, check_part};
 use crate::{ResultsError, Table, Tier};
 
 /// The files of one point, inside a folder of parts.
@@ -32,11 +33,19 @@ impl PointFiles {
     }
 
     /// The point, if an earlier run completed it: all three files are there, whole, and about this
-    /// series and seed. Otherwise it is to be run again.
-    pub fn completed(&self, series: &str, seed: u64) -> Option<PointSummary> {
-        let point = PointSummary::load(&self.summary).ok()?;
-        let whole = Table::Flows.is_complete(&self.flows) && Table::Ports.is_complete(&self.ports);
-        (whole && point.series == series && point.seed == seed).then_some(point)
+    /// series and seed.
+    ///
+    /// # Errors
+    /// Otherwise it is to be run again; says which file is wrong, and how.
+    pub fn completed(&self, series: &str, seed: u64) -> Result<PointSummary, ResultsError> {
+        let point = PointSummary::load(&self.summary)?;
+        if point.series != series || point.seed != seed {
+            let what = format!("about series \"{}\", seed {}, not \"{series}\", seed {seed}", point.series, point.seed);
+            return Err(ResultsError::damaged(&self.summary, what, REMEDY));
+        }
+        check_part(&self.flows, Table::Flows)?;
+        check_part(&self.ports, Table::Ports)?;
+        Ok(point)
     }
 }
 
@@ -90,11 +99,7 @@ impl PointSummary {
         let text = fs::read(path).map_err(|error| ResultsError::io(path, "read it", &error))?;
         serde_json::from_slice(&text).map_err(|error| {
             let what = format!("not the summary of a point by this version: {error}");
-            ResultsError::damaged(
-                path,
-                what,
-                "delete it and run again with --resume: only what is missing is simulated anew",
-            )
+            ResultsError::damaged(path, what, REMEDY)
         })
     }
 }

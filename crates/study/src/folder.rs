@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use selvedge_results::{PointFiles, PointSummary, read_flows};
+use selvedge_results::{PointFiles, PointSummary};
 use selvedge_scenario::{Plan, Point};
 use serde::{Deserialize, Serialize};
 
@@ -189,13 +189,13 @@ impl ResultsFolder {
         PointFiles::new(&self.parts(), point.series, point.seed)
     }
 
-    /// The point's summary, if it is complete. `Err`: it is damaged, and how; it is put aside.
-    pub(crate) fn finished(&self, point: Point) -> Result<Option<PointSummary>, String> {
+    /// The point's summary, if it is complete. `Err`: one of its files is damaged, and how; it is put aside.
+    pub(crate) fn finished(&self, plan: &Plan, point: Point) -> Result<Option<PointSummary>, String> {
         let files = self.point(point);
         if !files.summary.exists() {
             return Ok(None);
         }
-        match PointSummary::load(&files.summary).and_then(|summary| read_flows(&files.flows).map(|_| summary)) {
+        match files.completed(&plan.series[point.series].name, point.seed) {
             Ok(summary) => Ok(Some(summary)),
             Err(error) => {
                 // The point's own files are written anew, so that a leftover does no harm.

@@ -69,7 +69,7 @@ impl Study<'_> {
         let mut complete: Vec<(Point, PointSummary)> = Vec::new();
         let mut todo = Vec::new();
         for point in self.plan.points() {
-            match self.folder.finished(point) {
+            match self.folder.finished(self.plan, point) {
                 Ok(Some(summary)) => complete.push((point, summary)),
                 Ok(None) => todo.push(point),
                 Err(damage) => {

@@ -204,6 +204,39 @@ fn what_was_interrupted_continues() {
     assert_eq!(rows("out"), rows("straight"));
 }
 
+/// What happens to a file.
+type Damage = fn(&Path);
+
+/// Whichever of its files it is.
+#[test]
+fn a_point_with_a_damaged_part_is_simulated_anew() {
+    let scratch = Scratch::new("study-damaged-part");
+    let plan = plan();
+    let damages: [(&str, Damage); 4] = [
+        ("ports.parquet", |part| fs::write(part, "PAR1").expect("writable")),
+        ("ports.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("flows.parquet", |part| fs::write(part, "").expect("writable")),
+        ("flows.parquet", |part| fs::remove_file(part).expect("it was written")),
+    ];
+    for (n, (file, damage)) in damages.into_iter().enumerate() {
+        let target = scratch.join(&format!("out-{n}"));
+        let folder = begin(&plan, &target, false).expect("a folder");
+        run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
+        let parts = folder.partial().join("parts");
+        drop(folder);
+        let part = files(&parts).into_iter().find(|name| name.ends_with(file)).expect("a complete point");
+        damage(&parts.join(&part));
+
+        let folder = ResultsFolder::open(&target).expect("unfinished results");
+        let watch = Spectator::until(usize::MAX);
+        let outcome = run(&plan, &folder, &watch, 1).expect("a study");
+        assert!(matches!(outcome, Outcome::Complete(_)), "{part}: {outcome:?}");
+        let notices = watch.notices.lock().expect("no panic");
+        assert!(notices.len() == 1 && notices[0].contains(&part), "{notices:?}");
+        assert_eq!(watch.complete.load(Ordering::Relaxed), 5, "one point was kept");
+    }
+}
+
 #[test]
 fn traces_of_an_interrupted_study_are_continued() {
     let scratch = Scratch::new("study-traces");

@@ -19,6 +19,7 @@ mod schema;
 mod spill;
 mod squeeze;
 
+pub(crate) use merge::check_part;
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};
 pub use schema::Table;
@@ -29,4 +30,4 @@ pub(crate) use ports::PortWriter;
 /// Rows per page, at most.
 const PAGE: usize = 1 << 12;
 /// What to do about a file that cannot be read.
-const REMEDY: &str = "delete it and run again with --resume: only what is missing is simulated anew";
+pub(crate) const REMEDY: &str = "delete it and run again with --resume: only what is missing is simulated anew";

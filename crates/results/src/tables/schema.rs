@@ -49,11 +49,6 @@ impl Table {
         SchemaDescriptor::new(self.schema()).columns().to_vec()
     }
 
-    /// Whether `path` is a whole file of this table.
-    pub(crate) fn is_complete(self, path: &Path) -> bool {
-        self.open(path).is_ok()
-    }
-
     /// Opens a file and makes sure that it is complete and holds this table.
     pub(super) fn open(self, path: &Path) -> Result<SerializedFileReader<File>, ResultsError> {
         let file = File::open(path)

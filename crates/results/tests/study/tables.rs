@@ -247,16 +247,17 @@ fn a_file_whose_middle_is_missing_is_refused() {
 fn a_point_is_resumed_only_if_all_of_it_is_there() {
     let folder = Scratch::new("results-resume");
     let files = record(folder.path(), 0, "irn", 1, 0..100);
-    assert!(files.completed("irn", 1).is_some());
-    assert!(files.completed("irn", 2).is_none() && files.completed("roce", 1).is_none(), "another point");
+    assert!(files.completed("irn", 1).is_ok());
+    assert!(files.completed("irn", 2).is_err() && files.completed("roce", 1).is_err(), "another point");
     let bytes = fs::read(&files.ports).unwrap();
     fs::write(&files.ports, &bytes[..bytes.len() - 1]).unwrap();
-    assert!(files.completed("irn", 1).is_none(), "a truncated part");
+    let error = files.completed("irn", 1).unwrap_err();
+    assert_eq!(error.path(), files.ports, "a truncated part");
     fs::write(&files.ports, &bytes).unwrap();
-    assert!(files.completed("irn", 1).is_some());
+    assert!(files.completed("irn", 1).is_ok());
     // A new attempt begins by forgetting the old one.
     drop(PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap());
-    assert!(files.completed("irn", 1).is_none(), "an attempt that was given up");
+    assert!(files.completed("irn", 1).is_err(), "an attempt that was given up");
 }
 
 #[test]
