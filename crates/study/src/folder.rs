@@ -2,8 +2,10 @@
 //!
 //! While a study runs, everything lies in `<name>.partial`: the marker `unfinished.json`, the
 //! resolved `scenario.toml`, and the points in `parts/`. The last step renames it to `<name>`.
+//!
+//! Who writes there holds a lock on `unfinished.lock`, which the system takes back from a process that dies.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StudyError, Tracing};
 
-/// A results folder in the making.
-#[derive(Clone, PartialEq, Debug)]
+/// A results folder in the making. While there is one, no other can be had of the same folder, in any process.
+#[derive(Debug)]
 pub struct ResultsFolder {
     target: PathBuf,
     partial: PathBuf,
     marker: Marker,
+    /// `None` where the file system has no locks.
+    _lock: Option<File>,
 }
 
 /// What `unfinished.json` says: enough to know whether a study can be continued.
@@ -64,13 +68,14 @@ impl ResultsFolder {
     /// in `target` are replaced.
     ///
     /// # Errors
-    /// Results exist and `force` was not given; `target` is something else than results; the
-    /// folder cannot be written.
+    /// Results exist and `force` was not given; `target` is something else than results; another process is
+    /// writing there; the folder cannot be written.
     pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
         let target = without_trailing_slash(target);
         let partial = partial_of(&target);
         check_target(&target, force)?;
         if partial.exists() {
+            let _old = if partial.join(MARKER).exists() { lock(&partial)? } else { None };
             if !force {
                 return Err(StudyError::input(format!(
                     "{}: unfinished results are here; continue them with --resume {}, or give --force to begin anew",
@@ -90,7 +95,7 @@ impl ResultsFolder {
         // Fails if another process was faster, so that no two write to one folder.
         fs::create_dir(&partial).map_err(|error| StudyError::io(&partial, "make this folder", &error))?;
         let marker = Marker { replace: force, ..marker.clone() };
-        let folder = Self { target, partial, marker };
+        let folder = Self { _lock: lock(&partial)?, target, partial, marker };
         let parts = folder.parts();
         fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
         folder.write(SCENARIO, &plan.to_toml())?;
@@ -104,12 +109,13 @@ impl ResultsFolder {
     /// Opens unfinished results: `<name>.partial`, or `<name>`.
     ///
     /// # Errors
-    /// There are none, or their marker cannot be read.
+    /// There are none, another process is writing there, or their marker cannot be read.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = without_trailing_slash(path);
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
         let target = PathBuf::from(partial.to_string_lossy().strip_suffix(SUFFIX).unwrap_or_default());
         let marker = partial.join(MARKER);
+        let lock = if marker.exists() { lock(&partial)? } else { None };
         let text = match fs::read_to_string(&marker) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && target.join("summary.json").exists() => {
@@ -126,7 +132,7 @@ impl ResultsFolder {
             let message = format!("not a marker of unfinished results ({error}); begin anew with --force");
             StudyError::input(format!("{}: {message}", marker.display()))
         })?;
-        Ok(Self { target, partial, marker })
+        Ok(Self { target, partial, marker, _lock: lock })
     }
 
     /// Whether these unfinished results are those of `plan` and this `version`.
@@ -231,6 +237,8 @@ impl ResultsFolder {
         }
         let marker = self.partial.join(MARKER);
         fs::remove_file(&marker).map_err(|error| StudyError::io(&marker, "remove it", &error))?;
+        // Without the marker nobody asks for the lock. What somebody has removed before is gone all the same.
+        let _ = fs::remove_file(self.partial.join(LOCK));
         fs::rename(&self.partial, &self.target).map_err(|error| {
             StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error)
         })?;
@@ -274,6 +282,21 @@ fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
     }
 }
 
+/// The right to write to `partial`, until the file is closed.
+fn lock(partial: &Path) -> Result<Option<File>, StudyError> {
+    let path = partial.join(LOCK);
+    let file = OpenOptions::new().append(true).create(true).open(&path);
+    let file = file.map_err(|error| StudyError::io(&path, "open it", &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => {
+            let message = "in use by another process; wait until that ends, or end it, or choose another folder";
+            Err(StudyError::input(format!("{}: {message}", partial.display())))
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -291,5 +314,6 @@ pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {
 }
 
 pub(crate) const MARKER: &str = "unfinished.json";
+const LOCK: &str = "unfinished.lock";
 pub(crate) const SCENARIO: &str = "scenario.toml";
 const SUFFIX: &str = ".partial";

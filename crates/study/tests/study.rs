@@ -119,7 +119,7 @@ fn results_appear_whole() {
     let (plan, target) = (plan(), scratch.join("out"));
     let folder = begin(&plan, &target, false).expect("a folder");
     assert!(!target.exists());
-    assert_eq!(files(folder.partial()), ["parts", "scenario.toml", "unfinished.json"]);
+    assert_eq!(files(folder.partial()), ["parts", "scenario.toml", "unfinished.json", "unfinished.lock"]);
 
     let watch = Spectator::until(usize::MAX);
     let Outcome::Complete(summary) = run(&plan, &folder, &watch, 2).expect("a study") else { panic!("complete") };
@@ -172,6 +172,8 @@ fn what_was_interrupted_continues() {
     let outcome = run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
     assert_eq!(outcome, Outcome::Interrupted { done: 2, of: 6 });
     assert!(!target.exists());
+    let parts = folder.partial().join("parts");
+    drop(folder);
 
     // By either name, from the resolved scenario alone.
     for name in ["out", "out.partial", "out.partial/"] {
@@ -182,7 +184,6 @@ fn what_was_interrupted_continues() {
     }
 
     // One point is damaged meanwhile.
-    let parts = folder.partial().join("parts");
     let summary = files(&parts).into_iter().find(|name| name.ends_with("summary.json")).expect("a complete point");
     fs::write(parts.join(&summary), "{ \"series\": ").expect("writable");
     let watch = Spectator::until(usize::MAX);
@@ -248,6 +249,7 @@ fn traces_of_an_interrupted_study_are_continued() {
     run(&plan, &folder, &Spectator::until(1), 1).expect("a study");
     let first = ["irn-seed1.pcapng", "irn-seed1.perfetto-trace"];
     assert_eq!(files(&folder.partial().join("traces")), first);
+    drop(folder);
 
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     let watch = Spectator::until(usize::MAX);
@@ -263,7 +265,7 @@ fn traces_of_an_interrupted_study_are_continued() {
 fn another_version_or_scenario_is_refused() {
     let scratch = Scratch::new("study-refused");
     let (plan, target) = (plan(), scratch.join("out"));
-    begin(&plan, &target, false).expect("a folder");
+    drop(begin(&plan, &target, false).expect("a folder"));
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     let error = folder.check(&plan, "9.9.9").expect_err("another version");
     assert!(error.is_input() && error.to_string().contains("1.2.3"), "{error}");
@@ -277,8 +279,9 @@ fn nothing_is_overwritten_by_accident() {
     let (plan, target) = (plan(), scratch.join("out"));
     let refused = |force| begin(&plan, &target, force).expect_err("refused").to_string();
 
-    let folder = begin(&plan, &target, false).expect("a folder");
+    drop(begin(&plan, &target, false).expect("a folder"));
     assert!(refused(false).contains("--resume"), "unfinished results");
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
     assert!(refused(false).contains("--force"), "results");
     assert_eq!(free_name(scratch.path(), "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
@@ -299,6 +302,32 @@ fn nothing_is_overwritten_by_accident() {
     fs::write(&file, "").expect("a file");
     assert!(begin(&plan, &file, true).expect_err("refused").to_string().contains("is a file"));
     assert!(begin(&plan, &file.join("below"), false).expect_err("refused").is_input(), "a folder in a file");
+}
+
+#[test]
+fn a_folder_that_somebody_writes_to_is_left_alone() {
+    let scratch = Scratch::new("study-in-use");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let assert_in_use = |result: Result<ResultsFolder, StudyError>| {
+        let error = result.expect_err("in use");
+        assert!(error.is_input() && error.to_string().contains("out.partial: in use by another process"), "{error}");
+    };
+    let begun = begin(&plan, &target, false).expect("a folder");
+    run(&plan, &begun, &Spectator::until(1), 1).expect("a study");
+    let before = files(&begun.partial().join("parts"));
+    assert_in_use(ResultsFolder::open(&target));
+    assert_in_use(begin(&plan, &target, false));
+    assert_in_use(begin(&plan, &target, true));
+    assert_eq!(files(&begun.partial().join("parts")), before);
+
+    // Whoever continues it, has it for itself as well.
+    drop(begun);
+    let resumed = ResultsFolder::open(&target).expect("nobody writes there");
+    assert_in_use(ResultsFolder::open(&target));
+    run(&plan, &resumed, &Spectator::until(usize::MAX), 1).expect("a study");
+    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    let error = ResultsFolder::open(&target).expect_err("complete").to_string();
+    assert!(error.contains("these results are complete"), "{error}");
 }
 
 #[test]
@@ -343,6 +372,7 @@ fn a_full_disk_stops_a_study_that_can_go_on_later() {
     assert!(error.to_string().starts_with(&part.display().to_string()), "{error}");
     assert!(!target.exists());
 
+    drop(folder);
     fs::remove_file(&part).expect("it is there");
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     folder.check(&plan, VERSION).expect("the same study");
