@@ -373,7 +373,8 @@ fn damaged_results_are_named_with_what_to_do() {
         command.current_dir(scratch.path()).args(arguments).output().expect("the program starts")
     };
     assert!(run(&["run", "small.toml", "--out", "whole", "-q"]).status.success());
-    let damages: [(&str, Damage, &str); 5] = [
+    let damages: [(&str, Damage, &str); 6] = [
+        ("summary.json", cut_in_a_text, "summary.json: damaged"),
         ("flows.parquet", |bytes| bytes[..bytes.len() / 2].to_vec(), "flows.parquet: truncated or damaged"),
         ("flows.parquet", |_| Vec::new(), "flows.parquet: truncated or damaged"),
         ("flows.parquet", |bytes| [&bytes[..64], &[0xff; 64], &bytes[128..]].concat(), "flows.parquet"),
@@ -393,5 +394,13 @@ fn damaged_results_are_named_with_what_to_do() {
             panic!("{folder}, {file}: {complaint}");
         }
         assert_eq!(listing(scratch.path()), before, "{folder}");
+        // What the message advises helps, where the scenario is what it was.
+        if file != "scenario.toml" {
+            let error = run(&["explain", &folder, "--worst", "3"]).stderr;
+            let advice = format!("selvedge run {folder}/scenario.toml --out {folder} --force");
+            assert!(String::from_utf8_lossy(&error).contains(&advice), "{}", String::from_utf8_lossy(&error));
+            assert!(run(&["run", &format!("{folder}/scenario.toml"), "--out", &folder, "--force"]).status.success());
+            assert!(run(&["explain", &folder, "--worst", "3"]).status.success(), "{folder}");
+        }
     }
 }

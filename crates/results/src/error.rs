@@ -1,5 +1,6 @@
 //! What can go wrong with files, said so that a person can act on it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use parquet::errors::ParquetError;
 pub struct ResultsError {
     path: PathBuf,
     what: String,
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
 }
 
 impl ResultsError {
@@ -20,18 +21,24 @@ impl ResultsError {
         &self.path
     }
 
+    /// The same, where something else helps: parts of a study are simulated anew, complete results are not.
+    #[must_use]
+    pub fn with_remedy(self, remedy: impl Into<Cow<'static, str>>) -> Self {
+        Self { remedy: remedy.into(), ..self }
+    }
+
     /// The operating system refused.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self {
             path: path.into(),
             what: format!("cannot {doing}: {error}"),
-            remedy: "check that the folder exists, may be written to and has space left",
+            remedy: "check that the folder exists, may be written to and has space left".into(),
         }
     }
 
     /// The file is not what its name promises.
-    pub(crate) fn damaged(path: &Path, what: impl fmt::Display, remedy: &'static str) -> Self {
-        Self { path: path.into(), what: what.to_string(), remedy }
+    pub(crate) fn damaged(path: &Path, what: impl fmt::Display) -> Self {
+        Self { path: path.into(), what: what.to_string(), remedy: RESUME.into() }
     }
 
     /// The Parquet writer gave up: nearly always the disk.
@@ -39,7 +46,7 @@ impl ResultsError {
         Self {
             path: path.into(),
             what: format!("cannot write: {error}"),
-            remedy: "check that the folder may be written to and has space left",
+            remedy: "check that the folder may be written to and has space left".into(),
         }
     }
 }
@@ -51,3 +58,6 @@ impl fmt::Display for ResultsError {
 }
 
 impl std::error::Error for ResultsError {}
+
+/// What to do about a part of a study that cannot be read.
+const RESUME: &str = "delete it and run again with --resume: only what is missing is simulated anew";

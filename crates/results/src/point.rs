@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::eqif::EqifReport;
 use crate::netrt::NetRtReport;
-use crate::tables::{REMEDY, check_part};
+use crate::tables::check_part;
 use crate::{ResultsError, Table, Tier};
 
 /// The files of one point, inside a folder of parts.
@@ -41,7 +41,7 @@ impl PointFiles {
         let point = PointSummary::load(&self.summary)?;
         if point.series != series || point.seed != seed {
             let what = format!("about series \"{}\", seed {}, not \"{series}\", seed {seed}", point.series, point.seed);
-            return Err(ResultsError::damaged(&self.summary, what, REMEDY));
+            return Err(ResultsError::damaged(&self.summary, what));
         }
         check_part(&self.flows, Table::Flows)?;
         check_part(&self.ports, Table::Ports)?;
@@ -99,7 +99,7 @@ impl PointSummary {
         let text = fs::read(path).map_err(|error| ResultsError::io(path, "read it", &error))?;
         serde_json::from_slice(&text).map_err(|error| {
             let what = format!("not the summary of a point by this version: {error}");
-            ResultsError::damaged(path, what, REMEDY)
+            ResultsError::damaged(path, what)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use selvedge_results::{DeadlockReport, Flows, PointRun, SeedDeadlock, read_flows};
+use selvedge_results::{DeadlockReport, Flows, PointRun, ResultsError, SeedDeadlock, read_flows};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::{FlowKey, Focus};
 use selvedge_sim::{Parallel, Recorder, run_recorded};
@@ -51,8 +51,9 @@ impl Finished {
             });
         }
         let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
-        let told: Told = serde_json::from_str(&text)
-            .map_err(|error| StudyError::input(format!("{}: damaged ({error})", summary.display())))?;
+        let told: Told = serde_json::from_str(&text).map_err(|error| {
+            StudyError::input(format!("{}: damaged ({error}); {}", summary.display(), anew(&folder)))
+        })?;
         let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
             .map_err(|error| StudyError::input(error.to_string()))?;
         let deadlocks = told.series.into_iter().map(|series| series.deadlocks).collect();
@@ -184,11 +185,13 @@ impl Finished {
 
     /// The flows of a run, as recorded.
     fn flows(&self, point: Point) -> Result<impl Iterator<Item = Result<FlowRow, StudyError>>, StudyError> {
-        let flows: Flows = read_flows(&self.folder.join("flows.parquet"))?;
+        let remedy = anew(&self.folder);
+        let damaged = move |error: ResultsError| StudyError::from(error.with_remedy(remedy.clone()));
+        let flows: Flows = read_flows(&self.folder.join("flows.parquet")).map_err(&damaged)?;
         let name = self.plan.series[point.series].name.clone();
         Ok(flows.filter_map(move |row| match row {
             Ok(row) => (*row.series == name && row.seed == point.seed).then_some(Ok(row.flow)),
-            Err(error) => Some(Err(StudyError::from(error))),
+            Err(error) => Some(Err(damaged(error))),
         }))
     }
 
@@ -199,6 +202,12 @@ impl Finished {
             self.version
         ))
     }
+}
+
+/// What to do about complete results that cannot be read.
+fn anew(folder: &Path) -> String {
+    let (scenario, folder) = (folder.join(SCENARIO), folder.display());
+    format!("make these results anew: selvedge run {} --out {folder} --force", scenario.display())
 }
 
 /// What is read of summary.json.

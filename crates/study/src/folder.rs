@@ -206,7 +206,7 @@ impl ResultsFolder {
             Err(error) => {
                 // The point's own files are written anew, so that a leftover does no harm.
                 let _ = fs::remove_file(&files.summary);
-                Err(format!("{error} (simulating this point anew)"))
+                Err(error.with_remedy("this point is simulated anew").to_string())
             }
         }
     }

@@ -11,7 +11,6 @@ use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::REMEDY;
 use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
@@ -92,7 +91,7 @@ fn open(from: &Path, table: Table) -> Result<(SerializedFileReader<File>, File, 
 
 fn check_extents(from: &Path, groups: &[RowGroupMetaData], len: u64) -> Result<(), ResultsError> {
     let checked = groups.iter().try_for_each(|group| check_extent(group, len));
-    checked.map_err(|what| ResultsError::damaged(from, what, REMEDY))
+    checked.map_err(|what| ResultsError::damaged(from, what))
 }
 
 /// A footer may promise more than the file holds.

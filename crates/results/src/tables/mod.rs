@@ -29,5 +29,3 @@ pub(crate) use ports::PortWriter;
 
 /// Rows per page, at most.
 const PAGE: usize = 1 << 12;
-/// What to do about a file that cannot be read.
-pub(crate) const REMEDY: &str = "delete it and run again with --resume: only what is missing is simulated anew";

@@ -12,8 +12,8 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use selvedge_telemetry::FlowRow;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
+use super::PAGE;
 use super::schema::Table;
-use super::{PAGE, REMEDY};
 use crate::ResultsError;
 
 /// A flow as it was recorded.
@@ -62,7 +62,7 @@ impl Iterator for Flows {
             Err(error) => {
                 (self.columns, self.next_group) = (None, usize::MAX);
                 let what = format!("damaged in the middle ({error})");
-                Some(Err(ResultsError::damaged(&self.path, what, REMEDY)))
+                Some(Err(ResultsError::damaged(&self.path, what)))
             }
         }
     }

@@ -8,7 +8,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, TypePtr};
 
-use super::REMEDY;
 use crate::ResultsError;
 
 /// Which table a file holds.
@@ -51,11 +50,10 @@ impl Table {
 
     /// Opens a file and makes sure that it is complete and holds this table.
     pub(super) fn open(self, path: &Path) -> Result<SerializedFileReader<File>, ResultsError> {
-        let file = File::open(path)
-            .map_err(|error| ResultsError::damaged(path, format!("cannot open it: {error}"), REMEDY))?;
+        let file = File::open(path).map_err(|error| ResultsError::damaged(path, format!("cannot open it: {error}")))?;
         let reader = SerializedFileReader::new(file).map_err(|error| {
             let what = format!("truncated or damaged, not a complete Parquet file ({error})");
-            ResultsError::damaged(path, what, REMEDY)
+            ResultsError::damaged(path, what)
         })?;
         let found = reader.metadata().file_metadata().schema();
         let expected = self.schema();
@@ -72,7 +70,7 @@ impl Table {
                 names(found),
                 names(&expected)
             );
-            return Err(ResultsError::damaged(path, what, REMEDY));
+            return Err(ResultsError::damaged(path, what));
         }
         Ok(reader)
     }
