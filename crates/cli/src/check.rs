@@ -9,7 +9,7 @@ use selvedge_results::{
     render_claims_html, render_claims_markdown, render_measured,
 };
 use selvedge_scenario::{Changes, Plan, World};
-use selvedge_study::{Batch, Completed, Marker, ResultsFolder, Worlds};
+use selvedge_study::{Batch, Completed, Marker, ResultsFolder, Worlds, check_writable};
 
 use crate::args::CheckArgs;
 use crate::clock::{Stopwatch, timed_run};
@@ -35,6 +35,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     // All of them are read before the first runs: a typing error in the last costs no time.
     let prepared: Vec<Prepared> =
         figures.iter().map(|figure| prepare(figure, args, &mut reality)).collect::<Result<_, _>>()?;
+    let tables = Tables::of(args, prepared.len())?;
     let began = Stopwatch::start();
     let checked = match &args.out {
         Some(place) => keep(&prepared, place, args)?,
@@ -50,7 +51,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         version: &args.revision.as_ref().map_or(VERSION.into(), |revision| format!("{VERSION}, {revision}")),
         command: &command_line(),
     };
-    write_tables(&input, args)?;
+    tables.write(&input, args.manner.quiet)?;
     let failing = checked.iter().flat_map(|checked| &checked.claims).filter(|claim| claim.fails).count();
     match failing {
         0 => Ok(()),
@@ -116,7 +117,7 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
     }
     let scratch = std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id()));
     fs::create_dir_all(&scratch)
-        .map_err(|error| Failure::outcome(format!("{}: cannot be made: {error}", scratch.display())))?;
+        .map_err(|error| Failure::input(format!("{}: cannot be made: {error}", scratch.display())))?;
     let progress = Progress::new(args.manner.quiet);
     let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; plans.len()]);
     let complete = |Completed { plan, summary, shared }| {
@@ -198,24 +199,44 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     )
 }
 
-/// Writes the tables of claims to where they were asked for.
-fn write_tables(input: &ClaimsInput<'_>, args: &CheckArgs) -> Result<(), Failure> {
-    // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
-    let several = input.figures.len() > 1 && !args.smoke && !args.manner.json;
-    let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
-    if let Some(path) = &html {
-        write_file(path, &render_claims_html(input))?;
+/// Where the tables of claims go.
+struct Tables<'a> {
+    html: Option<PathBuf>,
+    markdown: Option<&'a Path>,
+}
+
+impl<'a> Tables<'a> {
+    /// Makes sure that they can be written there: to notice it when all has run would be late.
+    fn of(args: &'a CheckArgs, figures: usize) -> Result<Self, Failure> {
+        // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
+        let several = figures > 1 && !args.smoke && !args.manner.json;
+        let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
+        let markdown = args.markdown.as_deref();
+        html.as_deref().into_iter().chain(markdown).try_for_each(check_writable)?;
+        markdown.map_or(Ok(String::new()), sections)?;
+        Ok(Self { html, markdown })
     }
-    if let Some(path) = &args.markdown {
-        let before = if path.exists() { read(path)? } else { String::new() };
-        write_file(path, &render_claims_markdown(input, &before))?;
+
+    fn write(&self, input: &ClaimsInput<'_>, quiet: bool) -> Result<(), Failure> {
+        if let Some(path) = &self.html {
+            write_file(path, &render_claims_html(input))?;
+        }
+        if let Some(path) = self.markdown {
+            write_file(path, &render_claims_markdown(input, &sections(path)?))?;
+        }
+        if !quiet {
+            let minutes = input.wall_s / 60.0;
+            say(&format!("{} figures in {minutes:.1} minutes on {} threads", input.figures.len(), input.threads));
+            let written = self.html.as_deref().into_iter().chain(self.markdown);
+            written.for_each(|path| say(&format!("claims: {}", path.display())));
+        }
+        Ok(())
     }
-    if !args.manner.quiet {
-        let minutes = input.wall_s / 60.0;
-        say(&format!("{} figures in {minutes:.1} minutes on {} threads", input.figures.len(), input.threads));
-        html.iter().chain(&args.markdown).for_each(|path| say(&format!("claims: {}", path.display())));
-    }
-    Ok(())
+}
+
+/// What is in a file of claims, if there is one.
+fn sections(path: &Path) -> Result<String, Failure> {
+    if path.exists() { read(path) } else { Ok(String::new()) }
 }
 
 /// Writes a file, and the folder for it.
@@ -224,7 +245,7 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     folder
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(path, text))
-        .map_err(|error| Failure::outcome(format!("{}: cannot be written: {error}", path.display())))
+        .map_err(|error| Failure::input(format!("{}: cannot be written: {error}", path.display())))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -250,7 +271,7 @@ fn name_of(figure: &Path) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("-")
 }
 
-/// Where the tables of claims go.
+/// Where the page of several figures goes.
 const HTML: &str = "results/claims.html";
 const EXPECT: &str = "expect.toml";
 const SCENARIO: &str = "scenario.toml";

@@ -23,6 +23,7 @@ sizes = { fixed = "4KB" }
 [[series]]
 preset = "irn"
 "#;
+const CLAIM: &str = "[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = { at-least = 1 }\n";
 const FLOWS: &str = "1\n1 2 3 100 10000 0.001\n";
 const HTSIM: &str = "Nodes 4\nTiers 2\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\n\
     Radix_Down 2\nRadix_Up 2\n\nTier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n";
@@ -294,6 +295,9 @@ fn commands() -> Vec<Case> {
         (none(), &["topology", "missing.toml"], "missing.toml: no such file"),
         (none(), &["workload", "--set", "workload.poisson.load=2"], "found 2, expected a fraction"),
         (none(), &["check", "missing"], "missing"),
+        (none(), &["check", "figure", "--html", "small.toml/x.html"], "error: small.toml/x.html: cannot write it"),
+        (none(), &["check", "figure", "--markdown", "folder"], "error: folder: cannot write it"),
+        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot be read"),
         (none(), &["replay", "irn-receiver", "folder"], "folder"),
         (none(), &["replay", "irn-sender", "flow.txt", "--flow-packets", "0"], "flow"),
         (none(), &["explain", "small.toml"], "small.toml"),
@@ -309,7 +313,9 @@ fn each_gets_one_message_and_leaves_nothing() {
         .with("flow.txt", FLOWS)
         .with("x.topo", HTSIM)
         .with("x.cm", MATRIX)
-        .with("folder/file", "");
+        .with("folder/file", "")
+        .with("figure/scenario.toml", SMALL)
+        .with("figure/expect.toml", CLAIM);
     let cases = [scenarios(), contradictions(), topologies(), flows(), others(), commands()].concat();
     assert!(cases.len() >= 100, "{}", cases.len());
     let mut wrong = Vec::new();

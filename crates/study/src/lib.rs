@@ -24,6 +24,7 @@ pub mod real;
 mod run;
 mod study;
 mod trace;
+mod writable;
 
 pub use batch::{Batch, Completed, Ended};
 pub use error::StudyError;
@@ -32,3 +33,4 @@ pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::{Simulate, Worlds};
 pub use study::{Outcome, Study, Watch};
 pub use trace::Tracing;
+pub use writable::check_writable;

@@ -9,7 +9,9 @@ use selvedge_results::PointSummary;
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, Worlds, free_name};
+use selvedge_study::{
+    Marker, Outcome, ResultsFolder, Study, StudyError, Tracing, Watch, Worlds, check_writable, free_name,
+};
 use selvedge_telemetry::{FlowRow, Observer, RunRecord};
 use selvedge_testkit::{Scratch, texts};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
@@ -259,6 +261,25 @@ fn traces_of_an_interrupted_study_are_continued() {
     // The stand-in records nothing.
     let notices = watch.notices.lock().expect("no panic");
     assert_eq!(*notices, ["--trace flow=3: has not begun in series \"roce+pfc\", seed 1"]);
+}
+
+#[test]
+fn what_can_be_written_is_found_out_without_a_trace() {
+    let scratch = Scratch::new("study-writable");
+    let (old, below) = (scratch.join("old"), scratch.join("old/below"));
+    fs::write(&old, "as it was").expect("writable");
+    check_writable(&old).expect("there is such a file");
+    assert_eq!(fs::read_to_string(&old).expect("text"), "as it was");
+    check_writable(&scratch.join("new/folder/file")).expect("it can be made");
+    assert_eq!(files(scratch.path()), ["old"]);
+
+    let error = check_writable(&below).expect_err("a folder in a file");
+    assert!(
+        error.is_input() && error.to_string().starts_with(&format!("{}: cannot write it", below.display())),
+        "{error}"
+    );
+    assert!(check_writable(scratch.path()).expect_err("a folder").is_input());
+    assert_eq!(files(scratch.path()), ["old"]);
 }
 
 #[test]
