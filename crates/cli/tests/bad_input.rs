@@ -290,6 +290,7 @@ fn commands() -> Vec<Case> {
         (none(), &["run", "small.toml", "--trace", "flow=-1"], "--trace"),
         (none(), &["run", "small.toml", "--trace", "port=h99"], "there is no port \"h99\""),
         (none(), &["run", "small.toml", "--trace", "host=1"], "--trace"),
+        (none(), &["run", "small.toml", "--trace", "all", "--trace-dir", "folder/file"], "cannot write it"),
         (none(), &["run", "--topology", "topology.txt", "--flows", "folder"], "folder"),
         (none(), &["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
         (none(), &["topology", "missing.toml"], "missing.toml: no such file"),

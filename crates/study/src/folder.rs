@@ -265,6 +265,10 @@ pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
 fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
     let here = target.display();
     match fs::metadata(target) {
+        Err(_) if target.is_symlink() => {
+            let message = "is a link that leads nowhere; remove it, or choose another --out";
+            Err(StudyError::input(format!("{here}: {message}")))
+        }
         // Whether it can be made is seen when it is made.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(error) => Err(StudyError::io(target, "look at it", &error)),

@@ -8,7 +8,7 @@ use selvedge_sim::record::Focus;
 use selvedge_traces::{PortNames, Selection, Selector, TraceError, TraceFiles, TracePaths};
 use serde::{Deserialize, Serialize};
 
-use crate::{ResultsFolder, StudyError};
+use crate::{ResultsFolder, StudyError, check_writable};
 
 /// What to trace, as a person says it; nothing by default.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -28,15 +28,21 @@ impl Tracing {
         self.what.is_empty()
     }
 
-    /// Whether the runs to be traced have what is to be traced.
+    /// Whether the runs to be traced have what is to be traced, and a folder of its own can hold it.
     ///
     /// # Errors
-    /// A selector that cannot be read, a port or flow that does not exist; says what does.
+    /// A selector that cannot be read, a port or flow that does not exist; says what does. Files that cannot be
+    /// written.
     pub fn check(&self, plan: &Plan) -> Result<(), StudyError> {
         for point in plan.points().filter(|&point| self.covers(plan, point)) {
             let selection = self.selection(plan, point)?;
             for key in selection.flows() {
                 plan.series[point.series].find_flow(point.seed, key).map_err(refused)?;
+            }
+            if let Some(folder) = &self.folder {
+                let TracePaths { capture, timeline } = paths(folder, &plan.series[point.series].name, point.seed);
+                check_writable(&capture)?;
+                check_writable(&timeline)?;
             }
         }
         Ok(())

@@ -282,6 +282,22 @@ fn what_can_be_written_is_found_out_without_a_trace() {
     assert_eq!(files(scratch.path()), ["old"]);
 }
 
+/// The folder is asked for before there are results that could be continued.
+#[test]
+fn traces_that_cannot_be_written_are_refused_at_once() {
+    let scratch = Scratch::new("study-trace-folder");
+    fs::write(scratch.join("file"), "").expect("writable");
+    let tracing = |folder: &str| Tracing {
+        what: vec!["flow=3".to_owned()],
+        folder: Some(scratch.join(folder)),
+        ..Tracing::default()
+    };
+    tracing("new/traces").check(&plan()).expect("it can be made");
+    let error = tracing("file/traces").check(&plan()).expect_err("a folder in a file");
+    assert!(error.is_input() && error.to_string().contains("file/traces/irn-seed1.pcapng: cannot write"), "{error}");
+    assert_eq!(files(scratch.path()), ["file"]);
+}
+
 #[test]
 fn another_version_or_scenario_is_refused() {
     let scratch = Scratch::new("study-refused");
@@ -323,6 +339,16 @@ fn nothing_is_overwritten_by_accident() {
     fs::write(&file, "").expect("a file");
     assert!(begin(&plan, &file, true).expect_err("refused").to_string().contains("is a file"));
     assert!(begin(&plan, &file.join("below"), false).expect_err("refused").is_input(), "a folder in a file");
+
+    // Nothing can take the name of a link.
+    #[cfg(unix)]
+    {
+        let link = scratch.join("link");
+        std::os::unix::fs::symlink("nowhere", &link).expect("a link");
+        let error = begin(&plan, &link, true).expect_err("refused").to_string();
+        assert!(error.contains("link: is a link that leads nowhere"), "{error}");
+        assert!(!scratch.join("link.partial").exists());
+    }
 }
 
 #[test]
