@@ -119,6 +119,9 @@ pub(crate) struct RunArgs {
     pub(crate) real: bool,
     #[command(flatten)]
     pub(crate) tracing: TraceArgs,
+    /// Print summary.json to standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -147,9 +150,6 @@ pub(crate) struct TraceArgs {
 /// How to run.
 #[derive(Args)]
 pub(crate) struct Manner {
-    /// Print summary.json to standard output, and nothing else there
-    #[arg(long)]
-    pub(crate) json: bool,
     /// Use at most this many threads [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
@@ -186,6 +186,9 @@ pub(crate) struct CheckArgs {
     /// What this program was built from, for the tables of claims: a commit
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
+    /// Print the figures with their claims and verdicts as a JSON list to standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }

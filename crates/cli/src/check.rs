@@ -41,7 +41,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         Some(place) => keep(&prepared, place, args)?,
         None => judge(&prepared, began, args)?,
     };
-    if args.manner.json {
+    if args.json {
         print(&(json(&checked) + "\n"))?;
     }
     let input = ClaimsInput {
@@ -122,7 +122,7 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
     let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; plans.len()]);
     let complete = |Completed { plan, summary, shared }| {
         let checked = checked(&prepared[plan], &summary, shared, args.smoke);
-        if !args.manner.json {
+        if !args.json {
             // Standard output that is gone is noticed at the end.
             progress.suspend(|| drop(print(&text_of(&checked, began))));
         }
@@ -162,7 +162,7 @@ fn keep(prepared: &[Prepared], place: &Path, args: &CheckArgs) -> Result<Vec<Che
             say(&format!("report: {}", target.join("report.html").display()));
         }
         let checked = checked(prepared, &summary, 0, args.smoke);
-        if !args.manner.json {
+        if !args.json {
             print(&text_of(&checked, began))?;
         }
         all.push(checked);
@@ -209,7 +209,7 @@ impl<'a> Tables<'a> {
     /// Makes sure that they can be written there: to notice it when all has run would be late.
     fn of(args: &'a CheckArgs, figures: usize) -> Result<Self, Failure> {
         // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
-        let several = figures > 1 && !args.smoke && !args.manner.json;
+        let several = figures > 1 && !args.smoke && !args.json;
         let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
         let markdown = args.markdown.as_deref();
         html.as_deref().into_iter().chain(markdown).try_for_each(check_writable)?;

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         None => begun(args)?,
     };
     let summary = conduct(&plan, &folder, &args.manner).map_err(|failure| with_way_on(failure, &folder))?;
-    if args.manner.json {
+    if args.json {
         return print(&summary.to_json());
     }
     print(&render_table(&summary, width(), has_color()))?;

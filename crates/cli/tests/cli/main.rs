@@ -224,6 +224,8 @@ fn figures_are_judged() {
     assert!(out.contains("reproduced") && out.contains("it works"), "{out}");
     let (out, error) = scratch.expect(1, &["check", "figures", "--json", "--out", "kept"]);
     let checked = parsed(&out);
+    let (help, _) = scratch.expect(0, &["check", "--help"]);
+    assert!(help.contains("claims and verdicts as a JSON list") && !help.contains("summary.json"), "{help}");
     assert_eq!(checked[0]["figure"], "figures/paper/bad");
     assert_eq!(checked[0]["claims"][0]["fails"], true);
     assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
