@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, TypePtr};
+use parquet::schema::printer::print_schema;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
 
 use crate::ResultsError;
 
@@ -56,24 +57,35 @@ impl Table {
             ResultsError::damaged(path, what)
         })?;
         let found = reader.metadata().file_metadata().schema();
-        let expected = self.schema();
-        if found.get_fields() != expected.get_fields() {
-            let names = |schema: &parquet::schema::types::Type| {
-                schema.get_fields().iter().map(|field| field.name().to_string()).collect::<Vec<_>>().join(", ")
+        if let Some(difference) = self.difference(found) {
+            let table = match self {
+                Self::Flows => "flows",
+                Self::Ports => "ports",
             };
-            let what = format!(
-                "not a table of {} by this version: its columns are {}; expected {}",
-                match self {
-                    Self::Flows => "flows",
-                    Self::Ports => "ports",
-                },
-                names(found),
-                names(&expected)
-            );
+            let what = format!("not a table of {table} by this version: {difference}");
             return Err(ResultsError::damaged(path, what));
         }
         Ok(reader)
     }
+
+    /// How the columns of a file are not those of this table.
+    fn difference(self, found: &Type) -> Option<String> {
+        let expected = self.schema();
+        let names = |schema: &Type| schema.get_fields().iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        if names(found) != names(&expected) {
+            return Some(format!("its columns are {}; expected {}", names(found), names(&expected)));
+        }
+        let (found, expected) = (found.get_fields(), expected.get_fields());
+        let (found, expected) = found.iter().zip(expected).find(|(found, expected)| found != expected)?;
+        Some(format!("its column {} is {}; expected {}", found.name(), in_words(found), in_words(expected)))
+    }
+}
+
+/// A column as Parquet writes it down: "REQUIRED INT64 seed (UINT_64)".
+fn in_words(column: &Type) -> String {
+    let mut text = Vec::new();
+    print_schema(&mut text, column);
+    String::from_utf8_lossy(&text).trim_end().trim_end_matches(';').to_owned()
 }
 
 const FLOWS: &str = "message flow {

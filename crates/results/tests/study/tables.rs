@@ -2,10 +2,14 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::synthetic;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::printer::print_schema;
 use selvedge_results::{FlowSummary, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
 use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
@@ -268,6 +272,29 @@ fn another_table_is_refused() {
     assert!(error.contains("not a table of flows") && error.contains("egress_queue_bytes"), "{error}");
     let error = read_flows(&folder.path().join("missing")).err().unwrap().to_string();
     assert!(error.contains("missing: cannot open it"), "{error}");
+}
+
+/// As other programs write it: every column may be null.
+#[test]
+fn a_table_whose_columns_are_of_other_types_is_refused_by_column() {
+    let folder = Scratch::new("results-other-types");
+    let part = record(folder.path(), 0, "irn", 1, 0..10);
+    let own = SerializedFileReader::new(File::open(&part.flows).unwrap()).unwrap();
+    let mut text = Vec::new();
+    print_schema(&mut text, own.metadata().file_metadata().schema());
+    let text = String::from_utf8(text).unwrap();
+    for (own, other) in [("REQUIRED INT64 seed", "OPTIONAL INT64 seed"), ("DOUBLE slowdown", "FLOAT slowdown")] {
+        assert!(text.contains(own), "{text}");
+        let schema = Arc::new(parse_message_type(&text.replace(own, other)).unwrap());
+        let path = folder.path().join("other.parquet");
+        let writer = SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+        writer.close().unwrap();
+        let error = read_flows(&path).err().unwrap().to_string();
+        let column = own.rsplit(' ').next().unwrap();
+        assert!(error.contains(&format!("not a table of flows by this version: its column {column} is ")), "{error}");
+        let (found, expected) = error.split_once("; expected ").unwrap();
+        assert!(found.contains(other) && expected.contains(own), "{error}");
+    }
 }
 
 #[test]
