@@ -196,6 +196,18 @@ fn timeouts_outlast_full_queues_on_the_whole_way() {
 }
 
 #[test]
+fn tcp_does_not_time_out_in_an_empty_network() {
+    let scenario = "title = 'empty'\nseeds = 1\n[workload.incast]\nsenders = 1\nsize = '1KB'\n\
+                    [topology.explicit]\nhosts = ['a', 'b']\n\
+                    links = [{ between = ['a', 'b'], rate = '100Gbps', delay = '1us' }]\n";
+    let scratch = Scratch::new("empty").with("empty.toml", scenario);
+    let (out, _) = scratch.expect(0, &["run", "empty.toml", "--series", "tcp", "--json", "-q"]);
+    for series in parsed(&out)["series"].as_array().expect("series") {
+        assert_eq!(series["metrics"]["timeouts"]["mean"].as_f64(), Some(0.0), "{series}");
+    }
+}
+
+#[test]
 fn the_resolved_scenario_runs_to_the_same_results() {
     let scratch = Scratch::new("resolved").with("small.toml", SMALL);
     let fingerprint = |file: &str, threads: &str| {

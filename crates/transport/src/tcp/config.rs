@@ -27,7 +27,8 @@ pub struct TcpConfig {
     /// RFC 3465; "off", as many as it acknowledges, in Linux. Default: 1.
     pub slow_start_limit: Setting<u32>,
     /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one
-    /// congested link (IRN's RTO_high); RFC 6298 says 1 s, Linux 200 ms.
+    /// congested link (IRN's RTO_high), and at least one and a half of an empty network's: a quarter of the timeout may
+    /// be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
     pub min_rto: Setting<Duration>,
     /// Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
     pub max_rto: Duration,
@@ -132,7 +133,7 @@ impl TcpConfig {
             let octets = (10 * mss).min((2 * mss).max(14_600));
             Some((octets / mss.max(1)) as u32)
         });
-        resolve(&mut self.min_rto, || Some(fabric.congested_rtt));
+        resolve(&mut self.min_rto, || Some(fabric.congested_rtt.max(fabric.base_rtt.saturating_mul(3) / 2)));
         let min_rto = self.min_rto();
         let first = if self.handshake { Duration::from_ms(1_000) } else { min_rto };
         resolve(&mut self.initial_rto, || Some(first.max(min_rto)));
