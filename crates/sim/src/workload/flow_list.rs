@@ -93,7 +93,7 @@ impl FlowFile {
 
 impl FlowList {
     /// Whether these flows can run on `graph`: hosts exist, nobody sends to itself, sizes are above
-    /// zero, triggers exist and are activated by some flow often enough.
+    /// zero, triggers exist and are activated often enough by flows that start.
     ///
     /// # Errors
     /// The first flow or trigger of which that is not true, by its place in the list, from 1.
@@ -141,7 +141,55 @@ impl FlowList {
                 return Err(ConfigError::new("", message));
             }
         }
-        Ok(())
+        self.check_circles(&activations)
+    }
+
+    /// Whether every flow starts, but for those whose multi-shot trigger has fewer activations than flows.
+    fn check_circles(&self, activations: &[u32]) -> Result<(), ConfigError> {
+        let mut waiting = vec![Vec::new(); self.triggers.len()];
+        let mut starting = Vec::new();
+        for (n, flow) in self.flows.iter().enumerate() {
+            match flow.start {
+                Start::At(_) => starting.push(n),
+                Start::Triggered(trigger) => waiting[trigger as usize].push(n),
+            }
+        }
+        let mut released = vec![0; self.triggers.len()];
+        let mut activated = vec![0; self.triggers.len()];
+        while let Some(n) = starting.pop() {
+            let flow = &self.flows[n];
+            for trigger in flow.on_sent.into_iter().chain(flow.on_received).map(|trigger| trigger as usize) {
+                activated[trigger] += 1;
+                let next = self.triggers[trigger].released_by(activated[trigger], waiting[trigger].len());
+                starting.extend(&waiting[trigger][released[trigger]..next]);
+                released[trigger] = next;
+            }
+        }
+        let stuck = |n: &usize| released[*n] < self.triggers[*n].released_by(activations[*n], waiting[*n].len());
+        let Some(trigger) = (0..self.triggers.len()).find(stuck) else { return Ok(()) };
+        let flow = waiting[trigger][released[trigger]];
+        let message = format!(
+            "flow {} of {} (id {}) waits for trigger {} of {}, which flows activate that themselves wait for it, or for \
+             flows that never start: it would never start",
+            flow + 1,
+            self.flows.len(),
+            self.flows[flow].id,
+            trigger + 1,
+            self.triggers.len(),
+        );
+        Err(ConfigError::new("", message))
+    }
+}
+
+impl TriggerKind {
+    /// How many of its `waiting` flows have been released after so many `activations`.
+    fn released_by(self, activations: u32, waiting: usize) -> usize {
+        match self {
+            Self::MultiShot => waiting.min(activations as usize),
+            Self::OneShot if activations == 0 => 0,
+            Self::Barrier(needed) if activations < needed => 0,
+            Self::OneShot | Self::Barrier(_) => waiting,
+        }
     }
 }
 

@@ -403,6 +403,37 @@ fn lists_that_cannot_run_are_refused() {
 }
 
 #[test]
+fn triggers_that_wait_for_each_other_are_refused() {
+    let refused = |waiting: Vec<ListedFlow>, triggers: Vec<TriggerKind>| {
+        let mut world = World::new();
+        let mut flows = vec![listed(1, 0, 1, Start::At(Instant::ZERO))];
+        flows.extend(waiting);
+        world.shelf.0 = FlowList { flows, triggers };
+        world.build("flows.path = \"x.cm\"").err().map(|error| error.message)
+    };
+    let waits = |id, trigger, activates| ListedFlow {
+        on_sent: Some(activates),
+        ..listed(id, id as u32, 0, Start::Triggered(trigger))
+    };
+    let itself = refused(vec![waits(2, 0, 0)], vec![TriggerKind::OneShot]).unwrap();
+    assert!(itself.starts_with("x.cm: flow 2 of 2 (id 2) waits for trigger 1 of 1, which"), "{itself}");
+    assert!(itself.ends_with("it would never start"), "{itself}");
+    let ring = vec![waits(2, 0, 1), waits(3, 1, 2), waits(4, 2, 0)];
+    assert!(refused(ring.clone(), vec![TriggerKind::OneShot; 3]).unwrap().contains("(id 2) waits for trigger 1 of 3"));
+
+    // One activation from outside opens a ring, unless two are needed.
+    let fed = |feeds| [ring.clone(), vec![ListedFlow { on_received: Some(0), ..feeds }]].concat();
+    let feeds = listed(9, 8, 9, Start::At(Instant::ZERO));
+    assert_eq!(refused(fed(feeds), vec![TriggerKind::OneShot; 3]), None);
+    let barrier = vec![TriggerKind::Barrier(2), TriggerKind::OneShot, TriggerKind::OneShot];
+    assert!(refused(fed(feeds), barrier).unwrap().contains("never start"));
+
+    // The second flow of a multi-shot trigger that only the second activates.
+    let shots = vec![ListedFlow { on_received: Some(0), ..feeds }, listed(2, 2, 0, Start::Triggered(0)), waits(3, 0, 0)];
+    assert!(refused(shots, vec![TriggerKind::MultiShot]).unwrap().contains("(id 3) waits for trigger 1 of 1"));
+}
+
+#[test]
 fn errors_name_the_key_and_the_remedy() {
     let world = World::new();
     let cases = [
