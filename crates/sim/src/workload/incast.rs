@@ -192,9 +192,9 @@ impl Waves {
         let (senders, receiver) = self.cast(wave);
         let mut late = stream(self.seed, Domain::StartJitter, self.workload, wave);
         let (stripe, rest) = (self.size.get() / self.count as u64, self.size.get() % self.count as u64);
-        let connections = senders.into_iter().flat_map(|sender| (0..self.connections).map(move |_| sender));
-        let flows = (0..).zip(connections).map(|(n, src)| {
-            let delay = self.stagger * (n / u64::from(self.connections)) + jitter(&mut late, self.jitter);
+        let begins = (0..).zip(senders).map(|(n, src)| (src, self.stagger * n + jitter(&mut late, self.jitter)));
+        let connections = begins.flat_map(|begin| (0..self.connections).map(move |_| begin));
+        let flows = (0..).zip(connections).map(|(n, (src, delay))| {
             let flow = FlowSpec {
                 id: u64::from(wave) * self.count as u64 + n,
                 workload: self.workload,

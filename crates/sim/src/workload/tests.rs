@@ -229,6 +229,20 @@ fn senders_of_an_incast_may_have_several_connections() {
     senders.sort();
     senders.dedup();
     assert_eq!(senders.len(), 5);
+
+    // Jitter is the sender's: its connections begin together all the same, and as early as one alone.
+    let starts = |connections: u32| {
+        let config = format!(
+            "incast = {{ size = \"1MB\", senders = [0, 1, 2, 3, 4], connections = {connections}, jitter = \"1us\" }}"
+        );
+        let mut starts: Vec<(HostId, Instant)> =
+            World::new().flows(&config, 100).iter().map(|flow| (flow.src, flow.start)).collect();
+        starts.sort();
+        starts.dedup();
+        starts
+    };
+    assert_eq!(starts(1).len(), 5);
+    assert_eq!(starts(4), starts(1));
 }
 
 #[test]
