@@ -12,7 +12,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::build::{BuildEnv, Kind, Part, Source, Summary};
-use super::closed_loop::jitter;
+use super::closed_loop::{MAX_OPEN, jitter};
 use super::flow::stream;
 use super::flow_list::ListedFlows;
 use super::triggers::Repetitions;
@@ -129,6 +129,14 @@ impl Incast {
             return Err(ConfigError::new("connections", "found 0, expected at least 1"));
         }
         let (machines, count) = (count, count * self.connections as usize);
+        if count as u64 > MAX_OPEN {
+            let message = format!(
+                "that makes {count} flows at once, but at most {MAX_OPEN} can be kept: let each of the {machines} senders \
+                 have at most {}",
+                MAX_OPEN / machines as u64
+            );
+            return Err(ConfigError::new("connections", message));
+        }
         if self.size < Bytes::new(count as u64) {
             let message =
                 format!("{} cannot be striped over {count} connections: each carries a byte at least", self.size);

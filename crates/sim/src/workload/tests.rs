@@ -483,6 +483,11 @@ fn errors_name_the_key_and_the_remedy() {
             "the link from \"h0\" to \"pod0-edge0\" would have to carry 127 % of its rate",
         ),
         ("incast = { size = \"1MB\", senders = 16 }", "incast.senders", "at most 15 can send"),
+        (
+            "incast = { size = \"100TB\", senders = 7, connections = 4_294_967_295 }",
+            "incast.connections",
+            "that makes 30064771065 flows at once, but at most 16777216 can be kept: let each of the 7 senders have at most 2396745",
+        ),
         ("incast = { size = \"1MB\", senders = 4, connections = 0 }", "incast.connections", "at least 1"),
         ("incast = { size = \"3B\", senders = 4 }", "incast.size", "cannot be striped over 4 connections"),
         ("incast = { size = \"1MB\", senders = [\"h1\"], receiver = 1 }", "incast.senders", "\"h1\" is the receiver"),
