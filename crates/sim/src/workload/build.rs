@@ -139,7 +139,15 @@ pub(super) struct Part {
     pub(super) source: Source,
     pub(super) summary: Summary,
     /// The load that it offers, where that is given.
-    pub(super) demands: Vec<Demand>,
+    pub(super) offers: Vec<Offer>,
+}
+
+/// A load, and what it takes on links.
+pub(super) struct Offer {
+    /// In payload.
+    pub(super) demand: Demand,
+    /// What links carry for each byte of payload, headers included: the mean over all flows.
+    pub(super) expansion: f64,
 }
 
 /// Where flows come from.
@@ -163,12 +171,12 @@ impl Part {
     /// A closed loop, which says itself how many flows it has.
     pub(super) fn reactive(closed: ClosedLoop, summary: Summary) -> Self {
         let summary = Summary { extent: closed.extent(), ..summary };
-        Self { source: Source::Loop(closed), summary, demands: Vec::new() }
+        Self { source: Source::Loop(closed), summary, offers: Vec::new() }
     }
     /// A schedule, whose repetitions are jobs.
     pub(super) fn played(player: Player, summary: Summary) -> Self {
         let summary = Summary { extent: Extent::Known(player.flows()), is_grouped: true, is_job: true, ..summary };
-        Self { source: Source::Played(player), summary, demands: Vec::new() }
+        Self { source: Source::Played(player), summary, offers: Vec::new() }
     }
 }
 
@@ -181,7 +189,7 @@ pub(super) struct Builder<'a> {
     players: Vec<Player>,
     postings: Vec<Posting>,
     summaries: Vec<Summary>,
-    demands: Vec<Demand>,
+    offers: Vec<Offer>,
 }
 
 impl<'a> Builder<'a> {
@@ -195,7 +203,7 @@ impl<'a> Builder<'a> {
             players: Vec::new(),
             postings: Vec::new(),
             summaries: Vec::new(),
-            demands: Vec::new(),
+            offers: Vec::new(),
         }
     }
     pub(super) fn add<K: Kind>(&mut self, configs: &Many<K>) -> Result<(), ConfigError> {
@@ -220,7 +228,7 @@ impl<'a> Builder<'a> {
                     self.summaries.extend(others.into_iter().map(named));
                 }
             }
-            self.demands.extend(part.demands);
+            self.offers.extend(part.offers);
         }
         Ok(())
     }
@@ -245,15 +253,19 @@ impl<'a> Builder<'a> {
     /// The most loaded link, headers included.
     fn worst_link(&self) -> Result<Option<LinkLoad>, ConfigError> {
         let env = self.env;
-        if self.demands.is_empty() {
+        if self.offers.is_empty() {
             return Ok(None);
         }
-        let Some(mut worst) = LinkLoads::new(env.graph, env.routes, &self.demands).worst() else { return Ok(None) };
-        let payload = worst.load;
-        worst.load *= (env.framing.mtu + env.framing.overhead).get() as f64 / env.framing.mtu.get() as f64;
+        let loads = |factor: fn(&Offer) -> f64| {
+            let demand = |offer: &Offer| Demand { load: offer.demand.load * factor(offer), ..offer.demand.clone() };
+            let demands: Vec<Demand> = self.offers.iter().map(demand).collect();
+            LinkLoads::new(env.graph, env.routes, &demands)
+        };
+        let Some(worst) = loads(|offer| offer.expansion).worst() else { return Ok(None) };
         if worst.load <= 1.0 + ROUNDING {
             return Ok(Some(worst));
         }
+        let payload = loads(|_| 1.0).of(worst.link, worst.from_a);
         let link = &env.graph.links[worst.link as usize];
         let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
         // Two digits, rounded down, so that what is advised fits.

@@ -2,6 +2,7 @@
 
 use selvedge_units::Bytes;
 
+use super::sizes::packets_between;
 use crate::ConfigError;
 
 /// A distribution of flow sizes: points of its cumulative distribution function.
@@ -84,6 +85,21 @@ impl Cdf {
         }
         twice as f64 / 2.0 / u64::MAX as f64
     }
+    /// The mean number of packets, each of which carries up to `payload`.
+    pub fn mean_packets(&self, payload: Bytes) -> f64 {
+        let mut sum = 0.0;
+        let mut before = (Bytes::ZERO, 0);
+        for (n, &(size, reached)) in self.points.iter().enumerate() {
+            let packets = if n == 0 || size == before.0 {
+                size.max(Bytes::new(1)).pieces(payload) as f64
+            } else {
+                packets_between(before.0, size, payload)
+            };
+            sum += packets * (reached - before.1) as f64;
+            before = (size, reached);
+        }
+        sum / u64::MAX as f64
+    }
 }
 
 /// A thousand terabytes.
@@ -148,6 +164,18 @@ mod tests {
         assert!((web_search().mean() / 1.711e6 - 1.0).abs() < 0.001, "{}", web_search().mean());
         // Each of 1..=4 equally likely.
         assert_eq!(Cdf::new(&[(Bytes::ZERO, 0.0), (Bytes::new(4), 1.0)]).unwrap().mean(), 2.5);
+    }
+
+    #[test]
+    fn the_mean_number_of_packets_is_that_of_all_sizes() {
+        // 1 to 10 equally likely half of the time, else 10, 0 (which is one byte), each a quarter.
+        let points = [(Bytes::ZERO, 0.25), (Bytes::new(10), 0.75), (Bytes::new(10), 1.0)];
+        let cdf = Cdf::new(&points).unwrap();
+        for payload in 1..12 {
+            let packets = |size: u64| Bytes::new(size).pieces(Bytes::new(payload)) as f64;
+            let expected = 0.5 * (1..=10).map(packets).sum::<f64>() / 10.0 + 0.25 * (packets(1) + packets(10));
+            assert!((cdf.mean_packets(Bytes::new(payload)) - expected).abs() < 1e-12);
+        }
     }
 
     #[test]

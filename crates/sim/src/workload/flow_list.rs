@@ -270,7 +270,7 @@ impl Kind for FlowFile {
             waiting.into_iter().for_each(|(trigger, flow)| triggers.wait(trigger, flow, Duration::ZERO));
             Box::new(timed)
         }));
-        Ok(Part { source, summary, demands: Vec::new() })
+        Ok(Part { source, summary, offers: Vec::new() })
     }
 }
 

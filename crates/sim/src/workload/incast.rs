@@ -96,7 +96,7 @@ impl Kind for Incast {
                 }))
             }
         };
-        Ok(Part { source, summary, demands: Vec::new() })
+        Ok(Part { source, summary, offers: Vec::new() })
     }
 }
 

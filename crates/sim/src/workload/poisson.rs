@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::build::{BuildEnv, Kind, Offer, Part, Source, Summary};
 use super::flow::stream;
 use super::hosts::other_than;
 use super::{Extent, FlowSpec, Fraction, Generator, Hosts, SizeDistribution, Sizes};
@@ -83,7 +83,8 @@ impl Kind for Poisson {
             duration: by_count.into_iter().chain(span).min(),
             ..Summary::new(Self::NAME, &senders, &receivers)
         };
-        let demands = vec![Demand { from: senders.clone(), to: receivers.clone(), load }];
+        let demand = Demand { from: senders.clone(), to: receivers.clone(), load };
+        let offers = vec![Offer { demand, expansion: sizes.expansion(env.framing) }];
         let sources = senders.iter().zip(flows_per_second).map(|(&host, per_second)| Arrivals {
             host,
             gap_ps: PS_PER_SECOND / per_second,
@@ -94,7 +95,7 @@ impl Kind for Poisson {
         let end = self.until.map_or(Instant::NEVER, |until| Instant::ZERO + until);
         let generator =
             PoissonFlows::new(workload, sources.collect(), receivers, sizes, self.start, end, extent, self.flows);
-        Ok(Part { source: Source::Stream(Box::new(generator)), summary, demands })
+        Ok(Part { source: Source::Stream(Box::new(generator)), summary, offers })
     }
 }
 

@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::Cdf;
+use crate::topology::Framing;
 use crate::{ConfigError, Library};
 
 /// How large flows are: `"cdf:web-search"` or `"file:sizes.txt"`, `{ uniform = ["500KB", "5MB"] }`,
@@ -85,6 +86,29 @@ impl SizeDistribution {
             Self::Fixed(size) => size.get() as f64,
         }
     }
+    /// The mean number of packets, each of which carries up to `payload`.
+    pub fn mean_packets(&self, payload: Bytes) -> f64 {
+        match self {
+            Self::Cdf(cdf) => cdf.mean_packets(payload),
+            Self::Uniform(low, high) => packets_between(*low - Bytes::new(1), *high, payload),
+            Self::Fixed(size) => size.pieces(payload) as f64,
+        }
+    }
+    /// What links carry for each byte of payload, in the mean over all flows.
+    pub(super) fn expansion(&self, framing: Framing) -> f64 {
+        1.0 + framing.overhead.get() as f64 * self.mean_packets(framing.mtu) / self.mean()
+    }
+}
+
+/// The mean number of packets of the sizes above `low` up to `high`, all equally likely.
+pub(super) fn packets_between(low: Bytes, high: Bytes, payload: Bytes) -> f64 {
+    // Of all sizes up to `size`.
+    let packets = |size: Bytes| {
+        let full = u128::from(size.get() / payload.get());
+        let payload = u128::from(payload.get());
+        payload * full * (full + 1) / 2 + (u128::from(size.get()) - full * payload) * (full + 1)
+    };
+    (packets(high) - packets(low)) as f64 / (high - low).get() as f64
 }
 
 impl<'de> Deserialize<'de> for Sizes {

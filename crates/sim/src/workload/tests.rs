@@ -448,6 +448,38 @@ fn triggers_that_wait_for_each_other_are_refused() {
 }
 
 #[test]
+fn loads_count_the_headers_of_short_packets() {
+    let world = World::new();
+    let fullest = |world: &World, toml: &str| world.build(toml).unwrap().worst_link.unwrap().load;
+    // 62 bytes of headers for each packet of up to 1,024.
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
+    close(fullest(&world, "poisson = { load = 0.5, sizes.fixed = \"64B\" }"), 0.5 * 126.0 / 64.0);
+    close(fullest(&world, "poisson = { load = 0.5, sizes.fixed = \"1024B\" }"), 0.5 * 1086.0 / 1024.0);
+    close(fullest(&world, "poisson = { load = 0.5, sizes.fixed = \"1025B\" }"), 0.5 * 1149.0 / 1025.0);
+    // Sizes from 1,000 to 1,100: 25 take one packet, 76 take two.
+    let uniform = 0.5 * (1.0 + 62.0 * (25.0 + 2.0 * 76.0) / 101.0 / 1050.0);
+    close(fullest(&world, "poisson = { load = 0.5, sizes.uniform = [\"1000B\", \"1100B\"] }"), uniform);
+    let verbs = "verbs = { sizes.fixed = \"64B\", pairs = \"all-to-all\", load = 0.5, operations = [\"write\", \"read\"] }";
+    close(fullest(&world, verbs), 0.5 * 126.0 / 64.0);
+    // Each of several workloads with headers of its own.
+    let both = "poisson = [{ load = 0.2, sizes.fixed = \"64B\" }, { load = 0.3, sizes.fixed = \"1024B\" }]";
+    close(fullest(&world, both), 0.2 * 126.0 / 64.0 + 0.3 * 1086.0 / 1024.0);
+
+    let error = world.build("poisson = { load = 0.7, sizes.fixed = \"64B\" }").err().unwrap();
+    assert_eq!(error.key, "poisson");
+    assert!(error.message.contains("138 % of its rate (70 % payload, the rest headers)"), "{error}");
+    assert!(error.message.contains("multiply the load by at most 0.72"), "{error}");
+
+    // By a distribution, as often as drawn.
+    let distribution = "poisson = { load = 0.3, sizes = \"cdf:two-sizes\" }";
+    let flows = world.flows(distribution, 200_000);
+    let bytes: u64 = flows.iter().map(|flow| flow.size.get()).sum();
+    let wire: u64 = flows.iter().map(|flow| flow.size.get() + 62 * flow.size.pieces(Bytes::new(1024))).sum();
+    let found = fullest(&world, distribution);
+    assert!((found / (0.3 * wire as f64 / bytes as f64) - 1.0).abs() < 0.01, "{found}");
+}
+
+#[test]
 fn errors_name_the_key_and_the_remedy() {
     let world = World::new();
     let cases = [

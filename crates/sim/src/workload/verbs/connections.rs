@@ -8,9 +8,10 @@ use selvedge_units::{Domain, HostId};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use super::messages::Messages;
 use crate::ConfigError;
 use crate::topology::Demand;
-use crate::workload::build::BuildEnv;
+use crate::workload::build::{BuildEnv, Offer};
 use crate::workload::flow::stream;
 use crate::workload::permutation::derangement;
 use crate::workload::{HostRef, Hosts};
@@ -104,25 +105,32 @@ impl Pairs {
         pairs.into_iter().flat_map(|[src, dst]| (0..each).map(move |_| Connection { src, dst })).collect()
     }
 
-    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which, `back`, comes
-    /// with answers.
-    pub(super) fn demands(&self, load: f64, back: f64, env: &BuildEnv<'_>) -> Vec<Demand> {
+    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which comes with answers.
+    pub(super) fn offers(&self, load: f64, messages: &Messages, env: &BuildEnv<'_>) -> Vec<Offer> {
         let pairs = match self {
-            Self::All(hosts) => return vec![Demand { from: hosts.clone(), to: hosts.clone(), load }],
+            Self::All(hosts) => {
+                let demand = Demand { from: hosts.clone(), to: hosts.clone(), load };
+                return vec![Offer { demand, expansion: messages.expansion(env.framing, |_| true) }];
+            }
             Self::Listed(pairs) => pairs,
         };
+        let back = messages.share_back();
+        let [forth_expansion, back_expansion] =
+            [true, false].map(|carries| messages.expansion(env.framing, |verb| verb.carries() == carries));
         let rate = |host: HostId| env.graph.links[env.routes.ports().of_host(host).link as usize].rate.as_bps() as f64;
-        let mut demands = Vec::new();
+        let mut offers = Vec::new();
         for &[src, dst] in pairs {
             let partners = pairs.iter().filter(|[asking, _]| *asking == src).count() as f64;
             let own = load / partners;
-            for (from, to, load) in [(src, dst, own * (1.0 - back)), (dst, src, own * back * rate(src) / rate(dst))] {
+            let forth = (src, dst, own * (1.0 - back), forth_expansion);
+            let answers = (dst, src, own * back * rate(src) / rate(dst), back_expansion);
+            for (from, to, load, expansion) in [forth, answers] {
                 if load > 0.0 {
-                    demands.push(Demand { from: vec![from], to: vec![to], load });
+                    offers.push(Offer { demand: Demand { from: vec![from], to: vec![to], load }, expansion });
                 }
             }
         }
-        demands
+        offers
     }
 }
 

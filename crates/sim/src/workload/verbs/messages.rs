@@ -5,6 +5,7 @@ use std::sync::Arc;
 use selvedge_units::{Bytes, Domain, Instant, Rng};
 
 use super::{Connection, Operations, Verb};
+use crate::topology::Framing;
 use crate::workload::build::BuildEnv;
 use crate::workload::flow::stream;
 use crate::workload::{FlowSpec, Measure, SizeDistribution};
@@ -91,6 +92,14 @@ impl Messages {
     pub(super) fn share_back(&self) -> f64 {
         let back = self.shares.iter().filter(|(verb, _)| !verb.carries());
         back.map(|&(verb, share)| share * self.mean_of(verb)).sum::<f64>() / self.mean()
+    }
+
+    /// What links carry for each byte of the payload of these operations, in the mean.
+    pub(super) fn expansion(&self, framing: Framing, of: impl Fn(Verb) -> bool) -> f64 {
+        let packets = |verb: Verb| if verb.is_atomic() { 1.0 } else { self.sizes.mean_packets(framing.mtu) };
+        let shares = || self.shares.iter().filter(|&&(verb, _)| of(verb));
+        let bytes: f64 = shares().map(|&(verb, share)| share * self.mean_of(verb)).sum();
+        1.0 + framing.overhead.get() as f64 * shares().map(|&(verb, share)| share * packets(verb)).sum::<f64>() / bytes
     }
 
     /// The next message of a connection, which begins at `start`.

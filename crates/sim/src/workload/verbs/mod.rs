@@ -168,15 +168,15 @@ impl Kind for Verbs {
         };
         let mut summaries = self.summaries(&messages, env).into_iter();
         let Some(summary) = summaries.next() else { unreachable!("some operation has a share") };
-        let (demands, posting, stream) = match self.load.map(Fraction::get) {
+        let (offers, posting, stream) = match self.load.map(Fraction::get) {
             Some(load) => (
-                pairs.demands(load, messages.share_back(), env),
+                pairs.offers(load, &messages, env),
                 Posting::random(messages.clone(), limits),
                 Some(Box::new(Arrivals::new(messages, load, self.start, self.messages, env)) as Box<dyn Generator>),
             ),
             None => (Vec::new(), Posting::closed(messages, limits, self.start, self.jitter, env)?, None),
         };
-        Ok(Part { source: Source::Posted { posting, stream, others: summaries.collect() }, summary, demands })
+        Ok(Part { source: Source::Posted { posting, stream, others: summaries.collect() }, summary, offers })
     }
 }
 
