@@ -13,6 +13,7 @@ mod beside;
 mod error;
 mod kernel;
 mod net;
+mod two;
 
 pub use beside::Beside;
 pub use config::SimConfig;

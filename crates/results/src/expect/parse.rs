@@ -207,7 +207,7 @@ impl OneOrMore {
 struct Bounds {
     at_most: Option<Number>,
     at_least: Option<Number>,
-    between: Option<[Number; 2]>,
+    between: Option<Vec<Number>>,
     near: Option<Number>,
     tolerance: Option<Number>,
 }
@@ -336,8 +336,11 @@ fn check_metric(name: &str, at: &Range<usize>) -> Result<(), Misplaced> {
 fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
     let Bounds { at_most, at_least, between, near, tolerance } = bounds.get_ref();
     let fail = |what: &str| Err((bounds.span(), what.to_string()));
-    let (low, high) = match (at_least, at_most, between, near, tolerance) {
+    let (low, high) = match (at_least, at_most, between.as_deref(), near, tolerance) {
         (None, None, Some([low, high]), None, None) => (low.0, high.0),
+        (None, None, Some(found), None, None) => {
+            return fail(&format!("between takes two bounds, [low, high], found {}", found.len()));
+        }
         (None, None, None, Some(near), Some(tolerance)) => {
             let reach = (near.0 * tolerance.0).abs();
             (near.0 - reach, near.0 + reach)

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::graph::check_size;
 use super::{Graph, LinkConfig, Node};
 use crate::ConfigError;
+use crate::two::two;
 
 /// Nodes and links written out. Names are free; a node that appears in `hosts` is a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,7 @@ pub struct Explicit {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExplicitLink {
     /// The names of the two nodes that it joins.
+    #[serde(deserialize_with = "two")]
     pub between: [String; 2],
     /// Rate of each direction; above zero.
     pub rate: Rate,

@@ -541,6 +541,9 @@ fn errors_name_the_key_and_the_remedy() {
 fn misspelt_keys_are_refused_with_their_place() {
     let error = toml::from_str::<Topology>("[fat-tree]\nk = 6\nlinks = 3").unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("unknown field `links`"), "{error}");
+    let three = "[explicit]\nhosts = [\"a\", \"b\"]\n[[explicit.links]]\nrate = \"1Gbps\"\ndelay = \"1us\"\nbetween = [\"a\", \"b\", \"c\"]";
+    let error = toml::from_str::<Topology>(three).unwrap_err().to_string();
+    assert!(error.contains("line 6") && error.contains("found a list of 3, expected a list of two"), "{error}");
     let error = toml::from_str::<Topology>("[fattree]\nk = 6").unwrap_err().to_string();
     assert!(error.contains("unknown variant `fattree`") && error.contains("fat-tree"), "{error}");
     assert!(schemars::schema_for!(Topology).to_value().to_string().contains("hosts-per-leaf"));

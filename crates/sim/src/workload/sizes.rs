@@ -12,6 +12,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::Cdf;
 use crate::topology::Framing;
+use crate::two::Two;
 use crate::{ConfigError, Library};
 
 /// How large flows are: `"cdf:web-search"` or `"file:sizes.txt"`, `{ uniform = ["500KB", "5MB"] }`,
@@ -130,10 +131,11 @@ impl<'de> Deserialize<'de> for Sizes {
                 Err(E::custom(format!("found \"{text}\", expected {EXPECTED}{hint}")))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sizes, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
-                    Table::Uniform(range) => Sizes::Uniform(range),
-                    Table::Fixed(size) => Sizes::Fixed(size),
-                })
+                match Written::deserialize(MapAccessDeserializer::new(map))? {
+                    Written { uniform: Some(Two(range)), fixed: None } => Ok(Sizes::Uniform(range)),
+                    Written { uniform: None, fixed: Some(size) } => Ok(Sizes::Fixed(size)),
+                    _ => Err(A::Error::custom("choose exactly one kind of sizes: uniform or fixed")),
+                }
             }
         }
         from.deserialize_any(Forms)
@@ -161,8 +163,16 @@ impl JsonSchema for Sizes {
     }
 }
 
+/// What a table may say; exactly one of both.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    uniform: Option<Two<Bytes>>,
+    fixed: Option<Bytes>,
+}
+
 /// The forms of [`Sizes`] that are tables.
-#[derive(serde::Serialize, serde::Deserialize, JsonSchema)]
+#[derive(serde::Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SizeTable")]
 enum Table {

@@ -443,7 +443,8 @@ fn triggers_that_wait_for_each_other_are_refused() {
     assert!(refused(fed(feeds), barrier).unwrap().contains("never start"));
 
     // The second flow of a multi-shot trigger that only the second activates.
-    let shots = vec![ListedFlow { on_received: Some(0), ..feeds }, listed(2, 2, 0, Start::Triggered(0)), waits(3, 0, 0)];
+    let shots =
+        vec![ListedFlow { on_received: Some(0), ..feeds }, listed(2, 2, 0, Start::Triggered(0)), waits(3, 0, 0)];
     assert!(refused(shots, vec![TriggerKind::MultiShot]).unwrap().contains("(id 3) waits for trigger 1 of 1"));
 }
 
@@ -459,7 +460,8 @@ fn loads_count_the_headers_of_short_packets() {
     // Sizes from 1,000 to 1,100: 25 take one packet, 76 take two.
     let uniform = 0.5 * (1.0 + 62.0 * (25.0 + 2.0 * 76.0) / 101.0 / 1050.0);
     close(fullest(&world, "poisson = { load = 0.5, sizes.uniform = [\"1000B\", \"1100B\"] }"), uniform);
-    let verbs = "verbs = { sizes.fixed = \"64B\", pairs = \"all-to-all\", load = 0.5, operations = [\"write\", \"read\"] }";
+    let verbs =
+        "verbs = { sizes.fixed = \"64B\", pairs = \"all-to-all\", load = 0.5, operations = [\"write\", \"read\"] }";
     close(fullest(&world, verbs), 0.5 * 126.0 / 64.0);
     // Each of several workloads with headers of its own.
     let both = "poisson = [{ load = 0.2, sizes.fixed = \"64B\" }, { load = 0.3, sizes.fixed = \"1024B\" }]";
@@ -563,6 +565,15 @@ fn misspelt_keys_are_refused_with_their_place() {
     assert!(error.contains("line 3") && error.contains("write { fixed = \"64KB\" }"), "{error}");
     let error = refused("[poisson]\nload = 0.5\nsizes = { fixed = \"64kb\" }");
     assert!(error.contains("line 3") && error.contains("did you mean \"64KB\"?"), "{error}");
+    let sizes = |written: &str| refused(&format!("[poisson]\nload = 0.5\nsizes = {written}"));
+    assert!(sizes("{ fixed = \"1KB\", fixd = \"1KB\" }").contains("unknown field `fixd`"));
+    assert!(sizes("{ fixed = \"1KB\", uniform = [\"1KB\", \"2KB\"] }").contains("choose exactly one kind of sizes"));
+    assert!(sizes("{}").contains("choose exactly one kind of sizes: uniform or fixed"));
+    let error = sizes("{ uniform = [\"1KB\", \"2KB\", \"900KB\"] }");
+    assert!(error.contains("line 3") && error.contains("found a list of 3, expected a list of two"), "{error}");
+    assert!(sizes("{ uniform = [\"1KB\"] }").contains("found a list of 1, expected a list of two"));
+    let error = refused("[verbs]\nsizes.fixed = \"1KB\"\npairs = [[\"h0\", \"h1\", \"h2\"]]");
+    assert!(error.contains("line 3") && error.contains("found a list of 3, expected a list of two"), "{error}");
     let error = refused("incast = { size = \"1MB\", senders = -3 }");
     assert!(error.contains("negative number of senders"), "{error}");
     let schema = schemars::schema_for!(WorkloadConfig).to_value().to_string();

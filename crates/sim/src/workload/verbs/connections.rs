@@ -11,6 +11,7 @@ use serde::ser::{Serialize, Serializer};
 use super::messages::Messages;
 use crate::ConfigError;
 use crate::topology::Demand;
+use crate::two::Two;
 use crate::workload::build::{BuildEnv, Offer};
 use crate::workload::flow::stream;
 use crate::workload::permutation::derangement;
@@ -151,7 +152,7 @@ impl<'de> Deserialize<'de> for Partners {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Partners, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some(pair) = seq.next_element()? {
+                while let Some(Two(pair)) = seq.next_element()? {
                     pairs.push(pair);
                 }
                 Ok(Partners::Listed(pairs))

@@ -1,0 +1,38 @@
+//! Lists of two.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+
+/// Two values from a list. Serde's own arrays leave a third one unread, and TOML does not mind.
+pub(crate) struct Two<T>(pub(crate) [T; 2]);
+
+/// The two values of a list, for fields that are arrays.
+pub(crate) fn two<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<[T; 2], D::Error> {
+    Two::deserialize(from).map(|Two(values)| values)
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Two<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct List<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+            type Value = Two<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of two")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Two<T>, A::Error> {
+                let (first, second) = (seq.next_element()?, seq.next_element()?);
+                let mut count = usize::from(first.is_some()) + usize::from(second.is_some());
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                match (first, second) {
+                    (Some(first), Some(second)) if count == 2 => Ok(Two([first, second])),
+                    _ => Err(A::Error::custom(format!("found a list of {count}, expected a list of two"))),
+                }
+            }
+        }
+        from.deserialize_seq(List(PhantomData))
+    }
+}
