@@ -341,6 +341,9 @@ fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
         (None, None, Some(found), None, None) => {
             return fail(&format!("between takes two bounds, [low, high], found {}", found.len()));
         }
+        (None, None, None, Some(_), Some(tolerance)) if tolerance.0 < 0.0 => {
+            return fail(&format!("a tolerance is a part of `near`, zero or above, found {}", tolerance.0));
+        }
         (None, None, None, Some(near), Some(tolerance)) => {
             let reach = (near.0 * tolerance.0).abs();
             (near.0 - reach, near.0 + reach)

@@ -131,6 +131,7 @@ fn errors_name_file_line_column_and_remedy() {
     assert_error(head, "4:6", "nothing is claimed");
     assert_error(&format!("{head}value = {{ at-most = 1, at-least = 2 }}"), "5:9", "empty range");
     assert_error(&format!("{head}value = {{ near = 1 }}"), "5:9", "tolerance");
+    assert_error(&format!("{head}value = {{ near = 1, tolerance = -1 }}"), "5:9", "zero or above, found -1");
     assert_error(
         &format!("{head}value = {{ between = [0.5, 1, 2] }}"),
         "5:9",
