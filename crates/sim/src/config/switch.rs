@@ -38,7 +38,7 @@ pub struct PfcConfig {
     pub enabled: bool,
     /// Room kept free per input for what arrives after X-OFF. "auto": the link's bandwidth-delay
     /// product plus what else may come before the pause takes effect (three frames, the pause frame);
-    /// the IRN paper counts the product alone. "off": none.
+    /// the IRN paper counts the product alone. "off": none, which is refused while PFC is enabled.
     pub headroom: Setting<Bytes>,
     /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
     /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
