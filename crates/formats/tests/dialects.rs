@@ -201,21 +201,14 @@ fn starts_of_a_matrix_have_a_unit() {
         let file = format!("Nodes 2\nConnections 1\n0->1 start {number} size 1\n");
         let parsed = htsim_cm::read(file.as_bytes(), "f", unit).unwrap();
         let Start::At(start) = parsed.value.flows[0].start else { panic!("{number}") };
-        (start.as_ps(), parsed.value.start_unit, messages(&parsed.warnings))
+        (start.as_ps(), parsed.value.start_unit, parsed.value.guessed_at)
     };
     // Exactly, where a 32-bit float would be off by up to 32 ps.
-    let (ps, unit, warnings) = start("1000000001", StartUnit::Auto);
-    assert_eq!((ps, unit), (1_000_000_001, StartUnit::Picoseconds));
-    assert_eq!(
-        warnings,
-        ["3: starts are taken as picoseconds, because some are 1000000 or more; give the unit if not"]
-    );
-    let (ps, unit, warnings) = start("12.5", StartUnit::Auto);
-    assert_eq!((ps, unit), (12_500_000, StartUnit::Microseconds));
-    assert_eq!(warnings, ["3: starts are taken as microseconds, because all are below 1000000; give the unit if not"]);
-    assert_eq!(start("0", StartUnit::Auto), (0, StartUnit::Picoseconds, vec![]));
-    assert_eq!(start("1000000", StartUnit::Microseconds), (1_000_000_000_000, StartUnit::Microseconds, vec![]));
-    assert_eq!(start("7", StartUnit::Nanoseconds), (7_000, StartUnit::Nanoseconds, vec![]));
+    assert_eq!(start("1000000001", StartUnit::Auto), (1_000_000_001, StartUnit::Picoseconds, Some(3)));
+    assert_eq!(start("12.5", StartUnit::Auto), (12_500_000, StartUnit::Microseconds, Some(3)));
+    assert_eq!(start("0", StartUnit::Auto), (0, StartUnit::Picoseconds, None));
+    assert_eq!(start("1000000", StartUnit::Microseconds), (1_000_000_000_000, StartUnit::Microseconds, None));
+    assert_eq!(start("7", StartUnit::Nanoseconds), (7_000, StartUnit::Nanoseconds, None));
 }
 
 #[test]

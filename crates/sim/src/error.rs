@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::topology::Graph;
 use crate::workload::schedule::Schedule;
-use crate::workload::{Cdf, FlowList};
+use crate::workload::{Cdf, FlowList, StartUnit};
 
 /// A configuration that cannot be built; names the key and says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,8 +42,9 @@ pub trait Library {
     fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
         Err(nothing("distribution", reference))
     }
-    /// The flows in this file.
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+    /// The flows in this file, whose starts have this unit if the file does not say it. The key of an error is empty or
+    /// "start-unit".
+    fn flows(&self, path: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Err(nothing("file", path))
     }
     /// The schedule in this file.

@@ -6,7 +6,7 @@ use selvedge_explain::{Circle, Explanation, Names, Part, Tape, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
 use selvedge_sim::topology::Graph;
-use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, WorkloadConfig};
+use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, StartUnit, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
@@ -140,7 +140,7 @@ impl Library for Lists {
     fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
         Err(ConfigError::new("", format!("no distribution {reference} here")))
     }
-    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+    fn flows(&self, _: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Ok(self.0.clone())
     }
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {

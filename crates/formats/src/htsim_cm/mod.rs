@@ -45,6 +45,8 @@ pub struct ConnectionMatrix {
     pub failures: Vec<Failure>,
     /// The unit that starts were read in; never [`StartUnit::Auto`].
     pub start_unit: StartUnit,
+    /// The line of the first start above zero, where the unit had to be guessed.
+    pub guessed_at: Option<u64>,
 }
 
 /// One flow.
@@ -144,7 +146,7 @@ pub enum SwitchTier {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StartUnit {
     /// Picoseconds if a start is 1,000,000 or more, as generators write them (microseconds times
-    /// 10^6), or if all are zero; microseconds else. Warns unless all are zero.
+    /// 10^6), or if all are zero; microseconds else.
     #[default]
     Auto,
     /// 10^-12 s.
@@ -157,8 +159,8 @@ pub enum StartUnit {
 
 /// Reads a connection matrix.
 ///
-/// Warns about wrong counts in the header, flow ids used twice, triggers that flows wait for and
-/// nobody or too few activate, and the unit of starts if it had to be guessed.
+/// Warns about wrong counts in the header, flow ids used twice, and triggers that flows wait for and
+/// nobody or too few activate.
 ///
 /// ```
 /// use selvedge_formats::htsim_cm::{self, Start, StartUnit};

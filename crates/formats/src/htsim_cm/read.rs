@@ -130,19 +130,20 @@ impl<R: BufRead> Reader<R> {
         if self.flows.is_empty() {
             return Err(self.lines.error_at_end("a flow as in \"0->1 start 0 size 1000\""));
         }
-        let start_unit = self.resolve_starts(start_unit)?;
+        let (start_unit, guessed_at) = self.resolve_starts(start_unit)?;
         self.check_counts();
         self.check_ids();
         self.check_triggers();
         let Self { flows, triggers, failures, warnings, .. } = self;
-        let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit };
+        let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit, guessed_at };
         Ok(Parsed { value, warnings, dialect: Dialect::HtsimMatrix })
     }
 
-    fn resolve_starts(&mut self, asked: StartUnit) -> Result<StartUnit, FormatError> {
-        let unit = match asked {
+    /// The unit, and where it was guessed from.
+    fn resolve_starts(&mut self, asked: StartUnit) -> Result<(StartUnit, Option<u64>), FormatError> {
+        let (unit, guessed_at) = match asked {
             StartUnit::Auto => self.guess_unit(),
-            unit => unit,
+            unit => (unit, None),
         };
         for start in &self.starts {
             match (start.number.times(unit.picoseconds()), &start.too_late) {
@@ -151,21 +152,14 @@ impl<R: BufRead> Reader<R> {
                 (_, None) => unreachable!("a start that fits in microseconds fits in smaller units"),
             }
         }
-        Ok(unit)
+        Ok((unit, guessed_at))
     }
 
-    fn guess_unit(&mut self) -> StartUnit {
+    fn guess_unit(&self) -> (StartUnit, Option<u64>) {
         let positive = || self.starts.iter().filter(|start| !start.number.is_zero());
-        let Some(first) = positive().next() else { return StartUnit::Picoseconds };
-        let line = self.flows[first.flow].line;
+        let Some(first) = positive().next() else { return (StartUnit::Picoseconds, None) };
         let large = |start: &WrittenStart| start.number.times(1).is_none_or(|number| number >= 1_000_000);
-        let (unit, name, why) = if positive().any(large) {
-            (StartUnit::Picoseconds, "picoseconds", "some are 1000000 or more")
-        } else {
-            (StartUnit::Microseconds, "microseconds", "all are below 1000000")
-        };
-        self.warnings
-            .push(Warning::new(line, format!("starts are taken as {name}, because {why}; give the unit if not")));
-        unit
+        let unit = if positive().any(large) { StartUnit::Picoseconds } else { StartUnit::Microseconds };
+        (unit, Some(self.flows[first.flow].line))
     }
 }

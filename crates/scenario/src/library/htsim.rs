@@ -7,7 +7,7 @@ use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
 use selvedge_formats::htsim_topo::{self, FatTreeFile};
 use selvedge_sim::ConfigError;
 use selvedge_sim::topology::{Graph, Link, LinkConfig, Node};
-use selvedge_sim::workload::{FlowList, ListedFlow, Start, TriggerKind};
+use selvedge_sim::workload::{FlowList, ListedFlow, Start, StartUnit, TriggerKind};
 use selvedge_units::{Duration, HostId, SwitchId};
 
 use super::FileLibrary;
@@ -21,8 +21,28 @@ fn priority(written: u32) -> Option<u8> {
     u8::try_from(written).ok().filter(|&priority| priority <= 7)
 }
 
+pub(super) fn unit(written: StartUnit) -> htsim_cm::StartUnit {
+    match written {
+        StartUnit::Auto => htsim_cm::StartUnit::Auto,
+        StartUnit::Ps => htsim_cm::StartUnit::Picoseconds,
+        StartUnit::Ns => htsim_cm::StartUnit::Nanoseconds,
+        StartUnit::Us => htsim_cm::StartUnit::Microseconds,
+    }
+}
+
 impl FileLibrary {
     pub(super) fn htsim_flows(&self, path: &str, matrix: &ConnectionMatrix) -> Result<FlowList, ConfigError> {
+        if let Some(line) = matrix.guessed_at {
+            let (unit, why) = match matrix.start_unit {
+                htsim_cm::StartUnit::Picoseconds => ("picoseconds", "some are 1000000 or more"),
+                _ => ("microseconds", "all are below 1000000"),
+            };
+            let message = format!(
+                "starts are taken as {unit}, because {why}; set workload.flows.start-unit to \"ps\", \"ns\" or \"us\" \
+                 to say what they are"
+            );
+            self.note(path, [Warning { line, message }]);
+        }
         let index: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
         let trigger = |id: &u32| index.get(id).copied();
         let strange =

@@ -15,7 +15,7 @@ use selvedge_formats::{
 };
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::schedule::Schedule;
-use selvedge_sim::workload::{Cdf, FlowList};
+use selvedge_sim::workload::{Cdf, FlowList, StartUnit};
 use selvedge_sim::{ConfigError, Library};
 use selvedge_units::words::{nearest, one_of};
 use selvedge_units::{Bytes, HostId};
@@ -81,7 +81,11 @@ impl FileLibrary {
     pub(crate) fn connection_matrix(&self, path: &str) -> Result<Option<ConnectionMatrix>, ConfigError> {
         let content = self.files.content(path)?;
         match detect(&content, path).map_err(said)? {
-            Dialect::HtsimMatrix => self.matrix(path, &content).map(Some),
+            // Whoever reads its flows says what is questionable.
+            Dialect::HtsimMatrix => {
+                let parsed = htsim_cm::read(&**content, path, htsim_cm::StartUnit::Auto).map_err(said)?;
+                Ok(Some(parsed.value))
+            }
             _ => Ok(None),
         }
     }
@@ -89,10 +93,6 @@ impl FileLibrary {
     /// What a topology or flow list is written in.
     pub(crate) fn dialect(&self, path: &str) -> Result<Dialect, ConfigError> {
         detect(&self.files.content(path)?, path).map_err(said)
-    }
-
-    fn matrix(&self, path: &str, content: &[u8]) -> Result<ConnectionMatrix, ConfigError> {
-        htsim_cm::read(content, path, htsim_cm::StartUnit::Auto).map(|parsed| self.noted(path, parsed)).map_err(said)
     }
 
     /// The value, its warnings kept.
@@ -136,10 +136,17 @@ impl Library for FileLibrary {
         Cdf::new(&points)
     }
 
-    fn flows(&self, path: &str) -> Result<FlowList, ConfigError> {
+    fn flows(&self, path: &str, start_unit: StartUnit) -> Result<FlowList, ConfigError> {
         let content = self.files.content(path)?;
         match detect(&content, path).map_err(said)? {
-            Dialect::HtsimMatrix => self.htsim_flows(path, &self.matrix(path, &content)?),
+            Dialect::HtsimMatrix => {
+                let parsed = htsim_cm::read(&**content, path, htsim::unit(start_unit)).map_err(said)?;
+                self.htsim_flows(path, &self.noted(path, parsed))
+            }
+            dialect if dialect.is_flow_list() && start_unit != StartUnit::Auto => {
+                let message = format!("{path} is a {dialect}, whose starts are seconds: leave this out");
+                Err(ConfigError::new("start-unit", message))
+            }
             dialect if dialect.is_flow_list() => {
                 let parsed = ns3_flow::read(&**content, path, ns3_flow::Options::default()).map_err(said)?;
                 self.ns3_flows(path, self.noted(path, parsed))

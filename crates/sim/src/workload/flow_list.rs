@@ -20,6 +20,31 @@ pub struct FlowFile {
     /// Where the priorities of these flows come from. Default: "file".
     #[serde(default)]
     pub priorities: Priorities,
+    /// The unit of starts in htsim's `.cm`, which does not say it. Default: "auto".
+    #[serde(default, skip_serializing_if = "StartUnit::is_auto")]
+    pub start_unit: StartUnit,
+}
+
+/// The unit of starts in htsim's `.cm`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartUnit {
+    /// Picoseconds if any is 1,000,000 or more, as htsim's generators write them; else microseconds. With a warning,
+    /// unless all are zero.
+    #[default]
+    Auto,
+    /// Picoseconds.
+    Ps,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+}
+
+impl StartUnit {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// Where the priorities of listed flows come from.
@@ -85,9 +110,9 @@ pub enum TriggerKind {
 }
 
 impl FlowFile {
-    /// The flows at `path`, with their own priorities.
+    /// The flows at `path`, with their own priorities and the usual unit.
     pub fn new(path: impl Into<String>) -> Self {
-        Self { path: path.into(), priorities: Priorities::File }
+        Self { path: path.into(), priorities: Priorities::File, start_unit: StartUnit::Auto }
     }
 }
 
@@ -237,7 +262,10 @@ impl Kind for FlowFile {
     const NAME: &'static str = "flows";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {
-        let mut list = env.library.flows(&self.path).map_err(|error| error.within("path"))?;
+        let mut list = env.library.flows(&self.path, self.start_unit).map_err(|error| match error.key.is_empty() {
+            true => error.within("path"),
+            false => error,
+        })?;
         if self.priorities == Priorities::Nic {
             list.flows.iter_mut().for_each(|flow| flow.priority = None);
         }

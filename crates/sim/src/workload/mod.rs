@@ -40,7 +40,7 @@ pub use closed_loop::{ClosedLoop, ClosedLoopConfig};
 pub use collective::{Collective, MixtureOfExperts, Operation, Order, Pipeline, Placement, Team};
 pub use config::WorkloadConfig;
 pub use flow::{Extent, FlowSpec, Generator};
-pub use flow_list::{FlowFile, FlowList, ListedFlow, Priorities, Start, TriggerKind};
+pub use flow_list::{FlowFile, FlowList, ListedFlow, Priorities, Start, StartUnit, TriggerKind};
 pub use fraction::Fraction;
 pub use goal::GoalFile;
 pub use hosts::{HostRef, Hosts};

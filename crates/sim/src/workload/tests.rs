@@ -18,7 +18,7 @@ impl Library for Shelf {
             _ => Err(ConfigError::new("", format!("there is no distribution \"{reference}\""))),
         }
     }
-    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+    fn flows(&self, _: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Ok(self.0.clone())
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
-use selvedge_sim::workload::{FlowFile, FlowList, ListedFlow, Many, Measure, Start, TriggerKind, WorkloadConfig};
+use selvedge_sim::workload::{
+    FlowFile, FlowList, ListedFlow, Many, Measure, Start, StartUnit, TriggerKind, WorkloadConfig,
+};
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
@@ -384,7 +386,7 @@ impl Recorder for Tape {
 struct Lists(FlowList);
 
 impl Library for Lists {
-    fn flows(&self, _: &str) -> Result<FlowList, ConfigError> {
+    fn flows(&self, _: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Ok(self.0.clone())
     }
 }
