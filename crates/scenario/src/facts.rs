@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
 use selvedge_sim::workload::schedule::Cue;
 use selvedge_sim::workload::{FlowSpec, Generator, Workload};
+use selvedge_units::SwitchId;
 use serde::Serialize;
 
 use crate::network::Network;
@@ -26,8 +27,8 @@ pub struct TopologyFacts {
     pub base_rtt_us: f64,
     /// Bandwidth-delay product of the longest path.
     pub bdp_bytes: u64,
-    /// What hosts can send over what the links upwards from their switches carry, worst switch;
-    /// 1 or less: none. `None`: nothing leads upwards.
+    /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
+    /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.
     pub oversubscription: Option<f64>,
     /// How much hosts may offer, each to all others alike, before some link carries more than it
     /// can: a fraction of their links' rate, headers included.
@@ -300,24 +301,33 @@ fn link_facts(graph: &Graph) -> Vec<LinkFacts> {
         .collect()
 }
 
-/// Rate towards hosts over rate upwards, at the switch of tier 0 where that is worst.
+/// What comes from hosts over what leads upwards, at the switch where that is worst.
 fn oversubscription(network: &Network) -> Option<f64> {
     let graph = network.graph();
     let ports = network.routes().ports();
-    let factor = |switch: &selvedge_units::SwitchId| {
-        let here = Node::Switch(*switch);
-        let (mut down, mut up) = (0.0, 0.0);
-        for port in ports.of(*switch) {
-            let rate = graph.links[port.link as usize].rate.as_gbps_f64();
-            match port.peer {
-                Node::Host(_) => down += rate,
-                peer if graph.height(peer) > graph.height(here) => up += rate,
-                Node::Switch(_) => {}
+    let rate = |link: u32| graph.links[link as usize].rate.as_gbps_f64();
+    let mut upwards: Vec<SwitchId> = (0..graph.switches.len() as u32).map(SwitchId).collect();
+    upwards.sort_by_key(|&switch| graph.height(Node::Switch(switch)));
+    let mut offered = vec![0.0; upwards.len()];
+    let mut worst: Option<f64> = None;
+    for switch in upwards {
+        let height = graph.height(Node::Switch(switch));
+        let ports = ports.of(switch);
+        let own = ports.iter().filter(|port| port.peer.switch().is_none());
+        let all = offered[switch.index()] + own.map(|port| rate(port.link)).sum::<f64>();
+        let above = || ports.iter().filter(|port| graph.height(port.peer) > height);
+        let up: f64 = above().map(|port| rate(port.link)).sum();
+        if all == 0.0 || up == 0.0 {
+            continue;
+        }
+        for port in above() {
+            if let Some(peer) = port.peer.switch() {
+                offered[peer.index()] += all * rate(port.link) / up;
             }
         }
-        (up > 0.0).then_some(down / up)
-    };
-    network.routes().leaves().iter().filter_map(factor).reduce(f64::max)
+        worst = Some(worst.map_or(all / up, |worst| worst.max(all / up)));
+    }
+    worst
 }
 
 fn direction(graph: &Graph, load: LinkLoad) -> String {
