@@ -42,6 +42,7 @@ const RUN: &[&str] = &["run", "input"];
 const LOSSLESS: &[&str] = &["run", "input", "--series", "roce+pfc"];
 /// With a topology of ns-3's.
 const FLOW: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input", "--series", "irn"];
+const FILES: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input"];
 const NETWORK: &[&str] = &["run", "--topology", "input", "--flows", "flow.txt", "--series", "irn"];
 /// With one of htsim's.
 const CM: &[&str] = &["run", "--topology", "x.topo", "--flows", "input", "--series", "irn"];
@@ -226,6 +227,8 @@ fn flows() -> Vec<Case> {
             FLOW,
             "input:2: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
         ),
+        // Nothing follows: no scheme is to blame.
+        (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
         (line("1 2 3 100 0 0.001"), FLOW, "input:2:11:"),
         (line("1 2 3 100 -5 0.001"), FLOW, "input:2:11: found \"-5\""),
         (line("1 2 3 100 10000 NaN"), FLOW, "input:2:17: found \"NaN\""),

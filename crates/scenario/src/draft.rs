@@ -246,8 +246,9 @@ impl Draft {
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let path = KeyPath::parse(key).unwrap_or_default();
         let place = self.origin(&variant.edits, &path);
+        let is_set = variant.edits.iter().any(|edit| edit.path.contains(&path));
         let message = match &variant.preset {
-            Some(preset) if place == variant.place => format!("{} (\"{preset}\" sets this)", message.into()),
+            Some(preset) if is_set && place == variant.place => format!("{} (\"{preset}\" sets this)", message.into()),
             _ => message.into(),
         };
         ScenarioError::new(place, key, message)
