@@ -281,6 +281,11 @@ fn commands() -> Vec<Case> {
         (none(), &["run", "small.toml", "--set", "stop.flows=-3"], "--set stop.flows=-3"),
         (none(), &["run", "small.toml", "--seeds", "-1"], "expected a number of seeds"),
         (none(), &["run", "small.toml", "--seeds", "1,x"], "expected a number of seeds"),
+        (
+            none(),
+            &["run", "small.toml", "--seeds", "99999999999"],
+            "error: --seeds 99999999999: 99999999999 seeds are too many; give at most 10000",
+        ),
         (none(), &["run", "small.toml", "--threads", "-1"], "-1 is not in 1..=65535"),
         (none(), &["run", "small.toml", "--threads", "many"], "invalid digit"),
         (none(), &["run", "small.toml", "--series", ""], "no series to run; give at least one"),

@@ -442,7 +442,7 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
 }
 
 /// More would be a mistake.
-const MOST_SEEDS: u32 = 10_000;
+const MOST_SEEDS: u64 = 10_000;
 
 /// Whether the samples of one run, whose flows start over `span`, fit on a disk.
 fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {

@@ -137,7 +137,7 @@ pub struct Case {
 #[serde(expecting = "expected a number of seeds, as in 5, or a list of them, as in [1, 2, 3]")]
 pub enum Seeds {
     /// The seeds from 1 to this.
-    Count(u32),
+    Count(u64),
     /// These.
     List(Vec<u64>),
 }
@@ -152,7 +152,7 @@ impl Seeds {
     /// All of them, in order.
     pub fn list(&self) -> Vec<u64> {
         match self {
-            Self::Count(count) => (1..=u64::from(*count)).collect(),
+            Self::Count(count) => (1..=*count).collect(),
             Self::List(seeds) => seeds.clone(),
         }
     }
