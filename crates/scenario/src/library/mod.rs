@@ -161,8 +161,9 @@ impl Library for FileLibrary {
 
     fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
         let content = self.files.content(path)?;
+        let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
         let mut drops = Vec::new();
-        for (line, text) in (1..).zip(String::from_utf8_lossy(&content).lines()) {
+        for (line, text) in (1..).zip(String::from_utf8_lossy(content).lines()) {
             for word in text.split('#').next().unwrap_or_default().split_whitespace() {
                 let number = word.parse().map_err(|_| {
                     let message = format!("{path}:{line}: found \"{word}\", expected the number of a packet, from 0");
