@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::{FLOWS, Scratch, TOPOLOGY, parsed};
+use crate::{FLOWS, SMALL, Scratch, TOPOLOGY, parsed};
 
 #[test]
 fn slow_hosts_hold_up_nobody_else() {
@@ -163,4 +163,53 @@ fn files_may_come_through_pipes() {
     assert_eq!(kept, 2);
     let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
     assert_eq!(parsed(&again)["series"], parsed(&read)["series"]);
+}
+
+#[test]
+fn starts_of_a_matrix_have_the_unit_that_is_said() {
+    let matrix = "Nodes 16\nConnections 1\n0->2 start 100 size 1000\n";
+    let scenario = SMALL
+        .replace("[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }", "[workload.flows]\npath = \"x.cm\"");
+    let scratch = Scratch::new("units").with("x.cm", matrix).with("s.toml", &scenario).with("flow.txt", FLOWS);
+    let (out, error) = scratch.expect(0, &["workload", "s.toml"]);
+    assert!(out.contains("100.000 us  h0 -> h2"), "{out}");
+    let warning = "x.cm:3: starts are taken as microseconds, because all are below 1000000; set workload.flows.start-unit to \"ps\"";
+    assert!(error.contains(warning), "{error}");
+    let (out, error) = scratch.expect(0, &["workload", "s.toml", "--set", "workload.flows.start-unit=ns"]);
+    assert!(out.contains("0.100 us  h0 -> h2") && error.is_empty(), "{out}{error}");
+    let ns3 = ["workload", "s.toml", "--set", "workload.flows={path='flow.txt',start-unit='ps'}"];
+    let (_, error) = scratch.expect(2, &ns3);
+    assert!(error.contains("workload.flows.start-unit: flow.txt is") && error.contains("leave this out"), "{error}");
+}
+
+#[test]
+fn lists_of_lost_packets_may_begin_with_a_byte_order_mark() {
+    let scenario = format!("{SMALL}[[loss]]\nlink = \"all\"\nmodel.trace = \"lost.txt\"\n");
+    let scratch = Scratch::new("bom").with("lost.txt", "\u{feff}0 # the first\n7\n").with("s.toml", &scenario);
+    scratch.expect(0, &["workload", "s.toml"]);
+}
+
+#[test]
+fn oversubscription_counts_all_tiers() {
+    // Two pods of two ToRs; 2 : 1 above the ToRs, and again above the aggregation switches.
+    let mut links = String::new();
+    let mut link = |a: &str, b: &str| {
+        links.push_str(&format!("{{ between = [\"{a}\", \"{b}\"], rate = \"100Gbps\", delay = \"1us\" }},"));
+    };
+    for tor in 0..4 {
+        link(&format!("h{}", 2 * tor), &format!("tor{tor}"));
+        link(&format!("h{}", 2 * tor + 1), &format!("tor{tor}"));
+        link(&format!("tor{tor}"), &format!("agg{}", tor / 2));
+    }
+    link("agg0", "core");
+    link("agg1", "core");
+    let hosts = (0..8).map(|host| format!("\"h{host}\"")).collect::<Vec<_>>().join(",");
+    let switches = "\"tor0\",\"tor1\",\"tor2\",\"tor3\",\"agg0\",\"agg1\",\"core\"";
+    let topology = format!("[topology.explicit]\nhosts = [{hosts}]\nswitches = [{switches}]\nlinks = [{links}]");
+    let scenario =
+        SMALL.replace("[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }", &topology);
+    assert_ne!(scenario, SMALL);
+    let scratch = Scratch::new("oversubscription").with("s.toml", &scenario);
+    let (out, _) = scratch.expect(0, &["topology", "s.toml"]);
+    assert!(out.contains("4.00 : 1"), "{out}");
 }
