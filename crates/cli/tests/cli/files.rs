@@ -184,7 +184,7 @@ fn starts_of_a_matrix_have_the_unit_that_is_said() {
 
 #[test]
 fn lists_of_lost_packets_may_begin_with_a_byte_order_mark() {
-    let scenario = format!("{SMALL}[[loss]]\nlink = \"all\"\nmodel.trace = \"lost.txt\"\n");
+    let scenario = format!("{SMALL}[[loss]]\nlink = \"all\"\nmodel.trace.path = \"lost.txt\"\n");
     let scratch = Scratch::new("bom").with("lost.txt", "\u{feff}0 # the first\n7\n").with("s.toml", &scenario);
     scratch.expect(0, &["workload", "s.toml"]);
 }
