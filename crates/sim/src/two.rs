@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 /// Two values from a list. Serde's own arrays leave a third one unread, and TOML does not mind.
 pub(crate) struct Two<T>(pub(crate) [T; 2]);
@@ -22,15 +22,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Two<T> {
                 f.write_str("a list of two")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Two<T>, A::Error> {
-                let (first, second) = (seq.next_element()?, seq.next_element()?);
-                let mut count = usize::from(first.is_some()) + usize::from(second.is_some());
-                while seq.next_element::<IgnoredAny>()?.is_some() {
-                    count += 1;
+                let mut found = Vec::new();
+                while let Some(value) = seq.next_element()? {
+                    found.push(value);
                 }
-                match (first, second) {
-                    (Some(first), Some(second)) if count == 2 => Ok(Two([first, second])),
-                    _ => Err(A::Error::custom(format!("found a list of {count}, expected a list of two"))),
-                }
+                let two = found.try_into().map(Two);
+                two.map_err(|found: Vec<T>| {
+                    A::Error::custom(format!("found a list of {}, expected a list of two", found.len()))
+                })
             }
         }
         from.deserialize_seq(List(PhantomData))

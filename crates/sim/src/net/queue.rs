@@ -17,7 +17,7 @@ use crate::kernel::table::Table;
 /// No place in a store; no queue.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// All that waits in one switch.
+/// All that waits in the switches of a partition.
 pub(crate) struct Store {
     places: Table<Descriptor>,
     /// The first place that is free; its `at` says which is next.

@@ -65,7 +65,7 @@ fn credit_is_shared_by_the_weights_of_priorities() {
         scene.add(src, 3, 2_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
     }
     let outcome = scene.finish();
-    // A quarter less time per byte where the largest share has gone, and so on: 7/4, 2 + 1/2 and 3 times as long as alone.
+    // Shares are 1/7, 2/7 and 4/7 of the link, then 1/3 and 2/3, then all of it.
     let took = |flow| outcome.flow(flow).fct().expect("it finished").as_us_f64() / outcome.flow(flow).ideal.as_us_f64();
     for (flow, times) in (0..).zip([3.0, 2.5, 1.75]) {
         assert!(
