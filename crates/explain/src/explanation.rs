@@ -170,7 +170,7 @@ impl<'a> Account<'a> {
     fn new(story: &'a Story, pauses: &'a Pauses, names: &Names) -> Self {
         // Any of its packets tells its class. If it has never sent one, any class may be its own.
         let first = story.journeys.first();
-        let origin = (names.host_port(story.flow.src), first.map_or(u8::MAX, |first| 1 << first.class));
+        let origin = (names.host_port(story.nic), first.map_or(u8::MAX, |first| 1 << first.class));
         let mut own: BTreeMap<PortId, Vec<(Instant, Instant)>> = BTreeMap::new();
         for hop in story.journeys.iter().flat_map(|journey| &journey.there.way) {
             own.entry(hop.port).or_default().push((hop.sent, hop.left()));

@@ -28,6 +28,8 @@ pub struct Tape {
 #[derive(Debug)]
 pub(crate) struct Story {
     pub(crate) flow: FlowRow,
+    /// The NIC that sends it: the host's own, or its second one inside the server.
+    pub(crate) nic: HostId,
     /// What the sender did and heard, in order.
     pub(crate) marks: Vec<(Instant, Mark)>,
     /// Data packets in the order of sending; one host sends one at a time, so these times are names.
@@ -204,9 +206,9 @@ impl Errand {
 }
 
 impl Story {
-    fn new(flow: FlowRow) -> Self {
+    fn new(flow: FlowRow, nic: HostId) -> Self {
         let (marks, journeys, dropped) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { flow, marks, journeys, sent: Vec::new(), answers: BTreeMap::new(), dropped, last: 0, end: None }
+        Self { flow, nic, marks, journeys, sent: Vec::new(), answers: BTreeMap::new(), dropped, last: 0, end: None }
     }
 
     /// A packet begins its journey.
@@ -289,12 +291,13 @@ impl Recorder for Tape {
         for event in events {
             match &event.what {
                 What::FlowStarted { flow, qp, queue_pairs } => {
-                    let pairs = (0..*queue_pairs).map(|n| (flow.src, QpNumber(qp.0.wrapping_add(n))));
+                    let Node::Host(nic) = event.node else { continue };
+                    let pairs = (0..*queue_pairs).map(|n| (nic, QpNumber(qp.0.wrapping_add(n))));
                     self.standing.on_started(flow, pairs.clone());
                     // Where ports are watched, one is told of all flows.
                     if self.flows.contains(&FlowKey::from(flow)) {
                         self.by_pair.extend(pairs.map(|pair| (pair, self.stories.len())));
-                        self.stories.push(Story::new(*flow));
+                        self.stories.push(Story::new(*flow, nic));
                     }
                 }
                 What::FlowFinished { flow } => self.on_finished(*flow),

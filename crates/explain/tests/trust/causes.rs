@@ -3,7 +3,7 @@
 use selvedge_explain::Part;
 use selvedge_units::Duration;
 
-use crate::support::{FAT_TREE, START, dumbbell, explain_flows, fraction, losing, parts, series};
+use crate::support::{FAT_TREE, START, dumbbell, explain_flows, explain_in_servers, fraction, losing, parts, series};
 
 #[test]
 fn who_meets_nobody_has_serialisation_and_propagation_only() {
@@ -54,6 +54,30 @@ fn who_shares_a_nic_waits_for_it() {
     for flow in [run.flow(0), run.flow(1)] {
         assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Nic]);
         assert!((0.47..0.5).contains(&fraction(flow, Part::Nic)), "{flow:?}");
+    }
+}
+
+#[test]
+fn flows_through_the_second_nic_of_a_host_are_not_those_of_its_first() {
+    // Both NICs number their queue pairs alike.
+    for preset in ["irn", "roce+pfc", "tcp", "eqds", "ndp"] {
+        let flows = [(0, 1, 100_000, START), (0, 2, 100_000, START), (0, 1, 100_000, START)];
+        let run = explain_in_servers(preset, &flows);
+        let ways = [["h0-inner -> left", "left -> h1-inner"], ["h0 -> fabric", "fabric -> h2"]];
+        for (id, way) in [(0, ways[0]), (1, ways[1]), (2, ways[0])] {
+            let flow = run.flow(id);
+            let hops: Vec<String> = flow.last.iter().map(|hop| run.names.port(hop.port)).collect();
+            assert_eq!(
+                (hops.iter().map(String::as_str).collect::<Vec<_>>(), flow.sent),
+                (way.to_vec(), flow.flow.packets),
+                "{preset}"
+            );
+        }
+        assert!(
+            run.flow(0).parts[Part::Nic] + run.flow(2).parts[Part::Nic] > Duration::ZERO,
+            "{preset}: they share a link"
+        );
+        assert_eq!(run.flow(1).parts[Part::Nic], Duration::ZERO, "{preset}: it shares none");
     }
 }
 

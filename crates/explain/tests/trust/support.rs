@@ -5,11 +5,11 @@ use std::path::Path;
 use selvedge_explain::{Circle, Explanation, Names, Part, Tape, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
-use selvedge_sim::topology::Graph;
+use selvedge_sim::topology::{Graph, LinkConfig};
 use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, StartUnit, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
-use selvedge_units::{Bytes, Duration, HostId, Instant};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Rate};
 
 pub(crate) const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n";
 
@@ -57,6 +57,18 @@ pub(crate) fn explain_point(plan: &Plan, point: Point) -> Explained {
 
 /// Flows of this size and start between these hosts, on what the scenario says besides.
 pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
+    let (config, lists) = listed(text, sets, flows);
+    explain_run(&config, &lists)
+}
+
+/// The same in two servers of two hosts each, which talk inside them through second NICs on a switch of their own.
+pub(crate) fn explain_in_servers(preset: &str, flows: &[(u32, u32, u64, Duration)]) -> Explained {
+    let (mut config, lists) = listed(&(FAT_TREE.to_owned() + &series(preset)), &[], flows);
+    config.graph = servers();
+    explain_run(&config, &lists)
+}
+
+fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (SimConfig, Lists) {
     // A scenario needs a workload; another takes its place.
     let plan =
         plan(&format!("title = \"Causes\"\nseeds = 1\n[[workload.incast]]\nsize = \"1B\"\nsenders = 1\n{text}"), sets);
@@ -73,7 +85,21 @@ pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, 
         on_received: None,
     };
     let list = FlowList { flows: (0..).zip(flows).map(flow).collect(), triggers: Vec::new() };
-    explain_run(&config, &Lists(list))
+    (config, Lists(list))
+}
+
+fn servers() -> Graph {
+    let mut graph = Graph::default();
+    let hosts = [0, 1, 2, 3].map(|n| graph.add_host(format!("h{n}"), 0));
+    let nics = hosts.map(|host| graph.add_inner_nic(format!("h{}-inner", host.0), host));
+    let [fabric, left, right] = ["fabric", "left", "right"].map(|name| graph.add_switch(name.into(), 0, 0));
+    let link = LinkConfig { rate: Rate::from_gbps(40), delay: Duration::from_us(2) };
+    for (n, (host, nic)) in hosts.into_iter().zip(nics).enumerate() {
+        graph.connect(host.into(), fabric.into(), link);
+        graph.connect(nic.into(), if n < 2 { left } else { right }.into(), link);
+    }
+    graph.place_switches();
+    graph
 }
 
 /// What came of a run.
