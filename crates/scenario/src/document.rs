@@ -5,10 +5,13 @@ use std::ops::Range;
 
 use selvedge_units::words::{nearest, one_of};
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
+use crate::schema;
 
 /// A TOML text and the places of its keys.
 #[derive(Clone, Debug)]
@@ -25,6 +28,15 @@ pub(crate) struct Document {
 struct Spans {
     key: Range<usize>,
     value: Range<usize>,
+    list: Option<List>,
+}
+
+/// How a list is written.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    InBrackets,
+    /// As [[tables]].
+    OfTables,
 }
 
 /// A text that is not what it should be: the key, and what is wrong with it.
@@ -63,13 +75,30 @@ impl Document {
         Self { is_file: false, ..self }
     }
 
-    /// The values of the text as a `T`.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Mismatch> {
+    /// The values of the text as a `T`, which `schema` describes.
+    pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Mismatch> {
+        if let Some(mismatch) = self.misplaced_list(schema) {
+            return Err(mismatch);
+        }
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let path = self.path_at(&span);
             let message = reworded(error.message(), &path);
             Mismatch { path, span, message }
+        })
+    }
+
+    /// A list where a table belongs. To serde that is a table without its keys.
+    fn misplaced_list(&self, schema: &Json) -> Option<Mismatch> {
+        self.spans.iter().find_map(|(path, spans)| {
+            let list = spans.list?;
+            schema::wants_table(schema, path).then(|| {
+                let message = match list {
+                    List::OfTables => format!("found a list of tables, [[{path}]]; expected one table, [{path}]"),
+                    List::InBrackets => "found a list in [ ], expected a table in { }".to_owned(),
+                };
+                Mismatch { path: path.clone(), span: spans.key.clone(), message }
+            })
         })
     }
 
@@ -130,24 +159,24 @@ impl Document {
 
 fn collect(table: &DeTable<'_>, path: &KeyPath, spans: &mut BTreeMap<KeyPath, Spans>) {
     for (key, value) in table {
-        let path = path.join(key.get_ref().as_ref());
-        spans.insert(path.clone(), Spans { key: key.span(), value: value.span() });
-        collect_value(value.get_ref(), &path, spans);
+        collect_value(key.span(), value, path.join(key.get_ref().as_ref()), spans);
     }
 }
 
-fn collect_value(value: &DeValue<'_>, path: &KeyPath, spans: &mut BTreeMap<KeyPath, Spans>) {
-    match value {
-        DeValue::Table(table) => collect(table, path, spans),
+fn collect_value(key: Range<usize>, value: &Spanned<DeValue<'_>>, path: KeyPath, spans: &mut BTreeMap<KeyPath, Spans>) {
+    let mut list = None;
+    match value.get_ref() {
+        DeValue::Table(table) => collect(table, &path, spans),
         DeValue::Array(elements) => {
+            let of_tables = elements.iter().next().is_some_and(|first| matches!(first.get_ref(), DeValue::Table(_)));
+            list = Some(if of_tables { List::OfTables } else { List::InBrackets });
             for (index, element) in elements.iter().enumerate() {
-                let path = path.join(index.to_string());
-                spans.insert(path.clone(), Spans { key: element.span(), value: element.span() });
-                collect_value(element.get_ref(), &path, spans);
+                collect_value(element.span(), element, path.join(index.to_string()), spans);
             }
         }
         _ => {}
     }
+    spans.insert(path, Spans { key, value: value.span(), list });
 }
 
 /// What serde says, in the words of someone who writes scenarios.

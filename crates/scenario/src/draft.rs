@@ -48,14 +48,14 @@ impl Draft {
     /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then the other `changes`; its series are
     /// chosen later.
     pub(crate) fn read(document: Document, changes: &Changes) -> Result<Self, ScenarioError> {
-        let written: Scenario = document.read().map_err(|mismatch| document.error(mismatch))?;
+        let schema = schema();
+        let written: Scenario = document.read(&schema).map_err(|mismatch| document.error(mismatch))?;
         let mut base = document.table();
         base.remove("series");
         base.remove("smoke");
         base.remove("case");
         // The default is a choice, too: an edit inside another kind must not replace it unawares.
         base.entry("transport").or_insert_with(default_transport);
-        let schema = schema();
         let smokes = written.smoke.iter().map(|(key, value)| {
             let origin = document.place(&path("smoke").join(key));
             Edit::new(&schema, key, value.clone(), origin)
@@ -227,7 +227,7 @@ impl Draft {
     /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
     /// there.
     fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
-        typed(table).map_err(|Mismatch { path, message, .. }| {
+        typed(table, &self.schema).map_err(|Mismatch { path, message, .. }| {
             // The text was right before, so an edit is at fault even if it only lies inside `path`.
             let inside = edits.iter().rev().find(|edit| path.contains(&edit.path));
             let place = inside.map_or_else(|| self.origin(edits, &path), |edit| edit.origin.clone());
@@ -325,11 +325,11 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
     if wanted.is_empty() { wrong("no series to run; give at least one".to_owned()) } else { Ok(wanted) }
 }
 
-/// Reads `table` as a scenario; errors say which key they are about.
-pub(crate) fn typed(table: &Table) -> Result<Scenario, Mismatch> {
+/// Reads `table` as a scenario, which `schema` describes; errors say which key they are about.
+fn typed(table: &Table, schema: &Json) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
     let document = Document::parse("", &text).expect("what was written can be read");
-    document.read()
+    document.read(schema)
 }
 
 fn default_transport() -> Value {

@@ -34,6 +34,18 @@ impl Step {
 
 /// Follows `path` through the schema; says which step is unknown and what was meant.
 pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
+    follow(schema, path).map(|(route, _)| route)
+}
+
+/// Whether what stands at `path` is a table, and no list.
+pub(crate) fn wants_table(schema: &Value, path: &KeyPath) -> bool {
+    let nodes = follow(schema, path).map_or(Vec::new(), |(_, nodes)| nodes);
+    let views: Vec<View<'_>> = nodes.iter().flat_map(|node| views(schema, node)).collect();
+    !views.is_empty() && views.iter().all(|view| matches!(view, View::Keys { .. }))
+}
+
+/// The steps of `path`, and the schema's nodes at its end.
+fn follow<'a>(schema: &'a Value, path: &KeyPath) -> Result<(Vec<Step>, Vec<&'a Value>), String> {
     let mut nodes = vec![schema];
     let mut route = Vec::new();
     for (at, step) in path.steps().iter().enumerate() {
@@ -73,7 +85,7 @@ pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String>
         nodes = next;
         route.push(kind);
     }
-    Ok(route)
+    Ok((route, nodes))
 }
 
 /// What a node of the schema offers to a further step.

@@ -83,6 +83,9 @@ fn errors_name_place_key_and_remedy() {
         BASE.to_owned() + "[workload.verbs]\nsizes = { fixed = '4KB' }\noperations = 'write'\n",
         BASE.to_owned() + "[workload.verbs]\nsizes = { fixed = '4KB' }\npairs = 'all'\n",
         BASE.to_owned() + "[workload.verbs]\nsizes = { fixed = '4KB' }\npairs = [['h0']]\n",
+        BASE.replace("[workload.poisson]", "[[workload]]\n[workload.poisson]"),
+        with("[switch]\npfc = []\n"),
+        BASE.replace("{ rate = \"40Gbps\", delay = \"2us\" }", "[\"40Gbps\", \"2us\"]"),
         BASE.replace("title = \"test\"\n", ""),
         String::new(),
     ];
