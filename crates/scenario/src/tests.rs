@@ -460,6 +460,24 @@ fn series_replace_and_never_merge() {
 }
 
 #[test]
+fn windows_of_short_links_count_serialisation() {
+    // The paper's case: 120 KB of propagation. An idle path holds 115 packets: 12 x 2 us, 6 packets of 221.2 ns, 6 answers.
+    let paper = BASE.replace("k = 4", "k = 6");
+    let short = paper.replace("2us", "100ns");
+    let (twelve, tunnels) = (Duration::from_ns(1_200 + 6 * 221), 3);
+    for (text, series, expected) in [
+        (&paper, "irn", 111),
+        (&short, "irn", Rate::from_gbps(40).amount_in(twelve).get() / 1_106 + 1),
+        (&paper, "irn+eqds", tunnels * 120_000 / 1_086 + 1),
+    ] {
+        let plan =
+            plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) }).expect("a plan");
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("{series}") };
+        assert_eq!(irn.bdp_cap, Setting::Value(expected as u32), "{series}");
+    }
+}
+
+#[test]
 fn each_host_has_what_fits_its_link() {
     let text = r#"title = "unlike"
 stop = { flows = 10 }

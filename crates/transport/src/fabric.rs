@@ -45,6 +45,16 @@ impl Fabric {
         congested_rtt: Duration::from_us(320),
         acks: false,
     };
+
+    /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line rate
+    /// times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default round trip;
+    /// on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where such a path
+    /// holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
+    pub fn frames_in_flight(&self, frame: Bytes) -> u64 {
+        let propagating = self.bdp.pieces(frame);
+        let idle = self.line_rate.amount_in(self.base_rtt).pieces(frame + self.gap);
+        if idle * 4 > propagating * 5 { idle } else { propagating.max(1) }
+    }
 }
 
 /// A setting that cannot work; names the key and says what would be right.

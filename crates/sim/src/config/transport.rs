@@ -111,14 +111,18 @@ impl TransportConfig {
         self
     }
     /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other notion
-    /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14.
+    /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when nothing else
+    /// is under way its round trip is three of the network's, as data and acknowledgements each wait one for credit.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {
         if self.tcp.is_some() {
             return self.around_tcp(fabric);
         }
+        if !self.is_carried() {
+            return *fabric;
+        }
         let usual = Duration::from_ns(4_096 << 14);
-        let congested_rtt = if self.is_carried() { fabric.congested_rtt.max(usual) } else { fabric.congested_rtt };
-        Fabric { congested_rtt, ..*fabric }
+        let (bdp, base_rtt) = (fabric.bdp * 3, fabric.base_rtt.saturating_mul(3));
+        Fabric { bdp, base_rtt, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
     }
     /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may have
     /// under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.

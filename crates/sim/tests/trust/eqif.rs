@@ -101,6 +101,19 @@ fn losses_are_repaired_between_the_ends_of_the_tunnel() {
     }
 }
 
+#[test]
+fn a_window_of_packets_fills_an_idle_path_through_tunnels() {
+    let fat_tree = FatTree { k: 4, link: link(40, 2_000) }.build().unwrap();
+    let long = |stack| {
+        let scene = through_tunnels(Scene::new(fat_tree.clone(), Series::Irn), stack, Toggle::Auto);
+        let outcome = scene.flow(0, 15, 10_000_000, Duration::ZERO).finish();
+        outcome.flow(0).fct().expect("it finished").as_secs_f64()
+    };
+    // Go-back-N has no window to wait for.
+    let (roce, irn) = (long(Stack::Roce), long(Stack::Irn));
+    assert!(irn < roce * 1.01, "{irn} {roce}");
+}
+
 /// One host sends much to another, whose link is slower.
 fn overload(stack: Stack) -> Scene {
     let links = [link(40, 500), link(10, 500)];

@@ -31,7 +31,8 @@ pub struct IrnConfig {
     /// congested link (section 4.1).
     pub rto_high: Setting<Duration>,
     /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of
-    /// the longest path over the largest data frame, rounded up. "off" is no limit (section 4.3).
+    /// the longest path over the largest data frame, rounded up; where serialisation makes an idle path
+    /// hold over a quarter more than that (short links), what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
     /// (section 6.3). Default: 0us.
@@ -183,7 +184,7 @@ impl Scheme for IrnConfig {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
         let frame = fabric.frame + self.extra_header;
-        resolve(&mut self.bdp_cap, || Some(fabric.bdp.pieces(frame).clamp(1, WIDEST_WINDOW) as u32));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(frame).min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
         if self.rto_low.is_zero() {
