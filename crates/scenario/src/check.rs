@@ -8,7 +8,8 @@ mod reach;
 mod reordering;
 mod timeouts;
 
-use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, Trimming};
+use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, PfcConfig, Trimming};
+use selvedge_sim::topology::Link;
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
@@ -226,7 +227,9 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         let message = format!("PFC is enabled, but class {class}, which carries the data, is not among its classes");
         warnings.push(Finding::new("switch.pfc.classes", message));
     }
-    let headrooms = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, &scenario.nic));
+    let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
+    let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, &wire);
+    let headrooms = network.links_to_switches().map(headroom);
     // Without switches nobody pauses, and nobody needs headroom.
     let Some(largest) = headrooms.max() else { return Ok(()) };
     if largest.is_zero() {
@@ -250,16 +253,15 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
             return Err(Finding::new("switch.pfc.xon-gap", message));
         }
     }
-    let needed = |rate: selvedge_units::Rate, delay: Duration| rate.amount_in(delay * 2);
-    let short = network
-        .links_to_switches()
-        .find(|link| pfc.headroom_on(link.rate, link.delay, &scenario.nic) < needed(link.rate, link.delay));
-    if let Some(link) = short {
+    let under_way = |link: &&Link| link.rate.amount_in(link.delay * 2);
+    let missing = |link: &&Link| under_way(link).saturating_sub(headroom(link));
+    if let Some(link) = network.links_to_switches().max_by_key(missing).filter(|link| !missing(link).is_zero()) {
         let message = format!(
-            "headroom of {} is less than the {} under way on the link {}: expect drops in spite of PFC",
-            pfc.headroom_on(link.rate, link.delay, &scenario.nic),
-            needed(link.rate, link.delay),
+            "headroom of {} is less than the {} under way on the link {}: expect drops in spite of PFC; \"auto\" gives {}",
+            headroom(link),
+            under_way(&link),
             network.graph().link_name(link),
+            PfcConfig::default().headroom_on(link.rate, link.delay, &wire),
         );
         warnings.push(Finding::new("switch.pfc.headroom", message));
     }
@@ -283,6 +285,41 @@ fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), F
         warnings.push(Finding::new("switch.netrt.enabled", message));
     }
     Ok(())
+}
+
+/// Checks the buffers that several lossless priorities have beside each other; returns what a person should know.
+pub(crate) fn check_accounts(
+    scenario: &Scenario,
+    network: &Network,
+    priorities: &[u8],
+) -> Result<Option<Finding>, Finding> {
+    let pfc = &scenario.switch.pfc;
+    let lossless = priorities.iter().filter(|&priority| pfc.enabled && pfc.classes.contains(priority)).count() as u64;
+    match &scenario.switch.buffer {
+        BufferConfig::SharedBuffer(shared) => {
+            let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
+            let headroom = |link: &&Link| pfc.headroom_on(link.rate, link.delay, &wire);
+            let of_switch = |links: Vec<&Link>| links.iter().map(headroom).sum::<Bytes>() * lossless;
+            let reserved = network.links_of_switches().map(of_switch).max().unwrap_or_default();
+            if reserved >= shared.total {
+                let message = format!(
+                    "headroom of all ports, for {lossless} lossless priorities, takes {reserved} of a switch, which is all of \
+                     its {} (switch.buffer.shared-buffer.total); give less headroom or more buffer",
+                    shared.total
+                );
+                return Err(Finding::new("switch.pfc.headroom", message));
+            }
+            Ok(None)
+        }
+        BufferConfig::InputQueued(_) if lossless > 1 => {
+            let message = format!(
+                "{lossless} lossless priorities are in use, and each has per-port of its own at every input; without PFC all \
+                 share it"
+            );
+            Ok(Some(Finding::new("switch.buffer.input-queued.per-port", message)))
+        }
+        BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Ok(None),
+    }
 }
 
 /// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person should

@@ -105,13 +105,18 @@ impl Network {
     }
     /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is longest.
     fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Option<Bytes>) -> Duration {
-        let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
-        let waits = switches.filter_map(|switch| {
-            let ports = self.routes.ports().of(switch).iter();
-            let links: Vec<_> = ports.map(|port| &self.graph.links[port.link as usize]).collect();
+        let switches = (0..).map(SwitchId).zip(self.links_of_switches());
+        let waits = switches.filter_map(|(switch, links)| {
             let slowest = links.iter().map(|link| link.rate).min()?;
             Some(slowest.time_for(full(switch, &links)?))
         });
         waits.max().unwrap_or_default()
+    }
+    /// The links of each switch.
+    pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
+        (0..self.graph.switches.len() as u32).map(|switch| {
+            let ports = self.routes.ports().of(SwitchId(switch)).iter();
+            ports.map(|port| &self.graph.links[port.link as usize]).collect()
+        })
     }
 }

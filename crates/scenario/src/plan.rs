@@ -11,7 +11,7 @@ use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Rate, Setting};
 
-use crate::check::{Finding, check, check_arrivals, check_nic, check_priorities};
+use crate::check::{Finding, check, check_accounts, check_arrivals, check_nic, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -335,12 +335,12 @@ impl Builder<'_> {
         }
         let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
         let asked = workload.summaries.iter().flat_map(|summary| summary.priorities.iter().copied());
-        let checked = check_priorities(&scenario, &priorities, asked);
-        warnings.extend(
-            checked
-                .map_err(|finding| draft.error(&variant, &finding.key, finding.message))?
-                .map(|finding| draft.error(&variant, &finding.key, finding.message).to_string()),
-        );
+        let of_finding = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
+        let checked =
+            [check_priorities(&scenario, &priorities, asked), check_accounts(&scenario, &network, &priorities)];
+        for finding in checked {
+            warnings.extend(finding.map_err(of_finding)?.map(|finding| of_finding(finding).to_string()));
+        }
         let extent = workload.extent().limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
             let message =

@@ -19,8 +19,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
     let frame = nic.payload(transport) + nic.data_header(transport);
 
     // One value where all links are alike; else each input keeps its own.
-    let guest = beside.as_ref().map_or(Bytes::ZERO, |beside| beside.framing(nic).overhead - nic.gap);
-    let wire = NicConfig { header: nic.data_header(transport).max(guest), ..nic.clone() };
+    let wire = nic.with_longest_header(transport, beside.as_ref());
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
     let first = per_link.next();
     if per_link.all(|other| Some(other) == first) {

@@ -155,6 +155,7 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[nic]\ndata-class = 9\n"),
         with("[switch.pfc]\nenabled = true\nheadroom = '250KB'\n"),
         with("[switch.pfc]\nenabled = true\nheadroom = '0B'\n"),
+        with("[switch.pfc]\nenabled = true\nheadroom = '25KB'\n[switch.buffer.shared-buffer]\ntotal = '100KB'\n"),
         with("[switch.pfc]\nenabled = true\nquanta = 1\n"),
         with("[switch.pfc]\nenabled = true\nxon-gap = '219KB'\n"),
         with("[switch.buffer.input-queued]\nper-port = '1KB'\n"),

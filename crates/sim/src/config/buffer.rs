@@ -35,7 +35,7 @@ impl Default for BufferConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
-    /// Buffer of each input port. "auto": twice the bandwidth-delay product of the longest path
+    /// Buffer of each input port: of each lossless priority there that is in use, and of all lossy ones together. "auto": twice the bandwidth-delay product of the longest path
     /// (IRN section 4.1: 240 KB), where links are short what PFC needs (headroom, and twice its X-ON gap), or what
     /// the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without limit. Where links
     /// differ, what the fastest host or the longest and fastest link needs is what every port gets, and slow links

@@ -8,6 +8,7 @@ use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
 use super::TransportConfig;
+use crate::beside::Beside;
 use crate::topology::Framing;
 
 /// Every host's NIC, and how packets look on the wire.
@@ -64,6 +65,12 @@ impl NicConfig {
             None => self.header + transport.recovery.extra_header() + transport.congestion.extra_header(),
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
         }
+    }
+    /// The same with the longest header that data has: what [`PfcConfig::headroom_on`](super::PfcConfig::headroom_on) counts.
+    #[must_use]
+    pub fn with_longest_header(&self, transport: &TransportConfig, beside: Option<&Beside>) -> Self {
+        let guest = beside.map_or(Bytes::ZERO, |beside| beside.framing(self).overhead - self.gap);
+        Self { header: self.data_header(transport).max(guest), ..self.clone() }
     }
     /// Payload of a full packet.
     pub fn payload(&self, transport: &TransportConfig) -> Bytes {

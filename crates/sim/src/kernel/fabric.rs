@@ -20,8 +20,6 @@ pub(crate) struct Fabric {
     pub(crate) accounting: Accounting,
     /// What outputs of switches do beyond serving their lines.
     pub(crate) queueing: Queueing,
-    /// Headroom of each port and lossless class of a shared buffer.
-    pub(crate) shared_headroom: u64,
     pub(crate) xon_gap: u64,
     pub(crate) quanta: u16,
     /// Number of traffic classes in use; packets carry an index below it.

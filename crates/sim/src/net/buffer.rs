@@ -32,6 +32,8 @@ pub(crate) struct Account {
     pub(crate) in_headroom: u64,
     /// Fixed limits. Shared buffers compute theirs.
     pub(crate) limits: Limits,
+    /// Headroom in a shared buffer.
+    pub(crate) headroom: u64,
 }
 
 /// Fixed limits of an input's buffer.
@@ -50,8 +52,8 @@ impl Limits {
 }
 
 impl Account {
-    pub(crate) const fn new(limits: Limits) -> Self {
-        Self { buffered: 0, in_headroom: 0, limits }
+    pub(crate) const fn new(limits: Limits, headroom: u64) -> Self {
+        Self { buffered: 0, in_headroom: 0, limits, headroom }
     }
 }
 
@@ -241,7 +243,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if frame <= free && (account.buffered + frame) as f64 <= shared.ingress_alpha * free as f64 {
             return Ok(false);
         }
-        let fits = account.in_headroom + frame <= self.fabric.shared_headroom;
+        let fits = account.in_headroom + frame <= account.headroom;
         if fits { Ok(true) } else { Err(DropReason::HeadroomFull) }
     }
 

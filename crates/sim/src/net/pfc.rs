@@ -4,7 +4,8 @@
 //! `Ingress::announced` which the peer has been told of. Where the two differ, the next thing the port
 //! sends is a pause frame, which takes its time on the wire like any other; a change of mind before
 //! it is sent costs nothing. A pause runs out by itself unless it is refreshed, so a lost resume
-//! frame does not stop a link for ever.
+//! frame does not stop a link for ever. That it is time to refresh says the time alone: what the peer
+//! has been told stays written down until it is told otherwise.
 
 use selvedge_units::{Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
@@ -24,9 +25,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn send_pause(&mut self, at: u32) {
         let quanta = self.fabric.quanta;
         let pause_time = self.pause_time(at, quanta);
+        let refreshes = self.refresh_is_due(at);
         let port = &mut self.ingress[at];
-        let begin = port.pausing & !port.announced;
-        let pause = if begin != 0 {
+        let begins = port.pausing & !port.announced != 0 || refreshes;
+        let pause = if begins {
             // All classes that shall be paused: a fresh X-OFF renews the older ones too.
             port.announced |= port.pausing;
             Pause { classes: port.pausing, quanta }
@@ -35,14 +37,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             port.announced = port.pausing;
             Pause { classes: end, quanta: 0 }
         };
-        self.note_pause_due(at);
         let extra = &mut self.extras[at];
         extra.pause_frames += 1;
-        if begin != 0 {
+        if begins {
             extra.pauses_sent += 1;
             extra.refresh_at = self.now.saturating_add(pause_time / 2);
             self.arm_pause_timer(at);
         }
+        self.note_pause_due(at);
         let packet = Packet {
             sent_at: self.now,
             src: HostId(u32::MAX),
@@ -68,7 +70,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Compares what the peer of port `at` shall know with what it has been told.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
-        self.egress[at].pause_due = port.pausing != port.announced;
+        self.egress[at].pause_due = port.pausing != port.announced || self.refresh_is_due(at);
+    }
+
+    /// Whether the peer of port `at` has to be reminded of its pause.
+    fn refresh_is_due(&self, at: u32) -> bool {
+        let port = &self.ingress[at];
+        port.announced & port.pausing != 0 && self.extras[at].refresh_at <= self.now
     }
 
     /// The peer of port `at` asks it to pause or to resume.
@@ -114,7 +122,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn arm_pause_timer(&mut self, at: u32) {
         let (port, entry) = (&self.egress[at], &self.ingress[at]);
         let extra = &mut self.extras[at];
-        let refresh = if entry.announced != 0 { extra.refresh_at } else { Instant::NEVER };
+        // What is overdue goes out as soon as the port is free.
+        let refreshes = entry.announced != 0 && extra.refresh_at > self.now;
+        let refresh = if refreshes { extra.refresh_at } else { Instant::NEVER };
         let expiry = if extra.down { Instant::NEVER } else { extra.first_expiry(port.paused) };
         let due = refresh.min(expiry).max(self.now + Duration::from_ps(1));
         if due < extra.timer_at {
@@ -143,10 +153,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_pause(at, before, after);
             self.kick(at);
         }
-        let port = &mut self.ingress[at];
-        if port.announced & port.pausing != 0 && self.extras[at].refresh_at <= self.now {
-            // Say it again; a resume that has not been sent yet still will be.
-            port.announced &= !port.pausing;
+        if self.refresh_is_due(at) {
             self.note_pause_due(at);
             self.kick(at);
         }

@@ -125,6 +125,15 @@ fn headroom_of_a_shared_buffer_is_enough_whatever_the_phase() {
 }
 
 #[test]
+fn headroom_of_a_shared_buffer_is_each_links_own() {
+    let unlike = [link(40, 2_000), link(100, 2_001), link(40, 100)];
+    let scene = Scene::new(star(&unlike), Series::RocePfc).with(shared(400_000));
+    let outcome = scene.flow(0, 2, 3_000_000, Duration::ZERO).flow(1, 2, 3_000_000, Duration::ZERO).finish();
+    assert_eq!(data_drops(&outcome), 0);
+    assert!(outcome.record.pause_frames > 0);
+}
+
+#[test]
 fn too_little_headroom_drops_for_real_and_says_so() {
     for (shared_buffer, series) in [(false, Series::IrnPfc), (true, Series::IrnPfc), (false, Series::RocePfc)] {
         let mut scene = incast(series, 500_000).irn(|irn| irn.bdp_cap = Setting::Value(500));
@@ -259,6 +268,35 @@ fn a_long_pause_is_kept_alive() {
     assert_eq!(short.delay(0), Duration::ZERO);
     assert!(short.record.pause_frames > long.record.pause_frames * 3, "{}", short.record.pause_frames);
     assert_eq!(short.record.paused, long.record.paused, "the port feels no difference");
+}
+
+/// Two hosts send and hear pauses between frames of 4 KB: one to a slow host, the other, without pause, to the first.
+fn interleaved(quanta: u16) -> Outcome {
+    let links = [link(10, 1_000), link(10, 1_000), link(1, 1_000)];
+    let scene = Scene::new(star(&links), Series::RocePfc).buffer(Some(100_000)).with(|config| {
+        config.nic.mtu = Bytes::new(4_000);
+        config.switch.pfc.headroom = Setting::Value(Bytes::from_kb(20));
+        config.switch.pfc.xon_gap = Setting::Value(Bytes::from_kb(40));
+        config.switch.pfc.quanta = quanta;
+    });
+    scene.flow(0, 2, 500_000, Duration::ZERO).flow(1, 0, 8_000_000, Duration::ZERO).finish()
+}
+
+#[test]
+fn a_resume_is_sent_whenever_it_is_time_to_refresh() {
+    // Of 15,000 quanta the half is over while a frame is being sent behind which the resume waits.
+    for quanta in (14_900..=15_100).step_by(10) {
+        let outcome = interleaved(quanta);
+        assert_eq!(outcome.delay(0), Duration::ZERO, "{quanta} quanta: the slow link never idles");
+    }
+}
+
+#[test]
+fn what_waits_for_a_port_is_looked_at_when_it_is_free() {
+    for quanta in (14_900..=15_100).step_by(10) {
+        let record = interleaved(quanta).record;
+        assert!(record.events < 3 * record.packet_hops, "{quanta} quanta: {} events", record.events);
+    }
 }
 
 #[test]

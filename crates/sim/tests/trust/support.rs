@@ -163,10 +163,6 @@ impl Scene {
             BufferConfig::Trimming(trimming) => trimming.data_room(frame),
         };
         let pfc = &mut config.switch.pfc;
-        if let BufferConfig::SharedBuffer(_) = config.switch.buffer {
-            let rooms = graph.links.iter().map(|link| pfc.headroom_on(link.rate, link.delay, &config.nic));
-            pfc.headroom = rooms.max().into();
-        }
         pfc.xon_gap = pfc.xon_gap.resolve(|| Some(frame * 2)).into();
         let fabric = Fabric {
             pfc: pfc.enabled,

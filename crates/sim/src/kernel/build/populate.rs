@@ -34,6 +34,8 @@ pub(super) fn populate<const RECORDED: bool>(
     nics: &[(Rate, Arc<NicParams>)],
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
+    let wire = config.nic.with_longest_header(&config.transport, config.beside.as_ref());
+    let headroom = |link: &Link| config.switch.pfc.headroom_on(link.rate, link.delay, &wire);
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
@@ -55,10 +57,10 @@ pub(super) fn populate<const RECORDED: bool>(
         partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
         let accounting = partition.fabric.accounting;
         if !accounting.is_plain {
-            let lossless = |class| accounting.is_lossless(class);
-            partition
-                .accounts
-                .extend((0..classes as u8).map(|class| Account::new(limits(link, node, config, lossless(class)))));
+            partition.accounts.extend((0..classes as u8).map(|class| {
+                let headroom = accounting.is_lossless(class).then(|| headroom(link));
+                Account::new(limits(link, node, config, headroom), headroom.unwrap_or_default().get())
+            }));
         }
         at
     };
@@ -80,7 +82,7 @@ pub(super) fn populate<const RECORDED: bool>(
             let at = add_port(partition, global, link, id.into(), owner);
             let accounting = partition.fabric.accounting;
             if accounting.is_plain {
-                let limits = limits(link, id.into(), config, accounting.lossless != 0);
+                let limits = limits(link, id.into(), config, (accounting.lossless != 0).then(|| headroom(link)));
                 partition.ingress[at].limits = number_of(&mut partition.limits, limits);
             }
         }
@@ -101,8 +103,8 @@ pub(super) fn populate<const RECORDED: bool>(
             BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
                 let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
-                let headroom = partition.fabric.shared_headroom * lossless * ports.len() as u64;
-                shared.total.get().saturating_sub(headroom)
+                let headroom: Bytes = ports.iter().map(|port| headroom(&graph.links[port.link as usize])).sum();
+                shared.total.saturating_sub(headroom * lossless).get()
             }
         };
         let site = Site {
@@ -151,17 +153,15 @@ fn number_of(table: &mut Table<Limits>, limits: Limits) -> u32 {
     })
 }
 
-/// Fixed limits of an input with a buffer of its own, for a lossless class or for all lossy ones.
-fn limits(link: &Link, node: Node, config: &SimConfig, is_lossless: bool) -> Limits {
+/// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or for all
+/// lossy ones.
+fn limits(link: &Link, node: Node, config: &SimConfig, headroom: Option<Bytes>) -> Limits {
     let BufferConfig::InputQueued(own) = config.switch.buffer else { return Limits::NONE };
     let Some(buffer) = own.room(link, node) else { return Limits::NONE };
     let most = buffer.get();
-    if !is_lossless {
-        return Limits { most, ..Limits::NONE };
-    }
-    let pfc = &config.switch.pfc;
-    let xoff = buffer.saturating_sub(pfc.headroom_on(link.rate, link.delay, &config.nic));
-    let xon = xoff.saturating_sub(pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
+    let Some(headroom) = headroom else { return Limits { most, ..Limits::NONE } };
+    let xoff = buffer.saturating_sub(headroom);
+    let xon = xoff.saturating_sub(config.switch.pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
     Limits { xoff: xoff.get(), xon: xon.get(), most }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_transport::eqds::{EqdsParams, Policy};
-use selvedge_units::{Bytes, Duration, HostId, Rate, Setting};
+use selvedge_units::{Bytes, Duration, HostId, Rate};
 use selvedge_wire::Hole;
 use selvedge_wire::verbs::Headers;
 
@@ -70,7 +70,6 @@ pub(super) fn fabric(
 ) -> Result<Fabric, ConfigError> {
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
-    let value = |setting: Setting<Bytes>| setting.resolve(|| None).unwrap_or(Bytes::ZERO).get();
     let frame_limit = config.largest_frame();
     if frame_limit.get() > u64::from(u16::MAX) {
         return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
@@ -99,8 +98,7 @@ pub(super) fn fabric(
             BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, queued)),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
-        shared_headroom: if pfc.enabled { value(pfc.headroom) } else { 0 },
-        xon_gap: value(pfc.xon_gap),
+        xon_gap: pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
         quanta: pfc.quanta,
         classes: classes.count,
         class_of: classes.of_flow,

@@ -117,7 +117,7 @@ impl Sending {
         self.stats.sent += 1;
         match piece.reason {
             Reason::New => {
-                if self.mode == Mode::Open && self.duplicates > 0 {
+                if self.mode == Mode::Open && self.duplicates > 0 && self.flight() + piece.data > self.window.cwnd {
                     self.limited += piece.data;
                 }
                 self.next = end;

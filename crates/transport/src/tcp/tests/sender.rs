@@ -37,6 +37,24 @@ fn a_lost_segment_is_sent_again_after_three_duplicates() {
 }
 
 #[test]
+fn what_the_window_allows_is_no_limited_transmit() {
+    sender(
+        TcpConfig { initial_window: Setting::Value(8), ..plain() },
+        4,
+        &[
+            (0, Sends("0 1 2 3")),
+            (100, Sack(0, &[(1, 2)])),
+            (100, Supply(4 * MSS)),
+            (100, Sends("4 5 6 7")),
+            (101, Sack(0, &[(1, 3)])),
+            (102, Sack(0, &[(1, 4)])),
+            // Eight outstanding, as the window allows: half of them.
+            (102, Cwnd(4_000)),
+        ],
+    );
+}
+
+#[test]
 fn several_losses_are_repaired_in_one_round_trip() {
     sender(
         TcpConfig { initial_window: Setting::Value(10), limited_transmit: false, ..plain() },
