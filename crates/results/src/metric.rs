@@ -191,12 +191,27 @@ pub const METRICS: &[Metric] = &[
         title: "incast or job completion",
         unit: Unit::Us,
         meaning: "from the first start to the last finish of a repetition (workload, group), computations of schedules \
-                  included: job completion time; mean over repetitions; \
+                  included: job completion time; mean over repetitions that completed; \
                   beside other traffic its flows count here alone",
         of: |point| point.flows.group_completion_mean_us,
     },
     Metric {
-        name: "measured_flows",
+        name: GROUPS,
+        title: "measured incasts or jobs",
+        unit: Unit::Count,
+        meaning: "repetitions of incasts, all-to-alls and jobs that began in the measured interval",
+        of: |point| of_groups(point, point.flows.groups),
+    },
+    Metric {
+        name: UNFINISHED_GROUPS,
+        title: "unfinished incasts or jobs",
+        unit: Unit::Count,
+        meaning: "measured repetitions of which a flow never finished or began, or a rank was not done; they are missing \
+                  from their completion time",
+        of: |point| of_groups(point, point.flows.unfinished_groups),
+    },
+    Metric {
+        name: MEASURED,
         title: "measured flows",
         unit: Unit::Count,
         meaning: "flows that began in the measured interval; beside other traffic without those of incasts and collectives",
@@ -401,13 +416,15 @@ pub const METRICS: &[Metric] = &[
 /// How many of [`METRICS`] the tables show.
 pub(crate) const TABLE_METRICS: usize = 7;
 /// Metrics that each workload has of its own where there are several, as in "incast.fct_mean_us".
-pub(crate) const PER_WORKLOAD: [&str; 7] = [
+pub(crate) const PER_WORKLOAD: [&str; 9] = [
     "slowdown_mean",
     FLOW_COMPLETION,
     "fct_p99_us",
     "single_packet_fct_p99_us",
     JOB_COMPLETION,
-    "measured_flows",
+    GROUPS,
+    UNFINISHED_GROUPS,
+    MEASURED,
     UNFINISHED,
 ];
 /// The metrics that are taken over flows that finished: where many did not, they speak of the lucky ones.
@@ -429,8 +446,14 @@ pub(crate) const OF_FINISHED: [&str; 12] = [
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
 /// The metric that decides between series whose flows count.
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
-/// The metric that counts flows that never finished.
+/// The metric that counts flows, and that which counts those of them that never finished.
+pub(crate) const MEASURED: &str = "measured_flows";
+/// See [`MEASURED`].
 pub(crate) const UNFINISHED: &str = "unfinished_flows";
+/// The same of repetitions of incasts and jobs.
+pub(crate) const GROUPS: &str = "measured_groups";
+/// See [`GROUPS`].
+pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
 /// The metric that decides between series whose jobs count.
 pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
 
@@ -440,6 +463,11 @@ fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {
     let count: u64 = classes().map(|class| class.slowdown.count).sum();
     let sum: f64 = classes().map(|class| class.fct_mean_us * class.slowdown.count as f64).sum();
     (count > 0).then(|| sum / count as f64)
+}
+
+/// A number of repetitions; `None` where there are none to speak of.
+fn of_groups(point: &PointSummary, count: u64) -> Option<f64> {
+    (point.flows.groups > 0).then_some(count as f64)
 }
 
 /// How many of something for every 100 KB of payload that receivers accepted.

@@ -354,8 +354,11 @@ pub struct FlowSummary {
     pub throughput_jain: Option<f64>,
     /// By flow size, smallest first; empty classes are left out.
     pub by_size: Vec<SizeClass>,
-    /// Mean over repetitions of incasts and collectives (workload, group) whose flows all finished:
-    /// from the first start to the last finish.
+    /// Repetitions of incasts, all-to-alls and jobs (workload, group) that began in the measured interval.
+    pub groups: u64,
+    /// Of these, how many were not complete at the end: flows or ranks had not finished, or not begun.
+    pub unfinished_groups: u64,
+    /// Mean over those that were: from the first start to the last finish.
     pub group_completion_mean_us: Option<f64>,
 }
 

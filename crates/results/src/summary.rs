@@ -6,7 +6,9 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD, UNFINISHED};
+use crate::metric::{
+    COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD, UNFINISHED, UNFINISHED_GROUPS,
+};
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
 use crate::verdict::{Verdict, verdict};
@@ -197,10 +199,18 @@ impl Summary {
         self.series.iter().find(|one| one.case.as_deref() == case && one.series == series)
     }
 
-    /// The metrics that count the unfinished flows of each workload of several, where some series left any.
+    /// Whether the metric of this name counts what never finished, and some series left any.
+    pub(crate) fn has_unfinished(&self, name: &str) -> bool {
+        [UNFINISHED, UNFINISHED_GROUPS].contains(&name) && self.series.iter().any(|series| series.total(name) > 0.0)
+    }
+
+    /// The metrics that count the unfinished flows and groups of each workload of several, where some series left any.
     pub(crate) fn unfinished_by_workload(&self) -> BTreeSet<&str> {
         let all = self.series.iter().flat_map(|series| series.metrics.keys().map(move |name| (series, name)));
-        let counts = |name| Metric::find_of_workload(name).is_some_and(|(_, metric)| metric.name == UNFINISHED);
+        let counts = |name| {
+            let metric = Metric::find_of_workload(name).map(|(_, metric)| metric.name);
+            metric.is_some_and(|metric| [UNFINISHED, UNFINISHED_GROUPS].contains(&metric))
+        };
         all.filter(|(series, name)| counts(name) && series.total(name) > 0.0).map(|(_, name)| name.as_str()).collect()
     }
 
@@ -368,17 +378,29 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         }
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
+        let hint = |unfinished: fn(&PointSummary) -> u64| {
+            // Who waits in a circle waits forever.
+            let ended = points.iter().any(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
+            if ended { " Where stop.time ended the run, give more." } else { "" }
+        };
         let (unfinished, measured) = (total(|point| point.unfinished().0), total(|point| point.unfinished().1));
         if unfinished > 0 {
-            // Who waits in a circle waits forever.
-            let ended = points.iter().any(|point| point.unfinished().0 > 0 && point.run.deadlock.is_none());
-            let hint = if ended { " Where stop.time ended the run, give more." } else { "" };
+            let hint = hint(|point| point.unfinished().0);
             warnings.push(format!(
                 "{name}: {} of {} measured flows never finished{}; they are missing from its \
                  completion times, which are therefore too good.{hint}",
                 count(unfinished),
                 count(measured),
                 by_workload(&points)
+            ));
+        }
+        let (unfinished, measured) = (total(|point| point.flows.unfinished_groups), total(|point| point.flows.groups));
+        if unfinished > 0 {
+            warnings.push(format!(
+                "{name}: {} of {} incasts or jobs never completed; their completion time is that of the others.{}",
+                count(unfinished),
+                count(measured),
+                hint(|point| point.flows.unfinished_groups)
             ));
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::metric::{COMPARED, JOB_COMPLETION, METRICS, TABLE_METRICS, UNFINISHED, Unit};
+use crate::metric::{COMPARED, JOB_COMPLETION, MEASURED, METRICS, TABLE_METRICS, Unit};
 use crate::number::{self, Scale};
 use crate::{Answer, Estimate, Metric, SeriesSummary, Summary};
 
@@ -34,7 +34,6 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
 
 /// Metrics downwards, series across.
 fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
-    let unfinished = summary.series.iter().any(|series| series.total(UNFINISHED) > 0.0);
     let jobs = summary.series.iter().any(|series| series.traits.jobs);
     let rows: Vec<(String, Vec<String>)> = METRICS
         .iter()
@@ -42,8 +41,8 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
         .filter(|(at, metric)| {
             *at < TABLE_METRICS
                 || (jobs && metric.name == JOB_COMPLETION)
-                || metric.name == "measured_flows"
-                || (unfinished && metric.name == UNFINISHED)
+                || metric.name == MEASURED
+                || summary.has_unfinished(metric.name)
         })
         .map(|(_, metric)| metric_row(metric, metric.name, metric.title.to_owned(), &summary.series))
         .chain(workload_rows(summary))
@@ -81,7 +80,7 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
     }
 }
 
-/// What is compared, for each workload of several by itself, and how many of its flows never finished.
+/// What is compared, for each workload of several by itself, and how many of its flows and groups never finished.
 fn workload_rows(summary: &Summary) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
     let names: BTreeSet<&String> = summary.series.iter().flat_map(|series| series.metrics.keys()).collect();
     let own = names.into_iter().filter_map(|name| Metric::find_of_workload(name).map(|found| (name, found)));

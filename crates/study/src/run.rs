@@ -110,8 +110,8 @@ impl Pool<'_> {
         let (plan, point) = (job.plan, job.point);
         let series = &plan.series[point.series];
         let config = plan.config(point);
-        let workloads: Vec<(&str, bool)> =
-            series.workloads.iter().map(|workload| (workload.key.as_str(), workload.is_grouped)).collect();
+        let workloads: Vec<_> =
+            series.workloads.iter().map(|workload| (workload.key.as_str(), workload.group)).collect();
         let recorder = PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(&config.graph))?
             .with_workloads(&workloads);
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };

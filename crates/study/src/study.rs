@@ -165,7 +165,7 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
             pfc: scenario.switch.pfc.enabled,
             recovery: recovery_of(scenario).to_owned(),
             congestion: scenario.transport.congestion_name().to_owned(),
-            jobs: series.workloads.iter().any(|workload| workload.is_job),
+            jobs: series.workloads.iter().any(|workload| workload.is_job()),
         },
     }
 }

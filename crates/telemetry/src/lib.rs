@@ -14,7 +14,7 @@ mod trace;
 
 pub use eqif::EqifTotals;
 pub use row::{
-    Deadlock, DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, PausedHop, PortInfo, PortKind, PortRow,
-    PortTotals, RankRow, Reordering, RunRecord,
+    Deadlock, DropReason, Drops, Fill, FlowRow, GroupParts, NetRtTotals, Observer, PausedHop, PortInfo, PortKind,
+    PortRow, PortTotals, RankRow, Reordering, RunRecord,
 };
 pub use trace::{Probe, Trace};

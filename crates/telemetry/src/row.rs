@@ -50,7 +50,16 @@ impl FlowRow {
     }
 }
 
-/// One rank's part in a repetition of a schedule, reported when it is done.
+/// What a repetition of an incast or a schedule consists of; it is complete when all of that is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GroupParts {
+    /// So many flows.
+    Flows(u64),
+    /// The parts of so many ranks, which compute beside their flows.
+    Ranks(u64),
+}
+
+/// One rank's part in a repetition of a schedule, reported when it is done (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankRow {
     /// Which workload of the scenario it belongs to, from 0.
@@ -59,8 +68,10 @@ pub struct RankRow {
     pub group: u32,
     /// When the rank began it.
     pub begin: Instant,
-    /// When its last step ended.
-    pub end: Instant,
+    /// When its last step ended; `None` if it never did.
+    pub end: Option<Instant>,
+    /// Whether it began inside the measured interval.
+    pub measured: bool,
 }
 
 /// What one port did during one sampling interval. The last interval of a run may be shorter.
@@ -411,7 +422,7 @@ impl Fill {
 pub trait Observer {
     /// Flows that ended since the last call, by finish time, then number.
     fn on_flows(&mut self, rows: &[FlowRow]);
-    /// Ranks that have finished their part in a repetition since the last call.
+    /// Ranks that have finished their part in a repetition since the last call; at the end, those that have not.
     fn on_ranks(&mut self, rows: &[RankRow]) {
         let _ = rows;
     }

@@ -114,6 +114,29 @@ fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     assert!(!out.contains("the packet that finished it"), "{out}");
 }
 
+/// The second half of an incast never begins; a job computes when the run ends.
+#[test]
+fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
+    let incast = "[workload.incast]\nsize = '40KB'\nsenders = 4\nstagger = '100us'\n";
+    let job = "[workload.collective]\noperation = 'ring-all-reduce'\nsize = '40KB'\ncompute = '100us'\nrepeat = 3\n\
+               team = { group-size = 2 }\n";
+    for (workload, unfinished, complete) in [(incast, 1, 0), (job, 8, 16)] {
+        let (head, rest) = SMALL.split_once("[workload.poisson]").expect("a workload");
+        let (_, series) = rest.split_once("[[series]]").expect("series");
+        let scenario = format!("{}\n{workload}\n[[series]]{series}", head.replace("flows = 50", "time = '250us'"));
+        let scratch = Scratch::new("cut-off").with("cut.toml", &scenario);
+        let (table, _) = scratch.expect(0, &["run", "cut.toml", "--out", "out", "-q"]);
+        assert!(table.contains("unfinished incasts or jobs"), "{table}");
+        let (out, _) = scratch.expect(0, &["run", "cut.toml", "--json", "-q"]);
+        let summary = parsed(&out);
+        assert_eq!(summary["warnings"].to_string().matches("incasts or jobs never completed").count(), 2, "{out}");
+        let metrics = &summary["series"][0]["metrics"];
+        assert_eq!(metrics["unfinished_groups"]["mean"], f64::from(unfinished), "{out}");
+        assert_eq!(metrics["measured_groups"]["mean"], f64::from(complete + unfinished), "{out}");
+        assert_eq!(metrics["group_completion_mean_us"]["mean"].is_number(), complete > 0, "{out}");
+    }
+}
+
 /// Flows that all go two switches on in a ring, and the list of them.
 fn clockwise() -> (String, String) {
     let flows: String = (0..10).map(|n| format!("{n} {} 3 100 2000000 0\n", (n + 4) % 10)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::{FlowRow, RankRow};
+use selvedge_telemetry::{FlowRow, GroupParts, RankRow};
 
 use super::groups::Groups;
 use super::values::{KEPT, Values};
@@ -11,8 +11,10 @@ use crate::point::{Distribution, FlowSummary, SizeClass, cdf_levels, tail_levels
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
-    /// By workload; empty where all flows count alike.
-    pub(super) is_grouped: Vec<bool>,
+    /// What the groups of each workload consist of, where it has any.
+    groups_of: Vec<Option<GroupParts>>,
+    /// Whether flows of groups count only together, because others count one by one.
+    is_mixed: bool,
     measured: u64,
     unfinished: u64,
     fct_us: Values,
@@ -31,15 +33,22 @@ struct ClassAccumulator {
 }
 
 impl FlowAccumulator {
+    /// Of the workloads whose groups are these.
+    pub(super) fn new(groups_of: &[Option<GroupParts>]) -> Self {
+        Self { groups_of: groups_of.to_vec(), ..Self::default() }
+    }
+
+    /// The same, where all workloads have their own beside it.
+    pub(super) fn of_all(groups_of: &[Option<GroupParts>]) -> Self {
+        let is_mixed = groups_of.iter().any(Option::is_some) && groups_of.contains(&None);
+        Self { is_mixed, ..Self::new(groups_of) }
+    }
+
     pub(super) fn add(&mut self, row: &FlowRow) {
-        if !row.measured {
-            return;
+        if let Some(parts) = self.groups_of(row.workload) {
+            self.groups.add(parts, row);
         }
-        let is_grouped = self.is_grouped.get(usize::from(row.workload)).copied();
-        if is_grouped != Some(false) {
-            self.groups.add(row);
-        }
-        if is_grouped == Some(true) {
+        if !self.counts(row) {
             return;
         }
         self.measured += 1;
@@ -80,12 +89,22 @@ impl FlowAccumulator {
     /// What a flow adds to the distributions: its completion time in microseconds, and its slowdown. `None` if it did not
     /// finish, or does not count by itself.
     fn times(&self, row: &FlowRow) -> Option<(f64, f64)> {
-        let counts = row.measured && self.is_grouped.get(usize::from(row.workload)) != Some(&true);
-        row.fct().map(|fct| fct.as_us_f64()).zip(row.slowdown()).filter(|_| counts)
+        row.fct().map(|fct| fct.as_us_f64()).zip(row.slowdown()).filter(|_| self.counts(row))
     }
 
     pub(super) fn add_rank(&mut self, row: &RankRow) {
-        self.groups.add_rank(row);
+        if let Some(parts) = self.groups_of(row.workload) {
+            self.groups.add_rank(parts, row);
+        }
+    }
+
+    /// Whether a flow counts by itself.
+    fn counts(&self, row: &FlowRow) -> bool {
+        row.measured && !(self.is_mixed && self.groups_of(row.workload).is_some())
+    }
+
+    fn groups_of(&self, workload: u16) -> Option<GroupParts> {
+        self.groups_of.get(usize::from(workload)).copied().flatten()
     }
 
     pub(super) fn finish(mut self) -> FlowSummary {
@@ -94,6 +113,7 @@ impl FlowAccumulator {
         let messages = single.count();
         let known = tail_levels().into_iter().take_while(|&level| enough(level, messages));
         let single_packet_tail_us = known.filter_map(|level| single.at(level)).collect();
+        let groups = self.groups.finish();
         FlowSummary {
             measured: self.measured,
             unfinished: self.unfinished,
@@ -113,7 +133,9 @@ impl FlowAccumulator {
                     slowdown: distribution(&mut class.slowdown),
                 })
                 .collect(),
-            group_completion_mean_us: self.groups.completion_mean_us(),
+            groups: groups.complete + groups.unfinished,
+            unfinished_groups: groups.unfinished,
+            group_completion_mean_us: groups.completion_mean_us(),
         }
     }
 }

@@ -2,68 +2,93 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::{FlowRow, RankRow};
+use selvedge_telemetry::{FlowRow, GroupParts, RankRow};
 use selvedge_units::Instant;
 
-/// Repetitions that are kept at a time. More do not overlap; beyond it, the lowest numbers are over.
-const MOST_OPEN: usize = 1 << 12;
-
-/// Completion times of repetitions, in memory that does not depend on their number.
+/// Completion times of repetitions, in memory that does not depend on their number: only those are kept of which
+/// a part has been reported and another one has not.
 #[derive(Default)]
 pub(super) struct Groups {
     /// By workload and repetition.
     open: BTreeMap<(u16, u32), Group>,
-    /// Of those that are over and complete: how many, and their times in microseconds together.
-    complete: u64,
+    totals: GroupTotals,
+}
+
+/// Of the repetitions that began in the measured interval.
+#[derive(Clone, Copy, Default)]
+pub(super) struct GroupTotals {
+    pub(super) complete: u64,
+    pub(super) unfinished: u64,
+    /// Times of those that are complete, in microseconds.
     sum_us: f64,
 }
 
 #[derive(Clone, Copy)]
 struct Group {
     start: Instant,
-    /// `None` once a flow of it is known to be unfinished.
+    /// Whether the part that began first counts.
+    measured: bool,
+    /// `None` once a part of it is known to be unfinished.
     finish: Option<Instant>,
+    /// Parts that are still to be reported.
+    left: u64,
 }
 
 impl Groups {
-    /// Takes in a flow that ended, or never did.
-    pub(super) fn add(&mut self, row: &FlowRow) {
-        self.widen(row.workload, row.group, row.start, row.finish);
-    }
-
-    /// Takes in a rank's part, which may begin before its first flow and end after its last one: it
-    /// computes too.
-    pub(super) fn add_rank(&mut self, row: &RankRow) {
-        self.widen(row.workload, row.group, row.begin, Some(row.end));
-    }
-
-    fn widen(&mut self, workload: u16, group: u32, start: Instant, finish: Option<Instant>) {
-        self.open
-            .entry((workload, group))
-            .and_modify(|group| {
-                group.start = group.start.min(start);
-                group.finish = group.finish.zip(finish).map(|(a, b)| a.max(b));
-            })
-            .or_insert(Group { start, finish });
-        if self.open.len() > MOST_OPEN {
-            self.close_first();
+    /// Takes in a flow that ended, or never did, of a workload whose groups consist of `parts`.
+    pub(super) fn add(&mut self, parts: GroupParts, row: &FlowRow) {
+        if let GroupParts::Flows(count) = parts {
+            let part = Group { start: row.start, measured: row.measured, finish: row.finish, left: count };
+            self.widen((row.workload, row.group), part);
         }
     }
 
-    /// The mean over repetitions whose flows all finished: from the first start to the last finish.
-    pub(super) fn completion_mean_us(mut self) -> Option<f64> {
-        while !self.open.is_empty() {
-            self.close_first();
+    /// Takes in a rank's part, which begins before its first flow and ends after its last one: it computes too.
+    pub(super) fn add_rank(&mut self, parts: GroupParts, row: &RankRow) {
+        if let GroupParts::Ranks(count) = parts {
+            let part = Group { start: row.begin, measured: row.measured, finish: row.end, left: count };
+            self.widen((row.workload, row.group), part);
         }
+    }
+
+    fn widen(&mut self, key: (u16, u32), part: Group) {
+        let group = self.open.entry(key).or_insert(part);
+        if part.start < group.start {
+            (group.start, group.measured) = (part.start, part.measured);
+        }
+        group.finish = group.finish.zip(part.finish).map(|(a, b)| a.max(b));
+        group.left -= 1;
+        if group.left == 0 {
+            let group = *group;
+            self.open.remove(&key);
+            self.totals.add(&group);
+        }
+    }
+
+    /// What came of all repetitions, those included of which parts were never heard.
+    pub(super) fn finish(mut self) -> GroupTotals {
+        for group in self.open.into_values() {
+            self.totals.add(&Group { finish: None, ..group });
+        }
+        self.totals
+    }
+}
+
+impl GroupTotals {
+    fn add(&mut self, group: &Group) {
+        match group.finish {
+            _ if !group.measured => {}
+            Some(finish) => {
+                self.complete += 1;
+                self.sum_us += finish.since(group.start).as_us_f64();
+            }
+            None => self.unfinished += 1,
+        }
+    }
+
+    /// The mean over complete repetitions: from the first start to the last finish.
+    pub(super) fn completion_mean_us(&self) -> Option<f64> {
         (self.complete > 0).then(|| self.sum_us / self.complete as f64)
-    }
-
-    fn close_first(&mut self) {
-        let Some((_, group)) = self.open.pop_first() else { return };
-        if let Some(finish) = group.finish {
-            self.complete += 1;
-            self.sum_us += finish.since(group.start).as_us_f64();
-        }
     }
 }
 
@@ -73,8 +98,11 @@ mod tests {
 
     use super::*;
 
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_us(us)
+    }
+
     fn flow(group: u32, start_us: u64, finish_us: Option<u64>) -> FlowRow {
-        let at = |us| Instant::ZERO + Duration::from_us(us);
         FlowRow {
             id: 0,
             workload: 0,
@@ -91,36 +119,67 @@ mod tests {
         }
     }
 
+    /// Complete and unfinished repetitions of two flows each, and the mean.
+    fn of_pairs(rows: &[FlowRow]) -> (u64, u64, Option<f64>) {
+        let mut groups = Groups::default();
+        rows.iter().for_each(|row| groups.add(GroupParts::Flows(2), row));
+        let totals = groups.finish();
+        (totals.complete, totals.unfinished, totals.completion_mean_us())
+    }
+
     #[test]
     fn a_repetition_lasts_from_its_first_start_to_its_last_finish() {
+        let first = [flow(0, 2, Some(5)), flow(1, 10, Some(13)), flow(0, 1, Some(3)), flow(1, 9, Some(12))];
+        assert_eq!(of_pairs(&first), (2, 0, Some(4.0)));
+        assert_eq!(of_pairs(&[flow(2, 20, Some(29)), flow(2, 20, None)]), (0, 1, None), "a flow never finished");
+        assert_eq!(of_pairs(&[]), (0, 0, None));
+    }
+
+    #[test]
+    fn a_repetition_that_was_cut_off_is_unfinished() {
+        let rows = [flow(0, 1, Some(3)), flow(0, 1, Some(5)), flow(1, 10, Some(13))];
+        assert_eq!(of_pairs(&rows), (1, 1, Some(4.0)), "the other flow of the second never began");
+    }
+
+    #[test]
+    fn a_repetition_counts_where_it_began() {
+        let outside = |row: FlowRow| FlowRow { measured: false, ..row };
+        let before = [outside(flow(0, 1, Some(3))), flow(0, 2, Some(5))];
+        assert_eq!(of_pairs(&before), (0, 0, None), "in whatever order its flows end");
+        let across = [outside(flow(1, 10, Some(12))), flow(1, 9, Some(13))];
+        assert_eq!(of_pairs(&across), (1, 0, Some(4.0)));
+        assert_eq!(of_pairs(&across[..1]), (0, 0, None));
+    }
+
+    #[test]
+    fn jobs_are_done_when_their_ranks_are() {
+        let rank = |group, begin, end: Option<u64>| RankRow {
+            workload: 0,
+            group,
+            begin: at(begin),
+            end: end.map(at),
+            measured: true,
+        };
         let mut groups = Groups::default();
-        for row in
-            [flow(0, 2, Some(5)), flow(1, 10, Some(13)), flow(0, 1, Some(3)), flow(2, 20, Some(29)), flow(2, 20, None)]
+        let parts = GroupParts::Ranks(2);
+        groups.add(parts, &flow(0, 2, Some(5)));
+        for row in [rank(0, 1, Some(9)), rank(0, 2, Some(7)), rank(1, 7, Some(20)), rank(1, 9, None), rank(2, 20, None)]
         {
-            groups.add(&row);
+            groups.add_rank(parts, &row);
         }
-        assert_eq!(groups.completion_mean_us(), Some(3.5), "of 4 and 3; the third never finished");
-        assert_eq!(Groups::default().completion_mean_us(), None);
+        let totals = groups.finish();
+        assert_eq!((totals.complete, totals.unfinished, totals.completion_mean_us()), (1, 2, Some(8.0)));
     }
 
     #[test]
-    fn computing_counts() {
-        let mut groups = Groups::default();
-        groups.add(&flow(0, 2, Some(5)));
-        let at = |us| Instant::ZERO + Duration::from_us(us);
-        groups.add_rank(&RankRow { workload: 0, group: 0, begin: at(1), end: at(9) });
-        assert_eq!(groups.completion_mean_us(), Some(8.0));
-    }
-
-    #[test]
-    fn those_long_past_take_no_memory() {
+    fn those_that_are_over_take_no_memory() {
         let mut groups = Groups::default();
         for n in 0..100_000u32 {
             let start = u64::from(n) * 10;
-            groups.add(&flow(n, start, Some(start + 2)));
-            groups.add(&flow(n, start + 1, Some(start + 7)));
+            groups.add(GroupParts::Flows(2), &flow(n, start, Some(start + 2)));
+            groups.add(GroupParts::Flows(2), &flow(n, start + 1, Some(start + 7)));
+            assert!(groups.open.is_empty());
         }
-        assert!(groups.open.len() <= MOST_OPEN);
-        assert_eq!(groups.completion_mean_us(), Some(7.0));
+        assert_eq!(groups.finish().completion_mean_us(), Some(7.0));
     }
 }

@@ -9,7 +9,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::iter;
 
-use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortRow, RankRow, RunRecord};
+use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
 use crate::point::{PointFiles, PointSummary, RunTotals};
@@ -65,15 +65,14 @@ impl PointRecorder {
         })
     }
 
-    /// Says what workloads are called, and which consist of groups, as incasts and collectives do. Beside
-    /// others the flows of groups count in no flow's completion time: each group has its own. Without, all
-    /// flows are alike.
-    pub fn with_workloads(mut self, workloads: &[(&str, bool)]) -> Self {
-        let is_grouped: Vec<bool> = workloads.iter().map(|&(_, is_grouped)| is_grouped).collect();
-        let mixed = is_grouped.contains(&true) && is_grouped.contains(&false);
-        self.flows.is_grouped = if mixed { is_grouped } else { Vec::new() };
+    /// Says what workloads are called, and what their groups consist of, if they have any as incasts and collectives
+    /// do. Beside others the flows of groups count in no flow's completion time: each group has its own. Without,
+    /// all flows are alike.
+    pub fn with_workloads(mut self, workloads: &[(&str, Option<GroupParts>)]) -> Self {
+        let groups_of: Vec<Option<GroupParts>> = workloads.iter().map(|&(_, parts)| parts).collect();
+        self.flows = FlowAccumulator::of_all(&groups_of);
         if let [_, _, ..] = workloads {
-            let own = |&(name, _): &(&str, bool)| (name.to_owned(), FlowAccumulator::default());
+            let own = |&(name, _): &(&str, _)| (name.to_owned(), FlowAccumulator::new(&groups_of));
             self.workloads = workloads.iter().map(own).collect();
         }
         self

@@ -7,7 +7,7 @@ use selvedge_telemetry::DropReason;
 use super::Study;
 use super::axis::Quantity;
 use super::html::{escape, section};
-use crate::metric::{TABLE_METRICS, UNFINISHED};
+use crate::metric::{MEASURED, TABLE_METRICS};
 use crate::number::{self, Scale, fixed};
 use crate::{METRICS, Metric};
 
@@ -16,8 +16,7 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     let mut main = String::new();
     let mut more = String::new();
     for (at, metric) in METRICS.iter().enumerate() {
-        let unfinished = study.summary.series.iter().any(|series| series.total(UNFINISHED) > 0.0);
-        let shown = at < TABLE_METRICS || metric.name == "measured_flows" || (metric.name == UNFINISHED && unfinished);
+        let shown = at < TABLE_METRICS || metric.name == MEASURED || study.summary.has_unfinished(metric.name);
         let target = if shown { &mut main } else { &mut more };
         *target += &row(study, metric, metric.name, metric.title);
     }

@@ -6,7 +6,7 @@ use selvedge_results::{
     PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table,
     summarise,
 };
-use selvedge_telemetry::{FlowRow, Observer, RunRecord};
+use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
@@ -202,7 +202,7 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
         measured: true,
     };
     let recorder = PointRecorder::create(PointFiles::new(folder.path(), 0, 1), "irn", 1, &[]).unwrap();
-    let mut recorder = recorder.with_workloads(&[("incast", true), ("poisson", false)]);
+    let mut recorder = recorder.with_workloads(&[("incast", Some(GroupParts::Flows(3))), ("poisson", None)]);
     recorder.on_flows(&[0, 1, 2].map(|id| flow(id, 0, None)));
     recorder.on_flows(&[0, 1].map(|id| flow(id, 1, Some(Instant::from_ps(9_000_000)))));
     let points = [recorder.finish(&RunRecord::default()).unwrap()];
@@ -212,12 +212,16 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let warning = "irn: 3 of 5 measured flows never finished (incast: 3 of 3); they are missing from its completion times, \
                    which are therefore too good. Where stop.time ended the run, give more.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
+    let warning = "irn: 1 of 1 incasts or jobs never completed; their completion time is that of the others. Where stop.time \
+                   ended the run, give more.";
+    assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
     let total = |name: &str| summary.series[0].metric(name).unwrap().mean;
     assert_eq!(["measured_flows", "unfinished_flows", "incast.unfinished_flows"].map(total), [2.0, 0.0, 3.0].map(Some));
     let table = render_table(&summary, 100, false);
     let row = table.lines().find(|line| line.starts_with("unfinished flows, incast"));
     assert!(row.is_some_and(|row| row.ends_with(" 3")), "{table}");
     assert!(!table.contains("unfinished flows, poisson"), "{table}");
+    assert!(table.lines().any(|line| line.starts_with("unfinished incasts or jobs  ")), "{table}");
     assert!(render(&summary, &points).contains(">unfinished flows, incast</th>"));
 }
 

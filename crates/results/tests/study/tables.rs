@@ -11,7 +11,7 @@ use parquet::record::RowAccessor;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
 use selvedge_results::{FlowSummary, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
-use selvedge_telemetry::{FlowRow, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
+use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
 
@@ -79,7 +79,7 @@ fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
     let folder = Scratch::new("results-exact");
     for (flows, is_exact) in [(20_000, true), (100_000, true), (200_000, false)] {
         let files = PointFiles::new(folder.path(), 0, 1);
-        let workloads = [("a", false), ("b", true), ("c", false), ("d", false)];
+        let workloads = [("a", None), ("b", Some(GroupParts::Flows(1))), ("c", None), ("d", None)];
         let recorder = PointRecorder::create(files, "irn", 1, &ports()).unwrap();
         let mut recorder = recorder.with_workloads(&workloads);
         let rows: Vec<FlowRow> = (0..flows).map(flow).collect();
@@ -433,7 +433,7 @@ fn a_point_counts_what_it_saw() {
     assert_eq!(point.flows.single_packet_tail_us.len(), 1 + (20.0 * 800_f64.log10()) as usize);
     assert_eq!(point.flows.by_size.len(), 1);
     assert_eq!((point.flows.by_size[0].above, point.flows.by_size[0].up_to), (512, 1024));
-    assert_eq!(point.flows.group_completion_mean_us, None, "its only group has unfinished flows");
+    assert_eq!((point.flows.groups, point.flows.group_completion_mean_us), (0, None), "its flows make no groups");
 
     assert_eq!(point.run.fingerprint, "0000000000000abc");
     // 50,000 B of the 100,000 B that 40 Gb/s carry in 20 us.

@@ -435,7 +435,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
         self.ranks.sort_unstable_by_key(|row| (row.end, row.workload, row.group, row.begin));
         self.flows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id, row.group));
-        let ranks = self.ranks.partition_point(|row| row.end < end);
+        let ranks = self.ranks.partition_point(|row| row.end.is_none_or(|done| done < end));
         if ranks > 0 {
             self.observer.on_ranks(&self.ranks[..ranks]);
             self.ranks.drain(..ranks);
@@ -504,11 +504,16 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             let partition = lock(partition);
             self.flows.extend(partition.hosts.iter().flat_map(crate::net::host::Host::unfinished));
             self.flows.extend(partition.unfinished_messages());
+            self.ranks.extend(partition.workload.players.iter().flat_map(|player| player.unfinished(self.now)));
             partition.add_to(self.now, &mut record);
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
         if !self.flows.is_empty() {
             self.observer.on_flows(&self.flows);
+        }
+        self.ranks.sort_unstable_by_key(|row| (row.workload, row.group, row.begin));
+        if !self.ranks.is_empty() {
+            self.observer.on_ranks(&self.ranks);
         }
         record.ports.sort_unstable_by_key(|port| port.id);
         record

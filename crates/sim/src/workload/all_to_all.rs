@@ -1,6 +1,7 @@
 //! Everybody sends to everybody.
 
 use schemars::JsonSchema;
+use selvedge_telemetry::GroupParts;
 use selvedge_units::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,8 @@ impl Kind for AllToAll {
         }
         let others = hosts.len() as u32 - 1;
         let sizes = SizeDistribution::fixed("size", self.size)?;
-        let summary = Summary { mean_size: sizes.mean(), ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let group = Some(GroupParts::Flows(hosts.len() as u64 * u64::from(others)));
+        let summary = Summary { mean_size: sizes.mean(), group, ..Summary::new(Self::NAME, &hosts, &hosts) };
         let plan = LoopPlan {
             workload,
             outstanding: self.outstanding.unwrap_or(others),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_telemetry::GroupParts;
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::Player;
-use super::{AllToAll, ClosedLoop, Extent, Generator, Incast, Many, Measure, Merged, Poisson, Posting, Triggers};
+use super::{ClosedLoop, Extent, Generator, Many, Measure, Merged, Poisson, Posting, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
 
@@ -61,10 +62,9 @@ pub struct Summary {
     pub key: String,
     /// Which operation of its kind it is, where there are several.
     pub operation: Option<&'static str>,
-    /// Whether its flows make groups that are done when their last one is: incasts and collectives.
-    pub is_grouped: bool,
-    /// Whether these groups are jobs, which compute and communicate in turn.
-    pub is_job: bool,
+    /// What its groups consist of, if its flows make groups that are done when their last one is: those of incasts,
+    /// all-to-alls and jobs.
+    pub group: Option<GroupParts>,
     /// How many hosts may send.
     pub senders: usize,
     /// How many hosts may receive.
@@ -106,14 +106,17 @@ impl Workload {
 }
 
 impl Summary {
+    /// Whether its groups are jobs, which compute and communicate in turn.
+    pub fn is_job(&self) -> bool {
+        matches!(self.group, Some(GroupParts::Ranks(_)))
+    }
     /// What is known of any workload.
     pub(super) fn new(kind: &'static str, senders: &[HostId], receivers: &[HostId]) -> Self {
         Self {
             kind,
             key: kind.to_owned(),
             operation: None,
-            is_grouped: matches!(kind, Incast::NAME | AllToAll::NAME),
-            is_job: false,
+            group: None,
             senders: senders.len(),
             receivers: receivers.len(),
             load: None,
@@ -175,7 +178,8 @@ impl Part {
     }
     /// A schedule, whose repetitions are jobs.
     pub(super) fn played(player: Player, summary: Summary) -> Self {
-        let summary = Summary { extent: Extent::Known(player.flows()), is_grouped: true, is_job: true, ..summary };
+        let group = Some(GroupParts::Ranks(player.ranks_of_a_job()));
+        let summary = Summary { extent: Extent::Known(player.flows()), group, ..summary };
         Self { source: Source::Played(player), summary, offers: Vec::new() }
     }
 }

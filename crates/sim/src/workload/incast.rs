@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use selvedge_telemetry::GroupParts;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
@@ -74,6 +75,7 @@ impl Kind for Incast {
         let summary = Summary {
             mean_size: self.size.get() as f64 / count as f64,
             extent: Extent::Known(flows),
+            group: Some(GroupParts::Flows(count as u64)),
             duration: self.interval.map(|interval| self.start + interval * u64::from(repeat)),
             ..Summary::new(Self::NAME, &senders, &receivers)
         };

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use selvedge_telemetry::GroupParts;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
 
 use super::*;
@@ -196,9 +197,10 @@ fn the_middle_or_a_window_is_measured() {
 #[test]
 fn an_incast_stripes_its_size_over_distinct_senders() {
     let world = World::new();
-    let flows =
-        world.flows("incast = { size = \"1MB\", senders = 7, repeat = 20, interval = \"1ms\", jitter = \"1us\" }", 200);
+    let config = "incast = { size = \"1MB\", senders = 7, repeat = 20, interval = \"1ms\", jitter = \"1us\" }";
+    let flows = world.flows(config, 200);
     assert_eq!(flows.len(), 140);
+    assert_eq!(world.build(config).unwrap().summaries[0].group, Some(GroupParts::Flows(7)));
     assert!(flows.is_sorted_by_key(|flow| flow.start));
     for wave in 0..20u32 {
         let flows: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.group == wave).collect();

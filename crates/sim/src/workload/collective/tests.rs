@@ -46,7 +46,7 @@ fn run(mut player: Player) -> (Vec<FlowSpec>, Instant) {
                     later.push((flow.start + Duration::from_us(1), cue));
                 }
                 Cue::Compute { at, .. } => later.push((at, cue)),
-                Cue::Done(row) => end = end.max(row.end),
+                Cue::Done(row) => end = row.end.map_or(end, |row_end| end.max(row_end)),
             }
         }
         let Some(next) = (0..later.len()).min_by_key(|&n| later[n].0) else { return (flows, end) };

@@ -53,7 +53,7 @@ pub enum Cue {
         /// What to say then.
         place: u64,
     },
-    /// A rank is done with a repetition that counts.
+    /// A rank is done with a repetition.
     Done(RankRow),
 }
 
@@ -112,6 +112,10 @@ impl Player {
         };
         plan.schedule.sends.iter().filter(between).count() as u64 * u64::from(plan.repeat)
     }
+    /// How many ranks take part in each job; those that do nothing do not.
+    pub fn ranks_of_a_job(&self) -> u64 {
+        self.plan.schedule.ranks().iter().filter(|rank| !rank.is_empty()).count() as u64 / u64::from(self.job_count)
+    }
     /// The numbers that its flows have lie below this.
     pub fn numbers(&self) -> u64 {
         self.plan.schedule.messages() * u64::from(self.plan.repeat)
@@ -147,9 +151,31 @@ impl Player {
         let turns = self.deliver(iteration, rank, to, tag).into_iter().collect();
         self.play(turns, now, cues);
     }
+    /// The ranks that have begun a repetition before `end`, and were not done with it when asked last.
+    pub fn unfinished(&self, end: Instant) -> impl Iterator<Item = RankRow> {
+        let ranks = (0..).zip(&self.ranks).filter_map(|(rank, state)| Some((rank, state.as_deref()?)));
+        let begun = ranks.filter(move |(_, state)| state.left > 0 && state.since < end);
+        begun.map(|(rank, state)| self.row_of(rank, state, None))
+    }
     /// A computation is done.
     pub fn on_computed(&mut self, place: u64, now: Instant, cues: &mut Vec<Cue>) {
         self.play([Turn::End((place >> 32) as u32, place as u32)].into(), now, cues);
+    }
+
+    /// The number of an iteration of a rank's job, among those of all jobs.
+    fn group(&self, rank: u32, iteration: u32) -> u32 {
+        iteration * self.job_count + self.plan.jobs[rank as usize]
+    }
+
+    /// What to tell of a rank's part in its iteration.
+    fn row_of(&self, rank: u32, state: &State, end: Option<Instant>) -> RankRow {
+        RankRow {
+            workload: self.plan.workload,
+            group: self.group(rank, state.iteration),
+            begin: state.since,
+            end,
+            measured: self.plan.measure.counts(state.since),
+        }
     }
 
     /// The iteration, rank and step of the flow with this number.
@@ -215,7 +241,7 @@ impl Player {
                     cues.push(Cue::Flow(FlowSpec {
                         id: u64::from(iteration) * plan.schedule.messages() + plan.schedule.message_of(rank, step),
                         workload: plan.workload,
-                        group: iteration * self.job_count + plan.jobs[rank as usize],
+                        group: self.group(rank, iteration),
                         src,
                         dst,
                         size: size.max(Bytes::new(1)),
@@ -271,14 +297,12 @@ impl Player {
             }
         }
         self.release(steps.after_end(step), rank, turns);
-        let Some(state) = &mut self.ranks[rank as usize] else { return };
+        let Some(state) = &self.ranks[rank as usize] else { return };
         if state.left > 0 {
             return;
         }
-        if plan.measure.counts(state.since) {
-            let (workload, group) = (plan.workload, state.iteration * self.job_count + plan.jobs[rank as usize]);
-            cues.push(Cue::Done(RankRow { workload, group, begin: state.since, end: now }));
-        }
+        cues.push(Cue::Done(self.row_of(rank, state, Some(now))));
+        let Some(state) = &mut self.ranks[rank as usize] else { return };
         if state.iteration + 1 < plan.repeat {
             state.messages.remove(&state.iteration);
             state.iteration += 1;

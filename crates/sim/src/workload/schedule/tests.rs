@@ -71,7 +71,7 @@ fn a_step_begins_when_all_that_it_waits_for_has_ended() {
     assert_eq!((second.src, second.start), (HostId(3), us(9)));
     cues.clear();
     player.on_sent(second.id, us(12), &mut cues);
-    let done = selvedge_telemetry::RankRow { workload: 0, group: 0, begin: us(1), end: us(12) };
+    let done = selvedge_telemetry::RankRow { workload: 0, group: 0, begin: us(1), end: Some(us(12)), measured: true };
     assert_eq!(cues, [Cue::Done(done)]);
 }
 
