@@ -427,8 +427,9 @@ pub(crate) const PER_WORKLOAD: [&str; 9] = [
     MEASURED,
     UNFINISHED,
 ];
-/// The metrics that are taken over flows that finished: where many did not, they speak of the lucky ones.
-pub(crate) const OF_FINISHED: [&str; 12] = [
+/// The metrics that are taken over flows that finished, or groups that completed: where many did not, they speak of the
+/// lucky ones.
+pub(crate) const OF_FINISHED: [&str; 15] = [
     "slowdown_mean",
     "slowdown_p50",
     "slowdown_p99",
@@ -440,6 +441,9 @@ pub(crate) const OF_FINISHED: [&str; 12] = [
     "single_packet_fct_p90_us",
     "single_packet_fct_p99_us",
     "single_packet_fct_p999_us",
+    "short_fct_mean_us",
+    "long_fct_mean_us",
+    "throughput_jain",
     JOB_COMPLETION,
 ];
 /// The metrics whose ratios between series are summarised, and on which a verdict rests.

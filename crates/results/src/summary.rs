@@ -7,7 +7,8 @@ use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{
-    COMPARED, FLOW_COMPLETION, JOB_COMPLETION, METRICS, Metric, PER_WORKLOAD, UNFINISHED, UNFINISHED_GROUPS,
+    COMPARED, FLOW_COMPLETION, GROUPS, JOB_COMPLETION, MEASURED, METRICS, Metric, OF_FINISHED, PER_WORKLOAD,
+    UNFINISHED, UNFINISHED_GROUPS,
 };
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
@@ -116,9 +117,41 @@ impl SeriesSummary {
     pub fn metric(&self, name: &str) -> Option<&Estimate> {
         self.metrics.get(name)
     }
+    /// What a metric is taken over; `None` if that is nothing which finishes.
+    pub(crate) fn taken_over(&self, metric: &str) -> Option<TakenOver> {
+        // A workload's own has its name before the last dot.
+        let (workload, metric) = metric.rsplit_once('.').map_or((None, metric), |(of, metric)| (Some(of), metric));
+        let (what, measured, unfinished) = match metric {
+            JOB_COMPLETION if self.traits.jobs => ("jobs", GROUPS, UNFINISHED_GROUPS),
+            JOB_COMPLETION => ("groups", GROUPS, UNFINISHED_GROUPS),
+            metric if OF_FINISHED.contains(&metric) => ("flows", MEASURED, UNFINISHED),
+            _ => return None,
+        };
+        let own = |name: &str| workload.map_or(name.to_owned(), |workload| format!("{workload}.{name}"));
+        Some(TakenOver {
+            what: workload.map_or(what.to_owned(), |workload| format!("{what} of {workload}")),
+            measured: self.total(&own(measured)),
+            unfinished: self.total(&own(unfinished)),
+        })
+    }
     /// Sum of a counting metric over the seeds.
     pub(crate) fn total(&self, name: &str) -> f64 {
         self.metric(name).map_or(0.0, |estimate| estimate.per_seed.iter().flatten().sum())
+    }
+}
+
+/// Flows or groups over which a metric is taken, summed over seeds.
+pub(crate) struct TakenOver {
+    /// What they are: "flows", "groups of incast".
+    pub(crate) what: String,
+    pub(crate) measured: f64,
+    pub(crate) unfinished: f64,
+}
+
+impl TakenOver {
+    /// The share that never finished.
+    pub(crate) fn missing(&self) -> f64 {
+        self.unfinished / self.measured.max(1.0)
     }
 }
 

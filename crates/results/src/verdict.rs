@@ -1,7 +1,7 @@
 //! "Do I need PFC?", answered in one sentence.
 //!
 //! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or
-//!    when more than 1 % of its measured flows never do. A stalled series cannot win; its completion
+//!    when more than 1 % of its measured flows, or of those of one of its workloads, never do. A stalled series cannot win; its completion
 //!    times are those of the lucky flows.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
@@ -11,12 +11,14 @@
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same or
 //!    the one without wins, it is not.
 //!
-//! Where traffic is jobs, job completion time takes the place of all three metrics.
+//! Where traffic is jobs, job completion time takes the place of all three metrics, and jobs that of flows.
+
+use std::iter;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric, UNFINISHED};
+use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric};
 use crate::number::fixed;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -52,7 +54,7 @@ pub enum Answer {
     NotAsked,
 }
 
-/// The share of measured flows that may be missing before a series counts as stalled.
+/// The share of measured flows or jobs that may be missing before a series counts as stalled.
 pub(crate) const STALLED: f64 = 0.01;
 /// Ratios within this factor of 1 are the same for anyone who designs a network.
 const SAME: f64 = 1.05;
@@ -298,12 +300,22 @@ fn stall(series: &SeriesSummary) -> Option<String> {
         };
         return Some(format!("deadlocks {seeds}"));
     }
-    let (measured, unfinished) = (series.total("measured_flows"), series.total(UNFINISHED));
-    if measured == 0.0 {
-        return Some("has no measured flows".into());
+    let headline = series.traits.headline();
+    let over = series.taken_over(headline)?;
+    if over.measured == 0.0 {
+        return Some(format!("has no measured {}", over.what));
     }
-    (unfinished > measured * STALLED)
-        .then(|| format!("leaves {} of {} flows unfinished", fixed(unfinished, 0), fixed(measured, 0)))
+    // Flows of incasts beside others count in their workload's metrics alone.
+    let own =
+        series.metrics.keys().filter(|name| Metric::find_of_workload(name).is_some_and(|(_, of)| of.name == headline));
+    let stalled =
+        iter::once(over).chain(own.filter_map(|name| series.taken_over(name))).find(|over| over.missing() > STALLED)?;
+    Some(format!(
+        "leaves {} of {} {} unfinished",
+        fixed(stalled.unfinished, 0),
+        fixed(stalled.measured, 0),
+        stalled.what
+    ))
 }
 
 fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {

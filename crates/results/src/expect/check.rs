@@ -6,10 +6,9 @@ use serde::Serialize;
 
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
-use crate::metric::{OF_FINISHED, UNFINISHED};
+use crate::Summary;
 use crate::number::{digits, ratio_interval};
 use crate::verdict::STALLED;
-use crate::{SeriesSummary, Summary};
 
 /// How a claim fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -250,12 +249,9 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
     let mut notes: Vec<String> = ci95.is_none().then(|| "one seed, no interval".into()).into_iter().collect();
     for name in std::iter::once(&quantity.of).chain(&quantity.than) {
         let Some(series) = summary.find_in(quantity.case.as_deref(), name) else { continue };
-        let share = unfinished(series);
-        if share >= MENTIONED && is_of_finished(quantity) {
-            notes.push(format!(
-                "{} % of the flows of {name} never finished and count in no average",
-                digits(share * 100.0, 2)
-            ));
+        if let Some(over) = series.taken_over(&quantity.metric).filter(|over| over.missing() >= MENTIONED) {
+            let (share, what) = (digits(over.missing() * 100.0, 2), over.what);
+            notes.push(format!("{share} % of the {what} of {name} never finished and count in no average"));
         }
         if !series.deadlocks.is_empty() {
             notes.push(format!("{} runs of {name} ended in a deadlock", series.deadlocks.len()));
@@ -264,26 +260,12 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// The share of a series' measured flows that never finished.
-fn unfinished(series: &SeriesSummary) -> f64 {
-    series.total(UNFINISHED) / series.total("measured_flows").max(1.0)
-}
-
-/// Whether the metric is taken over flows that finished; a workload's own has its name before a dot.
-fn is_of_finished(quantity: &Quantity) -> bool {
-    let name = quantity.metric.rsplit('.').next().unwrap_or_default();
-    OF_FINISHED.contains(&name)
-}
-
-/// Whether the numbers are those of lucky flows.
+/// Whether the numbers are those of lucky flows, or groups.
 fn is_stalled(quantity: &Quantity, summary: &Summary) -> bool {
-    if !is_of_finished(quantity) {
-        return false;
-    }
     let cases = std::iter::once(quantity.case.as_deref()).chain(quantity.than_case.as_deref().map(Some));
     let names = || std::iter::once(&quantity.of).chain(&quantity.than);
     let mut series = cases.flat_map(|case| names().filter_map(move |name| summary.find_in(case, name)));
-    series.any(|series| unfinished(series) > STALLED)
+    series.any(|series| series.taken_over(&quantity.metric).is_some_and(|over| over.missing() > STALLED))
 }
 
 /// From which share on unfinished flows are mentioned.

@@ -32,8 +32,9 @@
 //! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
 //!    whole interval lies in the range, *direction only* when the mean does.
 //! 3. A `value` is *reproduced* when the mean lies in the range; it has no direction.
-//! 4. Where more than 1 % of the measured flows of a series never finish, its completion times are those
-//!    of the lucky ones: nothing about it is more than *direction only*.
+//! 4. Where more than 1 % of what a metric is taken over never finishes (the measured flows of a series, or of one
+//!    of its workloads; groups), completion times are those of the lucky ones: nothing about them is more than
+//!    *direction only*.
 //! 5. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
 //!    decides; the line says so.
 //!

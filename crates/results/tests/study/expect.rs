@@ -2,7 +2,7 @@
 
 use crate::common::{series, study};
 use selvedge_results::{
-    ClaimVerdict, Expectations, Outcome, Summary, check, check_smoke, measure, render_claims, render_measured,
+    ClaimVerdict, Estimate, Expectations, Outcome, Summary, check, check_smoke, measure, render_claims, render_measured,
 };
 
 /// "irn" at 1, "pfc" at about 2, "same" at 1.
@@ -222,4 +222,32 @@ fn completion_times_of_the_lucky_flows_reproduce_nothing() {
     let verdict = check(&claim, &summary).remove(0);
     assert_eq!(verdict.outcome, Outcome::DirectionOnly);
     assert!(verdict.note.as_ref().is_some_and(|note| note.contains("never finished")), "{verdict:?}");
+}
+
+/// An incast beside other traffic of which nothing is missing.
+#[test]
+fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished() {
+    let mut summary = study(&[series("irn", "irn", false, 1.0, 0.0)]);
+    for (name, value) in [
+        ("incast.fct_mean_us", 100.0),
+        ("incast.measured_flows", 64.0),
+        ("incast.unfinished_flows", 16.0),
+        ("group_completion_mean_us", 100.0),
+        ("measured_groups", 4.0),
+        ("unfinished_groups", 1.0),
+    ] {
+        summary.series[0].metrics.insert(name.into(), Estimate::of_mean(vec![Some(value); 5]));
+    }
+    let found = |metric: &str| {
+        let claim = format!(
+            "[[expect]]\nsay = 'x'\nmetric = '{metric}'\nof = 'irn'\nvalue = {{ near = 100, tolerance = 0.1 }}"
+        );
+        let verdict = check(&Expectations::parse(&claim, "expect.toml").unwrap(), &summary).remove(0);
+        (verdict.outcome, verdict.note)
+    };
+    assert_eq!(found("fct_mean_us"), (Outcome::Reproduced, None));
+    for (metric, what) in [("incast.fct_mean_us", "flows of incast"), ("group_completion_mean_us", "groups")] {
+        let note = format!("25 % of the {what} of irn never finished and count in no average");
+        assert_eq!(found(metric), (Outcome::DirectionOnly, Some(note)));
+    }
 }

@@ -1,7 +1,7 @@
 //! The sentence, for each outcome that a study can have.
 
 use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Verdict};
+use selvedge_results::{Answer, Estimate, Verdict};
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -224,4 +224,31 @@ fn many_cases_get_an_answer_each_in_a_headline() {
     };
     let all: Vec<Given> = [("a", 2.0), ("b", 0.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
     assert_verdict(&all, Answer::Depends, "PFC is not needed: a and c. PFC is needed: b.");
+}
+
+#[test]
+fn a_workload_or_jobs_that_stall_cannot_win() {
+    let mut summary = study(&[series("a", "irn", false, 1.0, 0.0), series("b", "irn", true, 2.0, 0.0)]);
+    assert_eq!(summary.verdict.answer, Answer::No);
+    let count = |value: f64| Estimate::of_mean(vec![Some(value); 5]);
+    let mut insert = |name: &str, value| summary.series[0].metrics.insert(name.into(), count(value));
+    for (name, value) in [("fct_mean_us", 1.0), ("measured_flows", 6.0), ("unfinished_flows", 2.0)] {
+        insert(&format!("incast.{name}"), value);
+    }
+    let found = selvedge_results::verdict(&summary);
+    let sentence =
+        "Yes: IRN without PFC leaves 10 of 30 flows of incast unfinished, while IRN with PFC completes its flows.";
+    assert_eq!((found.answer, found.sentence.as_str()), (Answer::Yes, sentence));
+
+    for series in &mut summary.series {
+        series.traits.jobs = true;
+        let unfinished = if series.name == "a" { 1.0 } else { 0.0 };
+        for (name, value) in
+            [("group_completion_mean_us", 1.0), ("measured_groups", 3.0), ("unfinished_groups", unfinished)]
+        {
+            series.metrics.insert(name.into(), count(value));
+        }
+    }
+    let sentence = "Yes: IRN without PFC leaves 5 of 15 jobs unfinished, while IRN with PFC completes its flows.";
+    assert_eq!(selvedge_results::verdict(&summary).sentence, sentence);
 }
