@@ -250,8 +250,9 @@ pub const METRICS: &[Metric] = &[
         name: "path_switches_per_100kb",
         title: "path switches per 100 KB",
         unit: Unit::Count,
-        meaning: "data packets that a switch sent another way than the packet of their flow before, per 100 KB accepted",
-        of: |point| per_100kb(point.run.path_switches, point),
+        meaning: "data packets that a switch sent another way than the packet of their flow (or MPTCP's subflow) before, per \
+                  100 KB accepted; none where senders choose the ways (EQDS, NDP)",
+        of: |point| per_100kb(point.run.path_switches?, point),
     },
     Metric {
         name: "trims",

@@ -123,7 +123,7 @@ pub struct RunTotals {
     pub timeouts: u64,
     pub nacks_sent: u64,
     pub ecn_marks: u64,
-    pub path_switches: u64,
+    pub path_switches: Option<u64>,
     pub trims: u64,
     pub acks_sent: u64,
     pub acks_delivered: u64,

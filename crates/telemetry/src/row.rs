@@ -322,8 +322,9 @@ pub struct RunRecord {
     pub nacks_sent: u64,
     /// Packets that were ECN-marked.
     pub ecn_marks: u64,
-    /// Data packets that a switch sent another way than the packet of their flow before; none with ECMP.
-    pub path_switches: u64,
+    /// Data packets that a switch sent another way than the packet of their flow before; none with ECMP. `None` where
+    /// it is not counted: where senders choose the ways, packets do not say what flow they are of.
+    pub path_switches: Option<u64>,
     /// Packets that switches cut to their headers.
     pub trims: u64,
     /// Acknowledgements put on the wire, and delivered.

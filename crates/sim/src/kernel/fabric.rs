@@ -67,6 +67,10 @@ impl Fabric {
     pub(crate) fn hosts_load(&self) -> bool {
         self.has_cargo || self.has_verbs
     }
+    /// Whether the hashes of packets tell ways apart, and not flows.
+    pub(crate) fn senders_choose_ways(&self) -> bool {
+        self.nic.eqds.is_some() || self.nic.ndp.is_some()
+    }
     /// Whether flows of this workload speak TCP.
     #[inline]
     pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {

@@ -421,7 +421,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.pauses_delivered += self.tally.delivered[2];
         record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
-        record.path_switches += self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
+        if !self.fabric.senders_choose_ways() {
+            let switches = self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
+            *record.path_switches.get_or_insert(0) += switches;
+        }
         let messages = &mut record.netrt.message_drops;
         let drops =
             [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops, messages];

@@ -280,7 +280,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let balancer = &mut self.balancers[switch];
         let port = balancer.choose(ways, packet.leaf, packet.entropy, now, load);
-        if let Repr::Data(_) = self.pool.get(packet.slot).repr {
+        let is_data = match self.pool.get(packet.slot).repr {
+            Repr::Data(_) => true,
+            Repr::Tcp(tcp) => tcp.payload() > 0,
+            _ => false,
+        };
+        if is_data {
             balancer.count(packet.leaf, packet.entropy, port);
         }
         Some(u32::from(port))
