@@ -25,6 +25,8 @@ pub(crate) struct Watch {
     /// Payload accepted so far, and since when it has been that much.
     goodput: u64,
     since: Instant,
+    /// Events before the last look.
+    events: u64,
     patience: Patience,
 }
 
@@ -45,6 +47,7 @@ impl Watch {
             frames: BTreeMap::new(),
             goodput: 0,
             since: Instant::ZERO,
+            events: 0,
             patience,
         }
     }
@@ -53,14 +56,18 @@ impl Watch {
         self.next
     }
 
-    /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help.
+    /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help. Nothing happens before
+    /// `begin`.
     pub(crate) fn check<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         now: Instant,
         partitions: &[P],
         hopeful: bool,
+        begin: Instant,
     ) -> Option<Verdict> {
         self.next = now.saturating_add(self.patience.look);
+        let events = partitions.iter().map(|p| p.events).sum();
+        let still = std::mem::replace(&mut self.events, events) == events;
         let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
@@ -73,6 +80,11 @@ impl Watch {
         if let Some(cycle) = cycle {
             let deadlock = Deadlock { at: now, since, cycle };
             return Some(Verdict { deadlock: Some(deadlock) });
+        }
+        if still && self.since == now && begin > self.next {
+            // Hosts may compute for days: the looks until then, but for the last one, would see the same again.
+            let look = self.patience.look;
+            self.next = now.saturating_add(look * ((begin.since(now).as_ps() - 1) / look.as_ps()));
         }
         (now.since(self.since) >= self.patience.stall).then_some(Verdict { deadlock: None })
     }

@@ -364,7 +364,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             }
             if due == check_at {
                 let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
-                if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty()) {
+                if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty(), begin) {
                     self.record.deadlock = verdict.deadlock;
                     return None;
                 }

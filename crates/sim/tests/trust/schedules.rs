@@ -72,3 +72,15 @@ fn ranks_that_are_not_done_when_the_run_ends_are_reported_all_the_same() {
     assert_eq!(outcome.ranks[8..], rest);
     assert_eq!(outcome.flows.len(), 8 * 14);
 }
+
+/// A hundred days, which is no time to look at.
+#[test]
+fn a_run_jumps_over_the_time_in_which_everybody_computes() {
+    let compute = Duration::from_ms(100 * 24 * 3_600_000);
+    let slow = Collective { compute, ..all_reduce(80_000, 1) };
+    let outcome = Scene::new(star(&[link(40, 1_000); 8]), Series::Irn)
+        .with(|config| config.workload.collective = Many::from(slow.clone()))
+        .finish();
+    assert!(outcome.ranks.iter().all(|row| row.end > Some(row.begin + compute)));
+    assert_eq!((outcome.ranks.len(), outcome.flows.len()), (8, 8 * 14));
+}
