@@ -99,8 +99,13 @@ impl FootprintFacts {
         };
         if let Some(series) = plan.series.iter().find(other) {
             let name = &series.name;
+            let what = if series.transport.is_rdma() {
+                "sends through tunnels, whose state"
+            } else {
+                "has no queue pairs, and its state"
+            };
             return Err(format!(
-                "series \"{name}\" has no queue pairs, and its state is not counted; choose schemes by --series, as in --series irn,roce"
+                "series \"{name}\" {what} is not counted; choose schemes by --series, as in --series irn,roce"
             ));
         }
         let PlannedSeries { network, scenario, .. } = &plan.series[0];

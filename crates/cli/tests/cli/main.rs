@@ -157,6 +157,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["footprint", "--cache", "4"], "\"4\" is not a size: no unit"),
         (&["footprint", "--qps", "99999999999"], "99999999999 is not in 0..="),
         (&["footprint", "--series", "irn,bogus"], "unknown scheme \"bogus\""),
+        (&["footprint", "--series", "roce+eqds"], "\"roce+eqds\" sends through tunnels, whose state is not counted"),
         (&["footprint", "--series", "irn,tcp"], "series \"tcp\" has no queue pairs, and its state is not counted"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
