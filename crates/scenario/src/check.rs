@@ -280,8 +280,10 @@ fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), F
     let netrt = &scenario.switch.netrt;
     let wrong = |error: SettingError| Finding::new(&format!("switch.netrt.{}", error.key), error.message);
     netrt.check().map_err(wrong)?;
-    if netrt.enabled && scenario.transport.tcp.is_some() {
-        let message = "NetRT knows RDMA's packets only: TCP's pass as if it were off";
+    let transport = &scenario.transport;
+    let stranger = transport.tcp.map(|_| "TCP").or(transport.native().map(|_| "EQDS"));
+    if let Some(stranger) = stranger.filter(|_| netrt.enabled) {
+        let message = format!("NetRT knows RDMA's packets only: {stranger}'s pass as if it were off");
         warnings.push(Finding::new("switch.netrt.enabled", message));
     }
     Ok(())

@@ -381,6 +381,17 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
 }
 
 #[test]
+fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
+    let sets = ["switch.netrt.enabled=true"];
+    let changes = Changes { series: Some("irn,tcp,eqds".into()), ..with_sets(&sets) };
+    let found = plan(&extended(""), &changes).expect("a study may want it").warnings;
+    for (series, whose) in [("tcp", "TCP's"), ("eqds", "EQDS's")] {
+        let text = format!("NetRT knows RDMA's packets only: {whose} pass as if it were off");
+        assert_eq!(found.iter().filter(|warning| warning.contains(&text)).count(), 1, "{series}: {found:?}");
+    }
+}
+
+#[test]
 fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();
