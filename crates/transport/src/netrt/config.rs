@@ -94,11 +94,13 @@ impl NetRtConfig {
             let message = "duplicates would be worthless at once; give a time above zero, or \"off\"";
             return Err(SettingError::new("lifetime", message));
         }
-        if self.k_high <= self.k_low {
-            return Err(SettingError::new(
-                "k-high",
-                format!("{} must be more than k-low, {}", self.k_high, self.k_low),
-            ));
+        let (low, high) = (self.k_low, self.k_high);
+        if high <= low {
+            // Of the two, the one that somebody wrote.
+            return Err(match high == Self::default().k_high {
+                true => SettingError::new("k-low", format!("{low} must be less than k-high, {high}")),
+                false => SettingError::new("k-high", format!("{high} must be more than k-low, {low}")),
+            });
         }
         if !(self.max_rate > 0.0 && self.max_rate <= 1.0) {
             return Err(SettingError::new(

@@ -401,6 +401,7 @@ fn values_that_cannot_work_are_named() {
     };
     assert_eq!(wrong(|config| config.interval = Setting::Off), "interval");
     assert_eq!(wrong(|config| config.k_high = config.k_low), "k-high");
+    assert_eq!(wrong(|config| config.k_low = config.k_high), "k-low");
     assert_eq!(wrong(|config| config.max_rate = 1.5), "max-rate");
     assert_eq!(wrong(|config| config.min_rate = 0.6), "min-rate");
     assert_eq!(wrong(|config| config.priority = 8), "priority");
