@@ -201,6 +201,17 @@ fn topologies() -> Vec<Case> {
         (with("4 1 3", "4 9 3"), NETWORK, "input:1:3:"),
         (with("4 1 3", "4 1 99999999999999999999"), NETWORK, "input:1:5:"),
         (with("0 1 10Gbps", "0 1 0Gbps"), NETWORK, "input:3:5:"),
+        (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK, "input:5: node 1 is a host and has a link already (line 3)"),
+        (
+            with("4 1 3\n0\n", "7 2 4\n0 4\n4 5 10Gbps 1us 0\n"),
+            NETWORK,
+            "input:4: no path leads from node 4 to node 0: the network must hang together",
+        ),
+        (
+            with("4 1 3", "4 2 3"),
+            NETWORK,
+            "input:1:1: found 1 switch id above the first link (line 3), expected 2 as said here",
+        ),
         (b"4 1 3\n\xff\xfe\n".into(), NETWORK, "input:2:1:"),
         (b"hello world\n".into(), NETWORK, "input:1:1:"),
         (topo("Radix_Up 2", "Radix_Up two"), TOPO, "input:9:10: found \"two\""),
@@ -242,6 +253,11 @@ fn flows() -> Vec<Case> {
         (matrix("0->2 start 0"), CM, "input:3:"),
         (matrix("0->2 start 0 trigger 1 size 10"), CM, "either a start or a trigger, not both"),
         (matrix("0->2 trigger 5 size 10"), CM, "input:3:14:"),
+        (
+            matrix("0->2 id 7 trigger 1 size 10 send_done_trigger 1\ntrigger id 1 oneshot"),
+            CM,
+            "input: flow 1 of 1 (id 7, line 3) waits for trigger 1 of 1",
+        ),
         (matrix("0->2 start 0 size 10 prio high"), CM, "input:3:27: found \"high\", expected a priority"),
     ]
 }

@@ -184,6 +184,17 @@ fn read_switches(
     let mut switches = BTreeMap::new();
     while (switches.len() as u64) < header.switches {
         let line = lines.require_filled("switch ids")?;
+        // A rate has a unit.
+        let is_link = line.words().nth(2).is_some_and(|word| word.text().contains(|c: char| c.is_ascii_alphabetic()));
+        if is_link && !switches.is_empty() {
+            let found = plural(switches.len() as u64, "switch id");
+            let message = format!(
+                "found {found} above the first link (line {}), expected {} as said here",
+                line.number(),
+                header.switches
+            );
+            return Err(FormatError { line: header.line, ..line.error(0, message) });
+        }
         for word in line.words() {
             let kind =
                 if (switches.len() as u64) < header.nvswitches { SwitchKind::NvSwitch } else { SwitchKind::Ethernet };

@@ -33,6 +33,10 @@ fn topologies_of_ns3() {
             (&b"3 1 2\n7\n"[..], r#"f:2:1: found "7", expected a node id from 0 to 2"#),
             (&b"3 2 2\n2 2\n"[..], "f:2:3: found switch 2 a second time, expected each switch once"),
             (
+                &b"4 2 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"[..],
+                "f:1:1: found 1 switch id above the first link (line 3), expected 2 as said here",
+            ),
+            (
                 &b"3 1 2\n2\n0 2 100Gbps 1us\n"[..],
                 r#"f:3:16: the line ends here, expected a loss probability, as in "0""#,
             ),

@@ -76,6 +76,7 @@ fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (Si
     config.workload = WorkloadConfig { flows: Many::from(FlowFile::new("list")), ..WorkloadConfig::default() };
     let flow = |(id, &(src, dst, size, at)): (u64, &(u32, u32, u64, Duration))| ListedFlow {
         id,
+        line: None,
         src: HostId(src),
         dst: HostId(dst),
         size: Bytes::new(size),

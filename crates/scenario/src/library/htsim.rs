@@ -56,6 +56,7 @@ impl FileLibrary {
         let flows = (0..).zip(&matrix.flows).map(|(position, flow)| {
             Ok(ListedFlow {
                 id: flow.id.map_or(position, u64::from),
+                line: Some(flow.line),
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,
                 size: flow.size,

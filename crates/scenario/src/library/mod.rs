@@ -195,7 +195,7 @@ impl Library for FileLibrary {
             }
             dialect if dialect.is_topology() => {
                 let parsed = ns3_topology::read(&**content, path).map_err(said)?;
-                Ok(self.ns3_graph(path, &self.noted(path, parsed)))
+                self.ns3_graph(path, &self.noted(path, parsed))
             }
             other => Err(ConfigError::new("", format!("{path} is a {other}; expected a topology"))),
         }

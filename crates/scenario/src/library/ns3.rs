@@ -17,6 +17,7 @@ impl FileLibrary {
         let flows = (0..).zip(&list.flows).map(|(position, flow)| {
             Ok(ListedFlow {
                 id: flow.id.unwrap_or(position),
+                line: Some(flow.line),
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,
                 size: flow.size,
@@ -31,7 +32,7 @@ impl FileLibrary {
 
     /// The network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at
     /// each ([`Graph::inner`]): what it sends to GPUs on the same NVSwitch goes that way, as in SimAI.
-    pub(super) fn ns3_graph(&self, path: &str, file: &Ns3Topology) -> Graph {
+    pub(super) fn ns3_graph(&self, path: &str, file: &Ns3Topology) -> Result<Graph, ConfigError> {
         let linked: BTreeSet<u32> = file.links.iter().flat_map(|link| [link.a, link.b]).collect();
         let mut graph = Graph::default();
         let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
@@ -40,6 +41,10 @@ impl FileLibrary {
             nodes.insert(id, graph.add_host(id.to_string(), 0).into());
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
+        let outer = file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
+        check_hosts(file, outer)
+            .and_then(|()| check_connected(file))
+            .map_err(|(line, message)| ConfigError::new("", format!("{path}:{line}: {message}")))?;
         for &id in file.switches.keys().filter(|id| linked.contains(id)) {
             nodes.insert(id, graph.add_switch(id.to_string(), 0, 0).into());
         }
@@ -53,7 +58,7 @@ impl FileLibrary {
             graph.links.push(Link { loss: link.loss, ..Link::new(a, b, config) });
         }
         graph.place_switches();
-        graph
+        Ok(graph)
     }
 
     /// Adds second NICs to `graph`; returns, by position in the file, the links that end at one, and
@@ -90,6 +95,47 @@ impl FileLibrary {
             }
         }
         inner
+    }
+}
+
+/// Whether each host has one of these links at most; the line of one that has more, and what to do.
+fn check_hosts<'a>(
+    file: &Ns3Topology,
+    links: impl Iterator<Item = &'a ns3_topology::Link>,
+) -> Result<(), (u64, String)> {
+    let mut linked = BTreeMap::new();
+    for link in links {
+        for host in [link.a, link.b].into_iter().filter(|&id| file.is_host(id)) {
+            if let Some(before) = linked.insert(host, link.line) {
+                let message = format!(
+                    "node {host} is a host and has a link already (line {before}), but a host has one NIC with one link: \
+                     put a switch in between, or make it several hosts"
+                );
+                return Err((link.line, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all links hang together; the line of the first that does not hang on the first of all.
+fn check_connected(file: &Ns3Topology) -> Result<(), (u64, String)> {
+    let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for link in &file.links {
+        neighbours.entry(link.a).or_default().push(link.b);
+        neighbours.entry(link.b).or_default().push(link.a);
+    }
+    let Some(first) = file.links.first().map(|link| link.a) else { return Ok(()) };
+    let (mut reached, mut waiting) = (BTreeSet::from([first]), vec![first]);
+    while let Some(node) = waiting.pop() {
+        waiting.extend(neighbours[&node].iter().filter(|&&next| reached.insert(next)));
+    }
+    match file.links.iter().find(|link| !reached.contains(&link.a)) {
+        None => Ok(()),
+        Some(link) => Err((
+            link.line,
+            format!("no path leads from node {first} to node {}: the network must hang together", link.a),
+        )),
     }
 }
 

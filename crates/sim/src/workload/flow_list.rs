@@ -73,6 +73,8 @@ pub struct FlowList {
 pub struct ListedFlow {
     /// Number in the file, or its line's index.
     pub id: u64,
+    /// The line of the file in which it stands, if there is one.
+    pub line: Option<u64>,
     /// Who sends.
     pub src: HostId,
     /// Who receives.
@@ -124,9 +126,8 @@ impl FlowList {
     /// The first flow or trigger of which that is not true, by its place in the list, from 1.
     pub fn check(&self, graph: &Graph) -> Result<(), ConfigError> {
         for (n, flow) in self.flows.iter().enumerate() {
-            flow.check(graph, self.triggers.len()).map_err(|message| {
-                ConfigError::new("", format!("flow {} of {} (id {}): {message}", n + 1, self.flows.len(), flow.id))
-            })?;
+            flow.check(graph, self.triggers.len())
+                .map_err(|message| ConfigError::new("", format!("{}: {message}", self.name(n))))?;
         }
         self.check_triggers()
     }
@@ -143,6 +144,13 @@ impl FlowList {
             }
         }
         (ListedFlows::new(timed), waiting)
+    }
+
+    /// What a person calls a flow of the list.
+    fn name(&self, n: usize) -> String {
+        let ListedFlow { id, line, .. } = self.flows[n];
+        let line = line.map_or(String::new(), |line| format!(", line {line}"));
+        format!("flow {} of {} (id {id}{line})", n + 1, self.flows.len())
     }
 
     fn check_triggers(&self) -> Result<(), ConfigError> {
@@ -194,11 +202,9 @@ impl FlowList {
         let Some(trigger) = (0..self.triggers.len()).find(stuck) else { return Ok(()) };
         let flow = waiting[trigger][released[trigger]];
         let message = format!(
-            "flow {} of {} (id {}) waits for trigger {} of {}, which flows activate that themselves wait for it, or for \
-             flows that never start: it would never start",
-            flow + 1,
-            self.flows.len(),
-            self.flows[flow].id,
+            "{} waits for trigger {} of {}, which flows activate that themselves wait for it, or for flows that never \
+             start: it would never start",
+            self.name(flow),
             trigger + 1,
             self.triggers.len(),
         );

@@ -348,6 +348,7 @@ fn a_closed_loop_gives_each_client_the_same_flows_whenever_they_end() {
 fn listed(id: u64, src: u32, dst: u32, start: Start) -> ListedFlow {
     ListedFlow {
         id,
+        line: None,
         src: HostId(src),
         dst: HostId(dst),
         size: Bytes::from_kb(1),

@@ -112,6 +112,7 @@ impl Scene {
     pub(crate) fn add(&mut self, src: u32, dst: u32, size: u64, start: Start) -> &mut ListedFlow {
         self.list.flows.push(ListedFlow {
             id: self.list.flows.len() as u64,
+            line: None,
             src: HostId(src),
             dst: HostId(dst),
             size: Bytes::new(size),
