@@ -69,9 +69,9 @@ impl Kind for Incast {
         let waves = self.waves(workload, env)?;
         let (count, repeat) = (waves.count, self.repeat);
         let flows = u64::from(repeat) * count as u64;
-        let all: Vec<HostId> = env.graph.host_ids().collect();
-        let senders = waves.fixed_senders.clone().unwrap_or_else(|| all.clone());
-        let receivers = waves.fixed_receiver.map_or(all, |receiver| vec![receiver]);
+        let mut senders = waves.fixed_senders.clone().unwrap_or_else(|| waves.others.clone());
+        senders.retain(|&host| waves.fixed_receiver != Some(host));
+        let receivers = waves.fixed_receiver.map_or(waves.others.clone(), |receiver| vec![receiver]);
         let summary = Summary {
             mean_size: self.size.get() as f64 / count as f64,
             extent: Extent::Known(flows),

@@ -253,6 +253,14 @@ fn incasts_may_follow_each_other() {
         "incast = { size = \"10KB\", senders = [1, \"h2\"], receiver = \"h9\", repeat = 3, stagger = \"1us\" }";
     let mut workload = World::new().build(config).unwrap();
     assert_eq!(workload.extent(), Extent::Known(6));
+    let ends = |config: &str| {
+        let summary = &World::new().build(config).unwrap().summaries[0];
+        (summary.senders, summary.receivers)
+    };
+    assert_eq!(ends(config), (2, 1));
+    assert_eq!(ends("incast = { size = \"1KB\", senders = 3 }"), (16, 16));
+    assert_eq!(ends("incast = { size = \"1KB\", senders = 3, receiver = 9 }"), (15, 1), "the receiver sends nothing");
+    assert_eq!(ends("incast = { size = \"1KB\", senders = [1, 2] }"), (2, 14), "senders receive nothing");
     let mut going: Vec<FlowSpec> = std::iter::from_fn(|| workload.stream.next_flow()).collect();
     let mut now = Instant::ZERO;
     for wave in 0..3 {
