@@ -405,6 +405,10 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                     deadlock.cycle.len(),
                     circle(deadlock)
                 ));
+            } else if point.run.flows_started == 0 && point.flows.groups > 0 {
+                warnings.push(format!(
+                    "{name}: nothing is sent between hosts with seed {seed}: the schedule has no messages."
+                ));
             } else if point.flows.fct_us.count == 0 {
                 warnings.push(format!("{name}: no measured flow of seed {seed} finished."));
             }

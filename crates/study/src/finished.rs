@@ -51,11 +51,11 @@ impl Finished {
             });
         }
         let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
-        let told: Told = serde_json::from_str(&text).map_err(|error| {
-            StudyError::input(format!("{}: damaged ({error}); {}", summary.display(), anew(&folder)))
-        })?;
         let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
             .map_err(|error| StudyError::input(error.to_string()))?;
+        let told: Told = serde_json::from_str(&text).map_err(|error| {
+            StudyError::input(format!("{}: damaged ({error}); {}", summary.display(), anew(&folder, &plan)))
+        })?;
         let deadlocks = told.series.into_iter().map(|series| series.deadlocks).collect();
         Ok(Self { folder, plan, version: told.run.version, runs: told.run.points, deadlocks })
     }
@@ -185,7 +185,7 @@ impl Finished {
 
     /// The flows of a run, as recorded.
     fn flows(&self, point: Point) -> Result<impl Iterator<Item = Result<FlowRow, StudyError>>, StudyError> {
-        let remedy = anew(&self.folder);
+        let remedy = anew(&self.folder, &self.plan);
         let damaged = move |error: ResultsError| StudyError::from(error.with_remedy(remedy.clone()));
         let flows: Flows = read_flows(&self.folder.join("flows.parquet")).map_err(&damaged)?;
         let name = self.plan.series[point.series].name.clone();
@@ -205,9 +205,12 @@ impl Finished {
 }
 
 /// What to do about complete results that cannot be read.
-fn anew(folder: &Path) -> String {
+fn anew(folder: &Path, plan: &Plan) -> String {
     let (scenario, folder) = (folder.join(SCENARIO), folder.display());
-    format!("make these results anew: selvedge run {} --out {folder} --force", scenario.display())
+    // Results do not tell in which world they came about; only RDMA operations have two.
+    let may_be_real = plan.series.iter().any(|series| !series.scenario.workload.verbs.is_empty());
+    let real = if may_be_real { " (and --real, if they are of the real world)" } else { "" };
+    format!("make these results anew: selvedge run {} --out {folder} --force{real}", scenario.display())
 }
 
 /// What is read of summary.json.

@@ -69,6 +69,9 @@ fn slow_flows_are_explained() {
         let (_, error) = scratch.expect(2, arguments);
         assert!(error.contains("a queue pair of their own; look at a port instead"), "{error}");
     }
+    fs::write(scratch.join("posted/summary.json"), "{").expect("writable");
+    let (_, error) = scratch.expect(2, &["explain", "posted"]);
+    assert!(error.contains("--out posted --force (and --real, if they are of the real world)"), "{error}");
 
     for (arguments, message) in [
         (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered up to 49"),
@@ -135,6 +138,22 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
         assert_eq!(metrics["measured_groups"]["mean"], f64::from(complete + unfinished), "{out}");
         assert_eq!(metrics["group_completion_mean_us"]["mean"].is_number(), complete > 0, "{out}");
     }
+}
+
+#[test]
+fn a_schedule_without_messages_is_said_to_have_none() {
+    let goal = "num_ranks 2\nrank 0 {\nl1: calc 1000\n}\nrank 1 {\nl1: calc 2000\n}\n";
+    let (head, rest) = SMALL.split_once("[workload.poisson]").expect("a workload");
+    let (_, series) = rest.split_once("[[series]]").expect("series");
+    let scenario = format!("{head}\n[workload.goal]\npath = 'calc.goal'\n[[series]]{series}");
+    let scratch = Scratch::new("no-messages").with("calc.goal", goal).with("goal.toml", &scenario);
+    let (out, _) = scratch.expect(0, &["run", "goal.toml", "-q", "--json"]);
+    let warnings = parsed(&out)["warnings"].to_string();
+    assert!(
+        warnings.contains("irn: nothing is sent between hosts with seed 1: the schedule has no messages."),
+        "{out}"
+    );
+    assert!(!warnings.contains("no measured flow"), "{out}");
 }
 
 /// Flows that all go two switches on in a ring, and the list of them.
