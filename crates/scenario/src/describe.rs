@@ -2,20 +2,36 @@
 
 use selvedge_sim::topology::Topology;
 use selvedge_sim::workload::Summary;
+use selvedge_units::Rate;
 
-use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
 impl Plan {
-    /// The study's first series in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 %
-    /// load".
+    /// The study in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 % load"; where cases differ, from the
+    /// least to the most.
     pub fn in_one_line(&self) -> String {
-        let series = &self.series[0];
-        let mut parts = vec![format!("{} hosts", series.network.graph().host_count())];
-        parts.push(topology(series));
-        parts.push(line_rates(&series.network));
-        parts.extend(series.workloads.iter().take(3).map(workload));
+        let hosts = range(self.series.iter().map(|series| series.network.graph().host_count() as f64));
+        let slowest = self.series.iter().map(|series| series.network.slowest_line_rate());
+        let rates = slowest.chain(self.series.iter().map(|series| series.network.line_rate()));
+        let mut parts = vec![format!("{hosts} hosts"), alternatives(self.series.iter().map(topology))];
+        parts.push(format!("{} Gb/s", range(rates.map(Rate::as_gbps_f64))));
+        parts.extend((0..3).filter_map(|position| self.workloads_at(position)));
         parts.join(", ")
+    }
+
+    /// What stands at this place among the workloads of each series.
+    fn workloads_at(&self, position: usize) -> Option<String> {
+        let found: Vec<&Summary> = self.series.iter().filter_map(|series| series.workloads.get(position)).collect();
+        let described = found.iter().map(|workload| {
+            let loads = found.iter().filter(|other| other.kind == workload.kind).filter_map(|other| other.load);
+            match workload.load {
+                Some(_) => {
+                    format!("{} at {} % load", workload.kind, range(loads.map(|load| (load * 1_000.0).round() / 10.0)))
+                }
+                None => workload.kind.to_owned(),
+            }
+        });
+        Some(alternatives(described)).filter(|text| !text.is_empty())
     }
 }
 
@@ -27,14 +43,20 @@ fn topology(series: &PlannedSeries) -> String {
     }
 }
 
-fn workload(summary: &Summary) -> String {
-    match summary.load {
-        Some(load) => format!("{} at {} % load", summary.kind, (load * 1_000.0).round() / 10.0),
-        None => summary.kind.to_owned(),
-    }
+/// "4", or "4 to 16".
+fn range(values: impl Iterator<Item = f64>) -> String {
+    let (least, most) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+    if least < most { format!("{least} to {most}") } else { least.to_string() }
 }
 
-fn line_rates(network: &Network) -> String {
-    let (slowest, fastest) = (network.slowest_line_rate().as_gbps_f64(), network.line_rate().as_gbps_f64());
-    if slowest < fastest { format!("{slowest} to {fastest} Gb/s") } else { format!("{fastest} Gb/s") }
+/// Each text once: "ring or leaf-spine".
+fn alternatives(texts: impl Iterator<Item = String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for text in texts {
+        if !distinct.contains(&text) {
+            distinct.push(text);
+        }
+    }
+    distinct.join(" or ")
 }

@@ -568,6 +568,18 @@ fn every_series_runs_in_every_case() {
 }
 
 #[test]
+fn one_line_about_a_study_speaks_of_all_its_cases() {
+    let text = extended(
+        "[[series]]\npreset = 'irn'\n[[case]]\nname = 'b'\nset.'workload.poisson.load' = 0.3\n\
+         [[case]]\nname = 'a'\nset.'topology.fat-tree.k' = 6\n\
+         [[case]]\nname = 'c'\nset.'topology.fat-tree.link.rate' = '10Gbps'\n",
+    );
+    let line = plan(&text, &Changes::default()).expect("a plan").in_one_line();
+    let parts = "16 to 54 hosts, fat-tree k = 4 or fat-tree k = 6, 10 to 40 Gb/s, poisson at 30 to 70 % load";
+    assert_eq!(line, parts);
+}
+
+#[test]
 fn cases_that_mean_nothing_are_refused() {
     let wrong = |text: &str| plan(&extended(text), &Changes::default()).expect_err("wrong");
     let idle = wrong("[[series]]\npreset = 'roce'\n[[case]]\nname = 'a'\nset.'transport.recovery.irn.sack' = false\n");

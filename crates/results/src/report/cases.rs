@@ -5,16 +5,21 @@ use std::fmt::Write;
 use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::{escape, figure, section};
+use super::lines::{stack, wrap};
+use super::palette::Ink;
 use crate::metric::{Metric, UNFINISHED, Unit};
-use crate::{Estimate, SeriesSummary};
+use crate::{Estimate, SeriesSummary, Summary};
 
 const WIDTH: f64 = 510.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const PLOT: f64 = 250.0;
-/// Names of cases that are longer than this stand askew.
-const SHORT: usize = 9;
+/// A character of a case's name, and a line of it.
+const CHARACTER: f64 = 6.2;
+const LINE: f64 = 14.0;
+/// Intervals may make the axis that much longer at each end.
+const BEYOND: f64 = 2.0;
 
 /// One panel per compared metric; nothing for a study without cases.
 pub(super) fn across(study: &Study<'_>) -> String {
@@ -31,8 +36,8 @@ pub(super) fn across(study: &Study<'_>) -> String {
     section(
         "cases",
         "From case to case",
-        "Means over seeds with 95 % intervals; lower is better. Points are left out where more than 1 % of the flows never finished: what did finish \
-         would look too good.",
+        "Means over seeds with 95 % intervals; lower is better. An arrowhead: the interval goes on beyond the axis. Points are left out where \
+         more than 1 % of the flows never finished: what did finish would look too good.",
         &format!("{}<div class=\"pair\">{panels}</div>", legend(study, &names)),
     )
 }
@@ -48,9 +53,15 @@ fn series_names(series: &[SeriesSummary]) -> Vec<&str> {
     names
 }
 
-/// Which colour a series has: the same in every case.
-pub(super) fn color_of(series: &[SeriesSummary], at: usize) -> usize {
-    series_names(series).iter().position(|name| *name == series[at].series).unwrap_or(at)
+/// A colour for each name of a series, a shade of it for each case.
+pub(super) fn inks(summary: &Summary) -> Vec<Ink> {
+    let (names, cases) = (series_names(&summary.series), summary.cases());
+    let ink = |series: &SeriesSummary| Ink {
+        color: names.iter().position(|name| *name == series.series).unwrap_or(0),
+        shade: cases.iter().position(|case| *case == series.case.as_deref()).unwrap_or(0),
+        shades: cases.len(),
+    };
+    summary.series.iter().map(ink).collect()
 }
 
 fn legend(study: &Study<'_>, names: &[&str]) -> String {
@@ -80,18 +91,23 @@ fn estimate<'a>(study: &'a Study<'_>, metric: &Metric, case: &str, series: &str)
 }
 
 fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> Option<String> {
-    let all = cases.iter().flat_map(|case| names.iter().filter_map(|name| estimate(study, metric, case, name)));
-    let means = all.filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
-    let (low, high) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
-    if high == 0.0 {
+    let shown: Vec<&Estimate> =
+        cases.iter().flat_map(|case| names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
+    let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
+    let (least, most) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
+    if most == 0.0 {
         return None;
     }
+    let ends = shown.iter().filter_map(|estimate| estimate.ci95).flatten();
+    let ends = ends.map(|end| end.clamp(least / BEYOND, most * BEYOND));
+    let (low, high) = ends.fold((least, most), |(low, high), end| (low.min(end), high.max(end)));
     let quantity = if metric.unit == Unit::Us { Quantity::Time } else { Quantity::Plain };
     let axis = Axis::log(metric.title, quantity, low, high);
-    let is_askew = cases.iter().any(|case| case.chars().count() > SHORT);
+    let slot = (WIDTH - LEFT - RIGHT) / cases.len() as f64;
+    let labels = Labels::new(cases, slot);
     let bottom = TOP + PLOT;
-    let height = bottom + if is_askew { 74.0 } else { 26.0 };
-    let x_of = |case: usize| LEFT + (case as f64 + 0.5) / cases.len() as f64 * (WIDTH - LEFT - RIGHT);
+    let height = bottom + 12.0 + labels.height;
+    let x_of = |case: usize| LEFT + (case as f64 + 0.5) * slot;
     let y_of = |value: f64| bottom - axis.place(value) * PLOT;
     let mut out = format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} from case to case\">",
@@ -108,14 +124,8 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
             quantity.label(tick)
         );
     }
-    for (at, case) in cases.iter().enumerate() {
-        let (x, y) = (x_of(at), bottom + 16.0);
-        let place = if is_askew {
-            format!("text-anchor=\"end\" transform=\"rotate(-28 {x:.1} {y:.1})\"")
-        } else {
-            "text-anchor=\"middle\"".into()
-        };
-        let _ = write!(out, "<text class=\"tick\" x=\"{x:.1}\" y=\"{y:.1}\" {place}>{}</text>", escape(case));
+    for at in 0..cases.len() {
+        out += &labels.draw(at, x_of(at), bottom);
     }
     for (place, name) in names.iter().enumerate() {
         let Some(ink) = first_of(study, name) else { continue };
@@ -127,7 +137,10 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
             study.is_pfc(ink),
             &|at| {
                 let found = estimate(study, metric, cases[at], name)?;
-                let interval = found.ci95.map(|ends| ends.map(|end| y_of(end.max(low / 10.0)).clamp(TOP, bottom)));
+                let interval = found.ci95.map(|[from, to]| Whisker {
+                    ends: [y_of(from), y_of(to)],
+                    is_cut: [from < axis.low, to > axis.high],
+                });
                 Some((x_of(at) + aside, y_of(found.mean?), interval))
             },
             cases.len(),
@@ -137,8 +150,57 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
     Some(figure(metric.title, &out))
 }
 
+/// The names of cases below the axis: in lines where their words fit side by side, else upwards.
+struct Labels {
+    names: Vec<Vec<String>>,
+    is_upright: bool,
+    height: f64,
+}
+
+impl Labels {
+    fn new(cases: &[&str], slot: f64) -> Self {
+        let width = (slot / CHARACTER - 2.0).max(0.0) as usize;
+        let is_upright =
+            cases.iter().flat_map(|case| case.split_whitespace()).all(|word| word.chars().count() <= width);
+        let name = |case: &&str| if is_upright { wrap(case, width) } else { vec![(*case).to_owned()] };
+        let names: Vec<_> = cases.iter().map(name).collect();
+        let lines = names.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
+        let height = if is_upright { lines as f64 * LINE } else { longest as f64 * CHARACTER };
+        Self { names, is_upright, height }
+    }
+
+    fn draw(&self, case: usize, x: f64, bottom: f64) -> String {
+        let (y, place) = if self.is_upright {
+            (bottom + 16.0, "text-anchor=\"middle\"".to_owned())
+        } else {
+            (bottom + 8.0, format!("text-anchor=\"end\" transform=\"rotate(-90 {x:.1} {:.1})\" dy=\"4\"", bottom + 8.0))
+        };
+        stack(&self.names[case], &format!("class=\"tick\" {place}"), x, y, LINE)
+    }
+}
+
 /// Where a mean stands, and its interval.
-type Mark = (f64, f64, Option<[f64; 2]>);
+type Mark = (f64, f64, Option<Whisker>);
+
+/// An interval; an end that is cut lies beyond the axis.
+struct Whisker {
+    ends: [f64; 2],
+    is_cut: [bool; 2],
+}
+
+impl Whisker {
+    fn draw(&self, ink: usize, x: f64) -> String {
+        let [low, high] = self.ends;
+        let mut out = format!("<path class=\"ink{ink}\" stroke-width=\"1.2\" d=\"M{x:.1} {low:.1}V{high:.1}\"/>");
+        for ((y, is_cut), size) in self.ends.into_iter().zip(self.is_cut).zip([-6.0, 6.0]) {
+            if is_cut {
+                let _ = write!(out, "<path class=\"fill{ink} cut\" d=\"M{x:.1} {y:.1}l-3.5 {size}h7z\"/>");
+            }
+        }
+        out
+    }
+}
 
 /// One series: marks with their intervals, joined where neighbours are known.
 fn draw(out: &mut String, ink: usize, dashed: bool, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
@@ -148,9 +210,7 @@ fn draw(out: &mut String, ink: usize, dashed: bool, mark: &dyn Fn(usize) -> Opti
         if let Some((x0, y0, _)) = at.checked_sub(1).and_then(mark) {
             let _ = write!(out, "<path class=\"curve ink{ink}\" d=\"M{x0:.1} {y0:.1}L{x:.1} {y:.1}\"{dash}/>");
         }
-        if let Some([low, high]) = interval {
-            let _ = write!(out, "<path class=\"ink{ink}\" stroke-width=\"1.2\" d=\"M{x:.1} {low:.1}V{high:.1}\"/>");
-        }
+        *out += &interval.map_or(String::new(), |whisker| whisker.draw(ink, x));
         let _ = write!(out, "<circle class=\"fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>");
     }
 }

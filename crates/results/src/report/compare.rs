@@ -4,22 +4,32 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::{Axis, Quantity};
-use super::html::{escape, section};
+use super::html::section;
+use super::lines::{stack, wrap};
 use crate::number;
 use crate::{Metric, Ratio};
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
+/// What each further line of a label adds to its row.
+const LINE: f64 = 15.0;
+/// Characters in a line of a label.
+const LABEL: usize = 45;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 26.0;
-/// Between panels; holds the numbers.
-const NUMBERS: f64 = 128.0;
+/// A character of a mean, and of its interval.
+const MEAN: f64 = 7.4;
+const INTERVAL: f64 = 6.6;
+/// Around the numbers beside a plot, and between their parts.
+const GAPS: f64 = 27.0;
 /// Pairs shown; a sweep of many series has too many to read.
 const PAIRS: usize = 24;
 
 /// One panel per compared metric, one row per pair.
 pub(super) fn ratios(study: &Study<'_>) -> String {
-    let pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).take(PAIRS).collect();
+    let mut pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
+    let all = pairs.len();
+    pairs.truncate(PAIRS);
     let known = pairs.iter().flat_map(|pair| pair.iter());
     let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
     let Some((low, high)) = bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
@@ -27,15 +37,18 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     }) else {
         return String::new();
     };
-    let label = |pair: &[Ratio]| format!("{} / {}", pair[0].of, pair[0].to);
-    let longest = pairs.iter().map(|pair| label(pair).chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * 7.2 + 16.0).clamp(100.0, 340.0);
+    let labels: Vec<_> = pairs.iter().map(|pair| wrap(&format!("{} / {}", pair[0].of, pair[0].to), LABEL)).collect();
+    let longest = labels.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
+    let most_lines = labels.iter().map(Vec::len).max().unwrap_or(1);
+    let left = (longest as f64 * 7.2 + 16.0).max(100.0);
+    let row_height = ROW + (most_lines as f64 - 1.0) * LINE;
     let compared = study.summary.series.first().map_or(&[][..], |series| series.traits.compared());
     let panel = (WIDTH - left) / compared.len() as f64;
-    let plot = panel - NUMBERS;
-    let bottom = TOP + ROW * pairs.len() as f64;
+    let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
+    let plot = (panel - numbers - GAPS).max(40.0);
+    let bottom = TOP + row_height * pairs.len() as f64;
     let mut out = format!(
-        "<svg class=\"forest\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
+        "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
         bottom + BOTTOM
     );
     for (column, name) in compared.iter().enumerate() {
@@ -60,11 +73,11 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
                 last = x;
             }
         }
-        for (row, pair) in pairs.iter().enumerate() {
-            let y = TOP + (row as f64 + 0.5) * ROW;
+        for (row, (pair, label)) in pairs.iter().zip(&labels).enumerate() {
+            let y = TOP + (row as f64 + 0.5) * row_height;
             if column == 0 {
-                let label = label(pair);
-                let _ = write!(out, "<text class=\"name\" x=\"0\" y=\"{:.1}\">{}</text>", y + 4.0, escape(&label));
+                let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
+                out += &stack(label, "class=\"name\"", 0.0, first, LINE);
             }
             let Some(ratio) = pair.iter().find(|ratio| ratio.metric == *name) else { continue };
             let Some(mean) = ratio.estimate.mean else { continue };
@@ -83,10 +96,18 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         }
     }
     out += "</svg>";
-    section(
-        "ratios",
-        "Series against series",
-        "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
-        &format!("<figure>{out}</figure>"),
-    )
+    let mut lead =
+        "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower."
+            .to_owned();
+    if all > pairs.len() {
+        let _ = write!(lead, " The first {PAIRS} of {all} pairs; the others are in summary.json.");
+    }
+    section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{out}</figure>"))
+}
+
+/// How wide a ratio and its interval are, as text.
+fn numbers_width(ratio: &Ratio) -> f64 {
+    let width = |text: Option<String>, character: f64| text.map_or(0.0, |text| text.chars().count() as f64 * character);
+    width(ratio.estimate.mean.map(number::ratio), MEAN)
+        + width(ratio.estimate.ci95.map(number::ratio_interval), INTERVAL)
 }

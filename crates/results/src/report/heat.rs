@@ -46,7 +46,7 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, label: &str) -> String {
         digits.push(format!("{name}|{}", levels.iter().map(usize::to_string).collect::<String>()));
     }
     let mut out = format!(
-        "<svg class=\"heat\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
+        "<svg class=\"heat wide\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
          data-cell=\"{LEFT},{TOP},{cell},{ROW},{bin_us}\" data-shades=\"{}\" data-rows=\"{}\">",
         escape(label),
         SHADES.map(|least| Quantity::Share.label(f64::from(least))).join(","),

@@ -39,5 +39,6 @@ pub(super) fn legend(study: &Study<'_>) -> String {
             escape(&series.name)
         );
     }
-    format!("<div class=\"legend\">{keys}<span class=\"note\">dashed: PFC on</span></div>")
+    let shades = if study.summary.cases().len() > 1 { "; later cases of a series are paler" } else { "" };
+    format!("<div class=\"legend\">{keys}<span class=\"note\">dashed: PFC on{shades}</span></div>")
 }

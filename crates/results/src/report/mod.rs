@@ -10,6 +10,7 @@ mod compare;
 mod completion;
 mod heat;
 mod html;
+mod lines;
 mod palette;
 mod pauses;
 mod provenance;
@@ -58,7 +59,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
-            "palette" => page += &palette::css(summary.series.len(), |at| cases::color_of(&summary.series, at)),
+            "palette" => page += &palette::css(&cases::inks(summary)),
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),

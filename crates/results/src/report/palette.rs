@@ -1,4 +1,4 @@
-//! One colour per series, the same in every chart. The first eight after Okabe and Ito, distinguishable with any
+//! One colour per series, the same in every chart; its cases are shades of it. The first eight after Okabe and Ito, distinguishable with any
 //! common colour blindness; lightened for dark backgrounds.
 
 /// On white, on black.
@@ -18,13 +18,33 @@ const COLORS: [(&str, &str); 12] = [
     ("#b2182b", "#ff8f8f"),
 ];
 
-/// Custom properties and classes for `series` series, in both themes; `color` is each one's place among the
-/// colours.
-pub(super) fn css(series: usize, color: impl Fn(usize) -> usize) -> String {
+/// Which colour a curve has.
+pub(super) struct Ink {
+    /// Its place among the colours.
+    pub(super) color: usize,
+    /// Of `shades`, from the colour itself to the palest.
+    pub(super) shade: usize,
+    pub(super) shades: usize,
+}
+
+impl Ink {
+    /// How much of the colour there is, in per cent; the rest is paper.
+    fn strength(&self) -> usize {
+        let step = (55 / (self.shades - 1).max(1)).min(40);
+        100 - self.shade * step
+    }
+}
+
+/// Custom properties and classes for series of these inks, in both themes.
+pub(super) fn css(inks: &[Ink]) -> String {
     let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
-        (0..series).map(|at| format!("--s{at}:{};", of(&COLORS[color(at) % COLORS.len()]))).collect::<String>()
+        let color = |(at, ink): (usize, &Ink)| {
+            let color = of(&COLORS[ink.color % COLORS.len()]);
+            format!("--s{at}:color-mix(in srgb,{color} {}%,var(--paper));", ink.strength())
+        };
+        inks.iter().enumerate().map(color).collect::<String>()
     };
-    let classes: String = (0..series)
+    let classes: String = (0..inks.len())
         .map(|at| {
             format!(
                 ".ink{at}{{stroke:var(--s{at});fill:none}}.fill{at}{{fill:var(--s{at})}}.off-{at} .s{at}{{display:none}}"

@@ -29,8 +29,8 @@ pub(super) fn spread(study: &Study<'_>) -> String {
     section(
         "pauses",
         "Where pauses spread",
-        "A pause stops everything behind a port, the innocent too. One run of each series, with its first seed; \
-         a row is an egress port and the node that paused it, darker where it stood still for more of the time.",
+        "A pause stops everything behind a port, the innocent too. One run of each series, with its first seed. \
+         In a map, a row is an egress port and the node that paused it, darker where it stood still for more of the time.",
         &body,
     )
 }
@@ -40,20 +40,24 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     let mut rows: Vec<&PausedPort> = pauses.worst.iter().take(MAP_ROWS).collect();
     // From the core outwards, so that spreading reads downwards.
     rows.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.paused_us.total_cmp(&a.paused_us)));
-    let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
-    let caption = format!(
-        "The {} ports paused longest; {} of {} were paused at all, for {} together",
-        rows.len(),
+    let paused = format!(
+        "{} of {} ports were paused at all, for {} together",
         pauses.paused_ports,
         pauses.ports,
         Quantity::Time.label(point.run.paused_us)
     );
+    let over_time = if rows.iter().all(|port| port.share.is_empty()) {
+        format!("<p>{paused}. When is not known, for the run took no samples.</p>")
+    } else {
+        let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
+        let caption = format!("The {} that were paused longest; {paused}", rows.len());
+        format!("<div class=\"scroll\">{}</div>", figure(&caption, &map))
+    };
     format!(
         "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
-         {}<div class=\"pair tables\">{}{}</div></div>",
+         {over_time}<div class=\"pair tables\">{}{}</div></div>",
         escape(&point.series),
         point.seed,
-        figure(&caption, &map),
         tier_matrix(pauses),
         worst_ports(pauses, point.run.end_us)
     )

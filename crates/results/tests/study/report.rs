@@ -1,6 +1,6 @@
 //! The report and the terminal's table of a whole made-up study.
 
-use crate::common::{series, study};
+use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
     PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table,
@@ -233,4 +233,97 @@ fn series_that_do_not_fit_continue_below() {
     assert!(metrics.matches("average slowdown").count() >= 2, "{table}");
     assert!((0..7).all(|at| metrics.contains(&format!("a-rather-long-name-{at}"))));
     assert!(metrics.lines().all(|line| line.chars().count() <= 100), "{table}");
+}
+
+fn figure_of<'a>(html: &'a str, section: &str) -> &'a str {
+    let (_, rest) = html.split_once(&format!("<section id=\"{section}\">")).expect("the section");
+    rest.split_once("</section>").expect("its end").0
+}
+
+/// Series that differ from seed to seed by `spread`, in each of the cases.
+fn in_cases(cases: &[&str], names: &[&str], spread: f64) -> Vec<Given> {
+    let one = |case: &&str, name: &&str| {
+        let mut given = series(&format!("{case}: {name}"), "irn", false, 1.0, spread);
+        (given.info.series, given.info.case) = ((*name).to_owned(), Some((*case).to_owned()));
+        given
+    };
+    cases.iter().flat_map(|case| names.iter().map(move |name| one(case, name))).collect()
+}
+
+#[test]
+fn labels_of_pairs_stay_in_their_column_whatever_their_length() {
+    let names =
+        ["RoCE with PFC and DCQCN, as people run it today", "IRN-without-PFC-and-with-a-name-that-never-ends-at-all"];
+    let html = render(&study(&names.map(|name| series(name, "irn", false, 1.0, 0.1))), &[]);
+    let (_, label) = figure_of(&html, "ratios").split_once("<text class=\"name\">").expect("a label");
+    let (label, _) = label.split_once("</text>").expect("its end");
+    let lines: Vec<&str> = label.split("</tspan>").filter_map(|line| Some(line.split_once('>')?.1)).collect();
+    assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= 45), "{lines:?}");
+    assert_eq!(lines.concat().replace(' ', ""), format!("{}/{}", names[1], names[0]).replace(' ', ""));
+}
+
+#[test]
+fn pairs_that_are_not_shown_are_counted() {
+    let of = |count: usize| {
+        let given: Vec<_> = (0..count).map(|at| series(&format!("s{at}"), "irn", false, 1.0, 0.1)).collect();
+        render(&study(&given), &[])
+    };
+    assert!(figure_of(&of(8), "ratios").contains("The first 24 of 28 pairs; the others are in summary.json."));
+    assert!(!figure_of(&of(7), "ratios").contains("The first"), "all 21 are shown");
+}
+
+#[test]
+fn intervals_that_leave_the_axis_from_case_to_case_show_it() {
+    let cut = |spread: f64| {
+        let html = render(&study(&in_cases(&["calm", "busy"], &["irn"], spread)), &[]);
+        figure_of(&html, "cases").matches(" cut\"").count()
+    };
+    assert_eq!(cut(0.2), 0, "the axis covers what is near the means");
+    assert_eq!(cut(1.0), 6, "three metrics, two cases: all reach below zero");
+}
+
+#[test]
+fn names_of_cases_stand_in_lines_or_upwards() {
+    let figure = |cases: &[&str]| {
+        let html = render(&study(&in_cases(cases, &["irn"], 0.1)), &[]);
+        figure_of(&html, "cases").to_owned()
+    };
+    let long = "70 % load, and a very long name of a case that goes on";
+    let three = figure(&["30 % load", long, "loss"]);
+    assert!(!three.contains("rotate") && three.contains(">70 % load, and a very</tspan>"), "{three}");
+
+    let names: Vec<String> = (0..12).map(|at| format!("{long} {at}")).collect();
+    let many = figure(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(many.contains("rotate(-90") && many.contains(&format!(">{long} 11</tspan>")), "{many}");
+    let height = |figure: &str| -> f64 {
+        let (_, view) = figure.split_once("viewBox=\"0 0 510 ").expect("a chart");
+        view.split_once('"').expect("its end").0.parse().expect("a number")
+    };
+    assert!(height(&many) > height(&three) + 250.0);
+}
+
+#[test]
+fn a_series_has_another_shade_in_each_case() {
+    let html = render(&study(&in_cases(&["calm", "busy", "full"], &["irn", "roce"], 0.1)), &[]);
+    let color = |at: usize| {
+        let (_, rest) = html.split_once(&format!("--s{at}:")).expect("a colour");
+        rest.split_once(';').expect("its end").0
+    };
+    let colors: Vec<&str> = (0..6).map(color).collect();
+    assert!((0..6).all(|at| !colors[..at].contains(&colors[at])), "{colors:?}");
+    let hue = |color: &str| color.split(' ').nth(1).map(str::to_owned);
+    assert_eq!(hue(colors[0]), hue(colors[4]), "irn, in the first case and in the last");
+}
+
+#[test]
+fn pauses_that_nobody_sampled_have_no_map() {
+    let (summary, mut points) = made_up("unsampled", false);
+    assert!(figure_of(&render(&summary, &points), "pauses").contains("class=\"heat wide\""));
+    for port in points.iter_mut().flat_map(|point| &mut point.pauses.worst) {
+        port.share.clear();
+    }
+    let html = render(&summary, &points);
+    let pauses = figure_of(&html, "pauses");
+    assert!(!pauses.contains("class=\"heat") && pauses.contains("for the run took no samples"), "{pauses}");
+    assert_well_nested(&html);
 }

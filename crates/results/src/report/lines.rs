@@ -1,0 +1,44 @@
+//! Text in lines, which SVG does not break by itself.
+
+use super::html::escape;
+
+/// `text` in lines of at most `width` characters; only words that are longer than that are cut.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let characters: Vec<char> = word.chars().collect();
+        for piece in characters.chunks(width) {
+            match lines.last_mut().filter(|line| line.chars().count() + 1 + piece.len() <= width) {
+                Some(line) => {
+                    line.push(' ');
+                    line.extend(piece);
+                }
+                None => lines.push(piece.iter().collect()),
+            }
+        }
+    }
+    lines
+}
+
+/// One SVG text of several lines, the first at the height `y`.
+pub(super) fn stack(lines: &[String], attributes: &str, x: f64, y: f64, leading: f64) -> String {
+    let spans: String = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| format!("<tspan x=\"{x:.1}\" y=\"{:.1}\">{}</tspan>", y + at as f64 * leading, escape(line)))
+        .collect();
+    format!("<text {attributes}>{spans}</text>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_between_words_where_words_fit() {
+        assert_eq!(wrap("60 % load, 240 KB buffers", 17), ["60 % load, 240 KB", "buffers"]);
+        assert_eq!(wrap("roce+dcqcn+pfc / irn", 8), ["roce+dcq", "cn+pfc /", "irn"]);
+        assert_eq!(wrap("irn", 8), ["irn"]);
+        assert!(wrap("", 8).is_empty());
+    }
+}
