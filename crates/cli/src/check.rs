@@ -258,6 +258,12 @@ fn find(path: &Path, figures: &mut Vec<PathBuf>) -> Result<(), Failure> {
         figures.push(path.to_owned());
         return Ok(());
     }
+    if path.is_file() {
+        return Err(Failure::input(format!(
+            "{0}: is a file; a figure is a folder with a {SCENARIO} and an {EXPECT} (a scenario alone: selvedge run {0})",
+            path.display()
+        )));
+    }
     let entries = fs::read_dir(path).map_err(|error| Failure::unreadable(path, &error))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();

@@ -236,6 +236,15 @@ fn unknown(what: &str, rest: &str) -> String {
 pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
     match nearest(found, known.iter().copied()) {
         Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),
-        None => format!("unknown {what} \"{found}\"; known here: {}", one_of(known)),
+        None => {
+            // Choices that may be written with or without settings are listed twice.
+            let mut once: Vec<&str> = Vec::new();
+            for name in known {
+                if !once.contains(name) {
+                    once.push(name);
+                }
+            }
+            format!("unknown {what} \"{found}\"; known here: {}", one_of(&once))
+        }
     }
 }

@@ -72,6 +72,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         .with("topology.txt", TOPOLOGY)
         .with("flow.txt", FLOWS)
         .with("strange.txt", "1\n1 9 3 100 10000 0.001\n")
+        .with("unlinked.txt", "5 1 3\n4\n0 4 40Gbps 1us 0\n2 4 40Gbps 1us 0\n3 4 40Gbps 1us 0\n")
         .with("broken.txt", "4 1 3\n0\n0 1 10Gbps\n")
         .with("bytes.bin", "\u{0}\u{1}")
         .with("empty/readme", "")
@@ -110,6 +111,10 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
             "error: --set transport.recovery.irn.rto-low=0us: transport.recovery.irn.rto-low: a timeout of zero",
         ),
         (
+            &["run", "ok.toml", "--set", "transport.recovery.roce.timeouts=on"],
+            "unknown key in transport.recovery: \"roce\"; known here: go-back-n, irn or melo\n",
+        ),
+        (
             &["run", "ok.toml", "--series", "irn,irn+hls", "--set", "transport.recovery.irn.sack=false"],
             "error: --set transport.recovery.irn.sack=false",
         ),
@@ -127,6 +132,10 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "--flows", "flow.txt"], "add --topology"),
         (&["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
         (&["run", "--topology", "topology.txt", "--flows", "strange.txt"], "strange.txt:2: node 9 is not a host"),
+        (
+            &["run", "--topology", "unlinked.txt", "--flows", "flow.txt"],
+            "flow.txt:2: node 1 is not a host: in the topology it is a switch, or has no link",
+        ),
         (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
         (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),
         (&["run", "--resume", "empty"], "no unfinished results here"),
@@ -143,6 +152,10 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "ok.toml", "--trace-dir", "here"], "--trace <WHAT>"),
         (&["topology", "--topology", "bytes.bin"], "bytes.bin:1:1: found"),
         (&["check", "empty"], "error: empty: no figure here"),
+        (
+            &["check", "ok.toml"],
+            "error: ok.toml: is a file; a figure is a folder with a scenario.toml and an expect.toml",
+        ),
         (&["check", "figure"], "there is no metric \"speed\""),
         (&["replay", "irn-receiver", "missing"], "missing: cannot be read"),
         (&["explain", "missing"], "error: missing: no such folder; expected one that `selvedge run` made"),

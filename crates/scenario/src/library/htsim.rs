@@ -43,6 +43,14 @@ impl FileLibrary {
             );
             self.note(path, [Warning { line, message }]);
         }
+        if matrix.nodes as usize > self.hosts.len() {
+            let message = format!(
+                "Nodes is {}, but the topology has {} hosts: htsim would not run this",
+                matrix.nodes,
+                self.hosts.len()
+            );
+            self.note(path, [Warning { line: 1, message }]);
+        }
         let index: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
         let trigger = |id: &u32| index.get(id).copied();
         let strange =

@@ -109,6 +109,9 @@ impl FileLibrary {
         self.hosts.get(&node).copied().ok_or_else(|| {
             let (first, last) = (self.hosts.keys().next(), self.hosts.keys().next_back());
             let known = match first.zip(last) {
+                Some((first, last)) if (*first..=*last).contains(&node) => {
+                    "in the topology it is a switch, or has no link".to_owned()
+                }
                 Some((first, last)) => format!("the topology's hosts have numbers from {first} to {last}"),
                 None => "the topology has no hosts".to_owned(),
             };
