@@ -7,7 +7,7 @@ use std::sync::Arc;
 use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Graph, LinkLoad, Topology};
-use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary};
+use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Rate, Setting};
 
@@ -465,18 +465,30 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
     if let Topology::File(file) = &mut scenario.topology {
         absolute(&mut file.path);
     }
-    for flows in &mut scenario.workload.flows.0 {
-        absolute(&mut flows.path);
-    }
     for loss in &mut scenario.loss {
         if let LossModel::Trace(DropList::Path(path)) = &mut loss.model {
             absolute(path);
         }
     }
-    let workload = &mut scenario.workload;
-    let sizes = workload.poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
-    let sizes = sizes.chain(workload.closed_loop.0.iter_mut().map(|closed| &mut closed.sizes));
-    for sizes in sizes.chain(workload.verbs.0.iter_mut().map(|verbs| &mut verbs.sizes)) {
+    let WorkloadConfig {
+        goal,
+        flows,
+        poisson,
+        closed_loop,
+        verbs,
+        // These name no files.
+        incast: _,
+        permutation: _,
+        all_to_all: _,
+        collective: _,
+        mixture_of_experts: _,
+        pipeline: _,
+    } = &mut scenario.workload;
+    goal.0.iter_mut().for_each(|goal| absolute(&mut goal.path));
+    flows.0.iter_mut().for_each(|flows| absolute(&mut flows.path));
+    let sizes = poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
+    let sizes = sizes.chain(closed_loop.0.iter_mut().map(|closed| &mut closed.sizes));
+    for sizes in sizes.chain(verbs.0.iter_mut().map(|verbs| &mut verbs.sizes)) {
         if let Sizes::Named(reference) = sizes
             && let Some(path) = reference.strip_prefix("file:")
         {

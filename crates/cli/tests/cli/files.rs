@@ -45,6 +45,25 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
 }
 
 #[test]
+fn schedules_are_found_from_the_folder_of_results() {
+    let schedule = |bytes: u32| {
+        format!("num_ranks 2\nrank 0 {{\nl1: send {bytes}b to 1\n}}\nrank 1 {{\nl1: recv {bytes}b from 0\n}}\n")
+    };
+    let cases = "[[case]]\nname = \"one\"\n[[case]]\nname = \"two\"\nset.'workload.goal.path' = \"two.goal\"\n";
+    let scenario = SMALL
+        .replace("[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }", "[workload.goal]\npath = \"one.goal\"");
+    let scratch = Scratch::new("schedules")
+        .with("one.goal", &schedule(1_000))
+        .with("two.goal", &schedule(2_000))
+        .with("s.toml", &(scenario + cases));
+    let (first, _) = scratch.expect(0, &["run", "s.toml", "--seeds", "1", "--out", "out", "--json"]);
+    let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
+    assert_eq!(parsed(&again)["series"], parsed(&first)["series"]);
+    let (out, _) = scratch.expect(0, &["explain", "out", "--series", "two: irn", "--flow", "0"]);
+    assert!(out.contains("h0 -> h1, 2KB, 2 packets"), "{out}");
+}
+
+#[test]
 fn priorities_and_queues_of_files_count() {
     let topology = "Nodes 4\nTiers 2\nPodsize 4\n\n\
         Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\nQueue_Up 60000\nQueue_Down 50000\n\n\
