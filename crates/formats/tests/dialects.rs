@@ -195,7 +195,6 @@ fn a_matrix_that_will_not_run_as_meant_is_warned_about() {
         [
             "2: \"Connections 7\", but the file has 5 flows: all are taken",
             "1: the header has no \"Triggers 3\", which htsim needs",
-            "4: flow id 1 is used above already (1 flow in all repeat an id): results mix them",
             "8: trigger 1 is activated by nobody: none of its 1 flow will start",
             "9: trigger 2 is activated 1 time and needs 2: not all of its 2 flows will start",
             "10: trigger 3 is activated 1 time and needs 2: none of its 1 flow will start",

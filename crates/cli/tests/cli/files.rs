@@ -64,6 +64,28 @@ fn schedules_are_found_from_the_folder_of_results() {
 }
 
 #[test]
+fn flows_that_share_an_id_are_told_apart() {
+    let matrix = "Nodes 3\nConnections 3\n0->1 id 7 msg start 0 size 2000\n0->1 id 7 msg start 0 size 5000\n\
+        0->2 id 8 start 0 size 1000\n";
+    let list = "3\n7 1 2 3 100 2000 0\n7 1 2 3 100 5000 0\n8 1 3 3 100 1000 0\n";
+    let matrix_topology =
+        TOPOLOGY.replace("4 1 3\n0\n", "4 1 3\n3\n").replace("0 3", "2 3").replace("0 2", "1 3").replace("0 1", "0 3");
+    let scratch = Scratch::new("alike")
+        .with("matrix.txt", &matrix_topology)
+        .with("list.txt", TOPOLOGY)
+        .with("x.cm", matrix)
+        .with("flow.txt", list);
+    for (topology, flows, place) in [("matrix.txt", "x.cm", "x.cm:4"), ("list.txt", "flow.txt", "flow.txt:3")] {
+        let study = ["run", "--topology", topology, "--flows", flows, "--series", "irn", "--seeds", "1", "--force"];
+        let (_, error) = scratch.expect(0, &[&study[..], &["--out", "out"]].concat());
+        assert!(error.contains(&format!("{place}: flow id 7 is that of line")), "{error}");
+        let (out, _) = scratch.expect(0, &["explain", "out", "--flow", "1"]);
+        assert!(out.contains("5KB, 5 packets"), "{out}");
+        scratch.expect(0, &["explain", "out", "--worst", "3"]);
+    }
+}
+
+#[test]
 fn priorities_and_queues_of_files_count() {
     let topology = "Nodes 4\nTiers 2\nPodsize 4\n\n\
         Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\nRadix_Up 2\nQueue_Up 60000\nQueue_Down 50000\n\n\

@@ -27,14 +27,6 @@ impl<R> Reader<R> {
         }
     }
 
-    pub(super) fn check_ids(&mut self) {
-        if let Some((flow, count)) = self.repeated {
-            let (id, flows) = (flow.id.unwrap_or_default(), plural(count, "flow"));
-            let message = format!("flow id {id} is used above already ({flows} in all repeat an id): results mix them");
-            self.warnings.push(Warning::new(flow.line, message));
-        }
-    }
-
     /// Warns about triggers that will never release the flows that wait for them.
     pub(super) fn check_triggers(&mut self) {
         let mut activations: BTreeMap<u32, u64> = BTreeMap::new();

@@ -159,8 +159,8 @@ pub enum StartUnit {
 
 /// Reads a connection matrix.
 ///
-/// Warns about wrong counts in the header, flow ids used twice, and triggers that flows wait for and
-/// nobody or too few activate.
+/// Warns about wrong counts in the header, and triggers that flows wait for and nobody or too few
+/// activate.
 ///
 /// ```
 /// use selvedge_formats::htsim_cm::{self, Start, StartUnit};

@@ -1,6 +1,6 @@
 //! The file as a whole: its header, its lines, and what is known only at its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use selvedge_units::Instant;
@@ -22,9 +22,6 @@ pub(super) struct Reader<R> {
     /// Triggers that flows name, with the error if no line defines them.
     references: BTreeMap<u32, FormatError>,
     pub(super) failures: Vec<Failure>,
-    ids: BTreeSet<u32>,
-    /// The first flow whose id another one has, and how many there are.
-    pub(super) repeated: Option<(Flow, u64)>,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -50,8 +47,6 @@ impl<R: BufRead> Reader<R> {
             triggers: BTreeMap::new(),
             references: BTreeMap::new(),
             failures: Vec::new(),
-            ids: BTreeSet::new(),
-            repeated: None,
             warnings: Vec::new(),
         }
     }
@@ -103,12 +98,6 @@ impl<R: BufRead> Reader<R> {
 
     fn add_flow(&mut self, parsed: FlowLine) -> Result<(), FormatError> {
         let FlowLine { flow, written, references } = parsed;
-        if let Some(id) = flow.id
-            && !self.ids.insert(id)
-            && flow.message.is_none()
-        {
-            self.repeated.get_or_insert((flow, 0)).1 += 1;
-        }
         if let Some((number, too_late)) = written {
             self.starts.push(WrittenStart { flow: self.flows.len(), number, too_late });
         }
@@ -132,7 +121,6 @@ impl<R: BufRead> Reader<R> {
         }
         let (start_unit, guessed_at) = self.resolve_starts(start_unit)?;
         self.check_counts();
-        self.check_ids();
         self.check_triggers();
         let Self { flows, triggers, failures, warnings, .. } = self;
         let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit, guessed_at };

@@ -61,9 +61,10 @@ impl FileLibrary {
                 format!("prio {written} is none of the priorities 0 to 7: such flows have that of nic.data-class");
             self.note(path, [Warning { line: first.line, message }]);
         }
-        let flows = (0..).zip(&matrix.flows).map(|(position, flow)| {
+        let numbers = self.numbers(path, matrix.flows.iter().map(|flow| (flow.line, flow.id.map(u64::from))));
+        let flows = numbers.into_iter().zip(&matrix.flows).map(|(id, flow)| {
             Ok(ListedFlow {
-                id: flow.id.map_or(position, u64::from),
+                id,
                 line: Some(flow.line),
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,

@@ -105,6 +105,23 @@ impl FileLibrary {
         self.files.note(path, warnings);
     }
 
+    /// What flows in these lines are known by: the numbers that the file gives them, if it gives each its own.
+    fn numbers(&self, path: &str, written: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<u64> {
+        let flows: Vec<(u64, u64)> =
+            (0..).zip(written).map(|(place, (line, id))| (id.unwrap_or(place), line)).collect();
+        let mut sorted = flows.clone();
+        sorted.sort_unstable();
+        // Messages of one connection have its number in htsim.
+        let Some(alike) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) else {
+            return flows.into_iter().map(|(id, _)| id).collect();
+        };
+        let ((id, earlier), (_, line)) = (alike[0], alike[1]);
+        let message =
+            format!("flow id {id} is that of line {earlier}, too: flows are numbered as if none had an id, from 0");
+        self.note(path, [Warning { line, message }]);
+        (0..flows.len() as u64).collect()
+    }
+
     fn host(&self, path: &str, line: u64, node: u32) -> Result<HostId, ConfigError> {
         self.hosts.get(&node).copied().ok_or_else(|| {
             let (first, last) = (self.hosts.keys().next(), self.hosts.keys().next_back());

@@ -14,9 +14,10 @@ use super::FileLibrary;
 impl FileLibrary {
     pub(super) fn ns3_flows(&self, path: &str, mut list: Ns3Flows) -> Result<FlowList, ConfigError> {
         self.note(path, list.settle_surplus(|id| self.hosts.contains_key(&id)));
-        let flows = (0..).zip(&list.flows).map(|(position, flow)| {
+        let numbers = self.numbers(path, list.flows.iter().map(|flow| (flow.line, flow.id)));
+        let flows = numbers.into_iter().zip(&list.flows).map(|(id, flow)| {
             Ok(ListedFlow {
-                id: flow.id.unwrap_or(position),
+                id,
                 line: Some(flow.line),
                 src: self.host(path, flow.line, flow.src)?,
                 dst: self.host(path, flow.line, flow.dst)?,

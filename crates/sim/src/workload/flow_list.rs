@@ -71,7 +71,7 @@ pub struct FlowList {
 /// One flow of a [`FlowList`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedFlow {
-    /// Number in the file, or its line's index.
+    /// Its number, which no other flow of the list has.
     pub id: u64,
     /// The line of the file in which it stands, if there is one.
     pub line: Option<u64>,
