@@ -18,7 +18,6 @@
 //! those beyond it name nodes that the topology does not have, and so are left over from another one:
 //! [`FlowList::settle_surplus`].
 
-use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use selvedge_units::{Bytes, Instant};
@@ -109,8 +108,6 @@ impl FlowList {
 
 /// Reads a whole file and sorts it by start.
 ///
-/// Beside what [`Flows`] warns about, warns about ids used twice.
-///
 /// # Errors
 /// As [`Flows`], and if there are no flows.
 pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<FlowList>, FormatError> {
@@ -119,22 +116,11 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
     let Some(dialect) = reader.dialect() else {
         return Err(reader.lines.error_at_end("a flow as in \"2 1 3 100 200000 2.0\""));
     };
-    reader.warnings.extend(repeated_ids(&flows));
     if reader.unsorted_at().is_some() {
         flows.sort_by_key(|flow| flow.start);
     }
     let value = FlowList { flows, declared: reader.declared, surplus: reader.surplus };
     Ok(Parsed { value, warnings: reader.warnings, dialect })
-}
-
-/// A warning about flows whose id another one above has.
-fn repeated_ids(flows: &[Flow]) -> Option<Warning> {
-    let mut known = BTreeSet::new();
-    let mut repeated = flows.iter().filter(|flow| flow.id.is_some_and(|id| !known.insert(id)));
-    let first = repeated.next()?;
-    let (id, flows) = (first.id.unwrap_or_default(), plural(1 + repeated.count() as u64, "flow"));
-    let message = format!("flow id {id} is used above already ({flows} in all repeat an id): results mix them");
-    Some(Warning::new(first.line, message))
 }
 
 /// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.

@@ -104,14 +104,6 @@ fn flow_lists_of_five_six_and_seven_columns() {
 }
 
 #[test]
-fn ids_of_flows_that_are_used_twice_are_noticed() {
-    let file = "4\n9 7 4 3 100 7094 3\n9 7 4 3 100 7094 2\n8 7 4 3 100 7094 3\n9 7 4 3 100 7094 3\n";
-    let parsed = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap();
-    let warning = "3: flow id 9 is used above already (2 flows in all repeat an id): results mix them";
-    assert_eq!(messages(&parsed.warnings)[1..], [warning]);
-}
-
-#[test]
 fn a_flow_list_is_sorted_and_counted() {
     let parsed = ns3_flow::read(&b"72\n1 2 3 9 2.5\n2 3 3 8 2\n3 4 3 7 2.5\n"[..], "f", Options::default()).unwrap();
     let order: Vec<u32> = parsed.value.flows.iter().map(|flow| flow.src).collect();
