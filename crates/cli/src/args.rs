@@ -50,6 +50,16 @@ pub(crate) enum Command {
     /// One end of a trial, started by `run --real`
     #[command(hide = true)]
     TrialEnd,
+    /// Look up what may stand in a scenario file: keys, what they take and mean, their defaults
+    #[command(after_long_help = KEYS_EXAMPLES)]
+    Keys {
+        /// Where, as in "workload.incast". Default: at the top
+        #[arg(default_value = "", hide_default_value = true)]
+        path: String,
+        /// All of them, as a page in Markdown
+        #[arg(long, conflicts_with = "path")]
+        all: bool,
+    },
     /// Print the JSON Schema of scenario files, for editors, or that of results
     Schema {
         /// Which files
@@ -321,7 +331,14 @@ Examples:
   selvedge check figures/irn/fig1                 a published figure, claim by claim
   selvedge topology my.toml                       what a scenario means, before running it
 
-Scenario files are explained by their schema: selvedge schema";
+What may stand in a scenario file: selvedge keys";
+
+const KEYS_EXAMPLES: &str = "\
+Examples:
+  selvedge keys                                   what a scenario is made of
+  selvedge keys workload                          kinds of traffic
+  selvedge keys workload.incast
+  selvedge keys transport.recovery.irn";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

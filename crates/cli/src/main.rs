@@ -26,6 +26,7 @@ use clap::{CommandFactory, Parser};
 
 use args::{Command, Described, Selvedge};
 use output::{Failure, print};
+use selvedge_scenario::KeyHelp;
 
 fn main() -> ExitCode {
     let outcome = match Selvedge::parse().command {
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
         Command::TrialEnd => real::end(),
+        Command::Keys { all: true, .. } => print(&KeyHelp::page()),
+        Command::Keys { path, .. } => KeyHelp::of(&path).map_err(Failure::from).and_then(|help| print(&help.to_string())),
         Command::Schema { of } => {
             let schema = match of {
                 Described::Scenario => selvedge_scenario::schema(),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_units::words::lines;
+
 use crate::metric::{COMPARED, JOB_COMPLETION, MEASURED, METRICS, TABLE_METRICS, Unit};
 use crate::number::{self, Scale};
 use crate::{Answer, Estimate, Metric, SeriesSummary, Summary};
@@ -170,21 +172,13 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// Breaks a sentence at blanks; the first line begins with `mark`, the others align with it.
+/// A sentence in lines of up to `width`; the first begins with `mark`, the others align with it.
 fn wrap(out: &mut String, text: &str, mark: &str, width: usize, style: impl Fn(&str) -> String) {
-    let mut current = String::from(mark);
     let indent = " ".repeat(chars(mark));
-    for word in text.split_whitespace() {
-        let empty = chars(&current) == chars(mark);
-        if !empty && chars(&current) + 1 + chars(word) > width {
-            line(out, &style(&current));
-            current.clone_from(&indent);
-        } else if !empty {
-            current.push(' ');
-        }
-        current += word;
+    let broken = lines(text, width.saturating_sub(chars(mark)));
+    for (text, begin) in broken.iter().zip(std::iter::once(mark).chain(std::iter::repeat(indent.as_str()))) {
+        line(out, &style(&format!("{begin}{text}")));
     }
-    line(out, &style(&current));
 }
 
 struct Style {

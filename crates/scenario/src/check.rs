@@ -305,7 +305,7 @@ pub(crate) fn check_accounts(
             let reserved = network.links_of_switches().map(of_switch).max().unwrap_or_default();
             if reserved >= shared.total {
                 let message = format!(
-                    "headroom of all ports, for {lossless} lossless priorities, takes {reserved} of a switch, which is all of \
+                    "headroom of all ports, for each lossless priority in use ({lossless}), takes {reserved} of a switch, which is all of \
                      its {} (switch.buffer.shared-buffer.total); give less headroom or more buffer",
                     shared.total
                 );

@@ -39,4 +39,4 @@ pub use origin::BUILT_IN;
 pub use plan::{Changes, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
 pub use scenario::{Case, Scenario, Seeds, Series};
-pub use schema::schema;
+pub use schema::{KeyHelp, schema};

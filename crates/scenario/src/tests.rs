@@ -10,7 +10,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
-use crate::{BUILT_IN, Changes, Plan, Point, Scenario, Seeds, schema};
+use crate::{BUILT_IN, Changes, KeyHelp, Plan, Point, Scenario, Seeds, schema};
 
 const BASE: &str = r#"title = "test"
 [topology.fat-tree]
@@ -698,6 +698,54 @@ fn the_committed_schema_is_current() {
     }
     let committed = std::fs::read_to_string(&path).expect("the schema is committed");
     assert!(committed == current, "schema/scenario.schema.json is stale: run this test with SELVEDGE_BLESS=1");
+}
+
+#[test]
+fn every_place_of_a_scenario_can_be_looked_up() {
+    let said = |path: &str| KeyHelp::of(path).expect("it is a place").to_string();
+    assert!(said("").contains("There is more inside"), "{}", said(""));
+    let incast = said("workload.incast");
+    assert!(incast.starts_with("workload.incast: { ... } or [{ ... }, ...]\nOne receiver fetches"), "{incast}");
+    assert!(incast.contains("  size = a size, as in \"240KB\" (required)\n      All data of a repetition"), "{incast}");
+    assert!(incast.contains("  repeat = a whole number (default: 1)\n"), "{incast}");
+    assert_eq!(said("workload.incast[0].size"), said("workload.incast.size").replace("incast.size", "incast[0].size"));
+    assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes any of the ways"));
+    assert!(said("topology").contains("  fat-tree = { ... }\n      Three-tier fat-tree"));
+    let wrong = KeyHelp::of("workload.incst").expect_err("misspelt").to_string();
+    assert!(wrong.contains("did you mean \"incast\"?"), "{wrong}");
+    for (path, link) in [("docs/keys.md", "[`"), ("docs/keys.md", "](super")] {
+        assert!(!KeyHelp::page().contains(link), "{path} has no links into the source");
+    }
+}
+
+#[test]
+fn the_committed_keys_are_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        std::fs::write(&path, KeyHelp::page()).expect("the page is writable");
+    }
+    let committed = std::fs::read_to_string(&path).expect("the page is committed");
+    assert!(committed == KeyHelp::page(), "docs/keys.md is stale: run this test with SELVEDGE_BLESS=1");
+}
+
+#[test]
+fn what_the_guide_shows_is_accepted() {
+    let guide = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md"));
+    let guide = guide.expect("the guide is committed");
+    let parts: Vec<toml::Table> = guide
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| toml::from_str(rest.split("```").next().unwrap_or_default()).expect("TOML"))
+        .collect();
+    assert!(parts.len() > 6, "{} parts", parts.len());
+    for part in &parts {
+        // Each replaces or adds to the first, which is complete.
+        let mut whole = parts[0].clone();
+        whole.extend(part.clone());
+        let text = whole.to_string();
+        let plan = plan(&text, &Changes::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(plan.warnings, Vec::<String>::new(), "{text}");
+    }
 }
 
 #[test]

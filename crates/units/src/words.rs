@@ -1,4 +1,4 @@
-//! Which word was meant: for messages about names that nobody knows.
+//! Words for people: which one was meant, in messages about names that nobody knows; how they fill lines.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -43,6 +43,21 @@ pub fn one_of(names: &[impl AsRef<str>]) -> String {
     }
 }
 
+/// `text` in lines of up to `width` characters, broken at blanks; a longer word has a line of its own.
+pub fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Case does not matter, nor does how words are joined. Nobody misspells a book.
 fn canonical(text: &str) -> Vec<char> {
     let plain = |c: char| if c == '_' { '-' } else { c };
@@ -72,6 +87,19 @@ fn distance(a: &[char], b: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_filled_and_lose_no_word() {
+        let text = "a line is as long as it may be, and incomprehensibly long words stay whole";
+        for width in 0..90 {
+            let broken = lines(text, width);
+            assert_eq!(broken.join(" "), text);
+            assert!(broken.iter().all(|line| line.len() <= width || !line.contains(' ')), "{width}: {broken:?}");
+            let joined = broken.windows(2).map(|pair| pair[0].len() + 1 + pair[1].split(' ').next().map_or(0, str::len));
+            assert!(joined.into_iter().all(|filled| filled > width), "{width}: {broken:?}");
+        }
+        assert!(lines(" ", 9).is_empty());
+    }
 
     #[test]
     fn misspellings_find_their_word() {

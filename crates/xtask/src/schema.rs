@@ -16,14 +16,17 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// What `selvedge schema` calls them, and where they are.
-const FILES: [(&str, &str); 2] =
-    [("scenario", "schema/scenario.schema.json"), ("summary", "schema/summary.schema.json")];
+/// What prints them, and where they are.
+const FILES: [(&[&str], &str); 3] = [
+    (&["schema", "scenario"], "schema/scenario.schema.json"),
+    (&["schema", "summary"], "schema/summary.schema.json"),
+    (&["keys", "--all"], "docs/keys.md"),
+];
 
 pub(crate) fn schema(options: &Options) -> Result<()> {
     fs::create_dir_all(root().join("schema")).context("schema")?;
-    for (of, file) in FILES {
-        let current = output(selvedge(Profile::Dev)?.args(["schema", of]))?;
+    for (command, file) in FILES {
+        let current = output(selvedge(Profile::Dev)?.args(command))?;
         if options.check {
             ensure!(read(file)? == current, "{file} is out of date: run `cargo xtask schema` and commit it");
             eprintln!("{file} is current");

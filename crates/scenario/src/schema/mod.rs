@@ -1,5 +1,8 @@
 //! The JSON Schema of scenario files, and what it says about a path.
 
+mod keys;
+
+pub use keys::KeyHelp;
 use serde_json::Value;
 
 use crate::document::unknown_name;
@@ -106,8 +109,7 @@ impl<'a> View<'a> {
 /// All views of `node`: its own keys and elements, and those of what it refers to or chooses from.
 fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
     let mut all = Vec::new();
-    if let Some(name) = node.get("$ref").and_then(Value::as_str) {
-        let target = root.pointer(name.trim_start_matches('#')).expect("schemars defines what it refers to");
+    if let Some(target) = resolved(root, node) {
         all.extend(views(root, target));
     }
     if let Some(properties) = node.get("properties").and_then(Value::as_object) {
@@ -125,4 +127,10 @@ fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
         }
     }
     all
+}
+
+/// What `node` refers to, if it does.
+fn resolved<'a>(root: &'a Value, node: &Value) -> Option<&'a Value> {
+    let name = node.get("$ref")?.as_str()?;
+    Some(root.pointer(name.trim_start_matches('#')).expect("schemars defines what it refers to"))
 }

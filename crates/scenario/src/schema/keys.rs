@@ -1,0 +1,263 @@
+//! What may stand in a scenario file, for people: told from the schema, place by place.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+
+use selvedge_units::words::{lines, one_of};
+use serde_json::Value;
+
+use super::{follow, resolved, schema};
+use crate::error::ScenarioError;
+use crate::path::KeyPath;
+
+/// What may stand at one place of a scenario file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyHelp {
+    /// The place, as "workload.incast"; empty for the whole file.
+    path: String,
+    about: String,
+    /// What may be written there, where that is not keys alone.
+    takes: String,
+    keys: Vec<Key>,
+}
+
+/// A key of a table, or a word that may stand in its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Key {
+    name: String,
+    takes: String,
+    /// What holds without it: a value, "required", or nothing.
+    without: String,
+    about: String,
+    /// Whether there are keys inside.
+    opens: bool,
+}
+
+impl KeyHelp {
+    /// What may stand at `path`: "" is the whole file.
+    ///
+    /// # Errors
+    /// When nothing may: says which step is unknown and what was meant.
+    pub fn of(path: &str) -> Result<Self, ScenarioError> {
+        let schema = schema();
+        let wrong = |message: String| ScenarioError::argument(path.to_owned(), message);
+        let parsed = match path {
+            "" => KeyPath::root(),
+            _ => KeyPath::parse(path).ok_or_else(|| wrong("not a key; expected one as in workload.incast".to_owned()))?,
+        };
+        let (_, nodes) = follow(&schema, &parsed).map_err(wrong)?;
+        Ok(Reader(&schema).help(path, &nodes))
+    }
+
+    /// The same as a section of the page.
+    fn section(&self) -> String {
+        let mut section = String::new();
+        if !self.path.is_empty() {
+            let _ = write!(section, "\n## {}\n\n{}\n", self.path, self.about);
+        }
+        section.push_str("\n| key | takes | without it | |\n|---|---|---|---|\n");
+        for Key { name, takes, without, about, .. } in &self.keys {
+            let _ = writeln!(section, "| `{name}` | {takes} | {without} | {about} |");
+        }
+        section
+    }
+
+    /// All there is, as a page in Markdown.
+    pub fn page() -> String {
+        let schema = schema();
+        let reader = Reader(&schema);
+        let mut page = String::from(
+            "# Keys of scenario files\n\nWritten by `cargo xtask schema`; `selvedge keys workload.incast` shows a part of it. A scenario to \
+             begin with is in [scenarios.md](scenarios.md).\n",
+        );
+        let mut seen = BTreeSet::new();
+        reader.write(&mut page, "", &[&schema], &mut seen);
+        page
+    }
+}
+
+/// As a terminal shows it.
+impl fmt::Display for KeyHelp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const WIDTH: usize = 100;
+        if !self.path.is_empty() {
+            writeln!(f, "{}: {}", self.path, self.takes)?;
+        }
+        lines(&self.about, WIDTH).iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        for key in &self.keys {
+            writeln!(f)?;
+            let without = match key.without.as_str() {
+                "" => String::new(),
+                "required" => " (required)".to_owned(),
+                value => format!(" (default: {value})"),
+            };
+            let takes = if key.takes.is_empty() { String::new() } else { format!(" = {}", key.takes) };
+            writeln!(f, "  {}{takes}{without}", key.name)?;
+            lines(&key.about, WIDTH - 6).iter().try_for_each(|line| writeln!(f, "      {line}"))?;
+        }
+        let inner: Vec<&str> = self.keys.iter().filter(|key| key.opens).map(|key| key.name.as_str()).collect();
+        if let Some(first) = inner.first() {
+            let dot = if self.path.is_empty() { "" } else { "." };
+            writeln!(f, "\nThere is more inside {}: selvedge keys {}{dot}{first}", one_of(&inner), self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a schema.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a Value);
+
+impl<'a> Reader<'a> {
+    /// What may stand at `path`, which `nodes` describe.
+    fn help(self, path: &str, nodes: &[&'a Value]) -> KeyHelp {
+        let tables: Vec<_> = nodes.iter().flat_map(|node| self.tables(node)).collect();
+        let alternatives = tables.len() > 1;
+        let mut keys: Vec<Key> = Vec::new();
+        for node in nodes.iter().flat_map(|node| self.words(node)) {
+            let about = self.about(&[node]);
+            keys.push(Key { name: node["const"].to_string(), takes: String::new(), without: String::new(), about, opens: false });
+        }
+        for table in &tables {
+            let properties = table["properties"].as_object().expect("tables have keys");
+            let required = |name: &str| table["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+            for (name, node) in properties {
+                if keys.iter().any(|key| key.name == *name) {
+                    continue;
+                }
+                // One kind of several: what is said of it is said of its table.
+                let is_kind = alternatives && properties.len() == 1;
+                let without = match node.get("default").and_then(short) {
+                    Some(value) => value,
+                    None if required(name) && !alternatives => "required".to_owned(),
+                    None => String::new(),
+                };
+                let about = if is_kind { self.about(&[table, node]) } else { self.about(&[node]) };
+                let opens = !self.tables(node).is_empty() || !self.words(node).is_empty();
+                keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, opens });
+            }
+        }
+        let takes: Vec<String> = nodes.iter().map(|node| self.takes(node)).collect();
+        KeyHelp { path: path.to_owned(), about: self.about(nodes), takes: takes.join(" or "), keys }
+    }
+
+    /// Writes what may stand at `path` and inside; what was written before under another name is referred to.
+    fn write(self, page: &mut String, path: &str, nodes: &[&'a Value], seen: &mut BTreeSet<String>) {
+        let help = self.help(path, nodes);
+        page.push_str(&help.section());
+        for key in help.keys.iter().filter(|key| key.opens) {
+            let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+            let (_, nodes) = follow(self.0, &KeyPath::parse(&inner).expect("keys have names")).expect("keys are in the schema");
+            if seen.insert(self.identity(&nodes)) {
+                self.write(page, &inner, &nodes, seen);
+            }
+        }
+    }
+
+    /// The same for nodes whose tables are the same.
+    fn identity(self, nodes: &[&'a Value]) -> String {
+        nodes.iter().flat_map(|node| self.tables(node)).chain(nodes.iter().flat_map(|node| self.words(node)))
+            .map(|table| format!("{:p} ", std::ptr::from_ref(table)))
+            .collect()
+    }
+
+    /// The tables that may stand where `node` describes what may, or in a list there.
+    fn tables(self, node: &'a Value) -> Vec<&'a Value> {
+        let own = node.get("properties").map(|_| node);
+        let inner = self.options(node).chain(node.get("items"));
+        own.into_iter().chain(inner.flat_map(|inner| self.tables(inner))).fold(Vec::new(), |mut all, table| {
+            if !all.iter().any(|known| std::ptr::eq(*known, table)) {
+                all.push(table);
+            }
+            all
+        })
+    }
+
+    /// The words that may stand there, if something is said about them.
+    fn words(self, node: &'a Value) -> Vec<&'a Value> {
+        let own = node.get("const").and(node.get("description")).map(|_| node);
+        own.into_iter().chain(self.options(node).flat_map(|option| self.words(option))).collect()
+    }
+
+    /// What `node` refers to, or chooses from.
+    fn options(self, node: &'a Value) -> impl Iterator<Item = &'a Value> {
+        let lists = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|key| node.get(key)?.as_array());
+        resolved(self.0, node).into_iter().chain(lists.flatten())
+    }
+
+    /// What is said of the first of `nodes` of which something is.
+    fn about(self, nodes: &[&'a Value]) -> String {
+        let said = |node: &&'a Value| -> Option<&'a str> {
+            let own = node["description"].as_str().filter(|text| !is_form(text));
+            own.or_else(|| self.options(node).find_map(|option| option["description"].as_str().filter(|text| !is_form(text))))
+        };
+        nodes.iter().find_map(said).map(plain).unwrap_or_default()
+    }
+
+    /// What may be written where `node` describes it.
+    fn takes(self, node: &'a Value) -> String {
+        if let Some(word) = node.get("const") {
+            return word.to_string();
+        }
+        if let Some(form) = node["description"].as_str().filter(|text| is_form(text)) {
+            return plain(form);
+        }
+        if node.get("properties").is_some() {
+            return "{ ... }".to_owned();
+        }
+        let options: Vec<String> = match node["enum"].as_array() {
+            Some(words) => words.iter().map(Value::to_string).collect(),
+            None => self.options(node).map(|option| self.takes(option)).filter(|takes| !takes.is_empty()).collect(),
+        };
+        if !options.is_empty() {
+            let mut distinct: Vec<String> = Vec::new();
+            options.into_iter().for_each(|option| {
+                if !distinct.contains(&option) {
+                    distinct.push(option);
+                }
+            });
+            return distinct.join(" or ");
+        }
+        let of_type = |name: &str| match name {
+            "string" => "a text".to_owned(),
+            "integer" => "a whole number".to_owned(),
+            "number" => "a number".to_owned(),
+            "boolean" => "true or false".to_owned(),
+            "array" => format!("[{}, ...]", node.get("items").map_or("...".to_owned(), |items| self.takes(items))),
+            "object" => "{ key = value, ... }".to_owned(),
+            _ => String::new(),
+        };
+        match &node["type"] {
+            Value::String(name) => of_type(name),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).map(of_type).find(|takes| !takes.is_empty()).unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Whether a description says how something is written, as "a time, as in ..." does, not what it means.
+fn is_form(description: &str) -> bool {
+    description.starts_with(|c: char| !c.is_uppercase())
+}
+
+/// A default value as it would be written, unless that is long.
+fn short(value: &Value) -> Option<String> {
+    const WIDEST: usize = 24;
+    let text = match value {
+        Value::Null | Value::Object(_) => return None,
+        other => other.to_string(),
+    };
+    (text.chars().count() <= WIDEST).then_some(text)
+}
+
+/// A description in one line, without the marks of rustdoc's links.
+fn plain(text: &str) -> String {
+    let mut plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    while let Some(begin) = plain.find("[`") {
+        let Some(end) = plain[begin..].find("`]").map(|at| begin + at) else { break };
+        let target = plain[end + 2..].starts_with('(').then(|| plain[end..].find(')')).flatten();
+        let rest = target.map_or(end + 2, |at| end + at + 1);
+        plain = format!("{}{}{}", &plain[..begin], &plain[begin + 2..end], &plain[rest..]);
+    }
+    plain.replace("\\[", "[").replace("\\]", "]")
+}
