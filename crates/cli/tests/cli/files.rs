@@ -96,7 +96,9 @@ fn priorities_and_queues_of_files_count() {
         .with("own.topo", topology)
         .with("alike.topo", &topology.replace("60000", "50000").replace("70000", "50000"))
         .with("some.topo", &topology.replace("Queue_Up 60000\n", ""))
-        .with("x.cm", matrix);
+        .with("small.topo", &topology.replace("50000", "9000"))
+        .with("x.cm", matrix)
+        .with("large.cm", &matrix.replace("Nodes 4", "Nodes 8"));
     let run = |topology: &str, out: &str, more: &[&str]| {
         let study = ["run", "--topology", topology, "--flows", "x.cm", "--series", "roce+pfc", "--seeds", "1"];
         let (_, error) = scratch.expect(0, &[&study[..], &["--out", out], more].concat());
@@ -119,12 +121,10 @@ fn priorities_and_queues_of_files_count() {
     let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
     assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
     // What htsim refuses.
-    let large = scratch.with("large.cm", &matrix.replace("Nodes 4", "Nodes 8"));
-    let (_, said) = large.expect(0, &["run", "--topology", "own.topo", "--flows", "large.cm", "--series", "irn"]);
+    let (_, said) = scratch.expect(0, &["run", "--topology", "own.topo", "--flows", "large.cm", "--series", "irn"]);
     assert!(said.contains("large.cm:1: Nodes is 8, but the topology has 4 hosts: htsim would not run this"), "{said}");
     // What does not fit.
-    let small = scratch.with("small.topo", &topology.replace("50000", "9000"));
-    let (_, error) = small.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
+    let (_, error) = scratch.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
     assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
 }
 
