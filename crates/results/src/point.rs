@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
-use selvedge_units::PortId;
+use selvedge_units::{Instant, PortId};
 use serde::{Deserialize, Serialize};
 
 use crate::eqif::EqifReport;
@@ -110,6 +110,8 @@ impl PointSummary {
 pub struct RunTotals {
     /// 16 hexadecimal digits.
     pub fingerprint: String,
+    /// No flow could start before this.
+    pub begin_us: f64,
     pub end_us: f64,
     pub packet_hops: u64,
     pub events: u64,
@@ -140,7 +142,7 @@ pub struct RunTotals {
     pub netrt: NetRtReport,
     pub eqif: EqifReport,
     pub paused_us: f64,
-    /// Bytes that hosts sent over what their links could have carried until the end, 0 to 1;
+    /// Bytes that hosts sent over what their links could have carried from `begin_us` until the end, 0 to 1;
     /// headers count, gaps do not.
     pub utilisation: Option<f64>,
     pub deadlock: Option<DeadlockReport>,
@@ -149,9 +151,15 @@ pub struct RunTotals {
 }
 
 impl RunTotals {
-    pub(crate) fn new(record: &RunRecord, utilisation: Option<f64>) -> Self {
+    /// From when the first flow could start until the end.
+    pub fn span_us(&self) -> f64 {
+        (self.end_us - self.begin_us).max(0.0)
+    }
+
+    pub(crate) fn new(record: &RunRecord, begin: Instant, utilisation: Option<f64>) -> Self {
         Self {
             fingerprint: format!("{:016x}", record.fingerprint),
+            begin_us: begin.as_us_f64(),
             end_us: record.end.as_us_f64(),
             packet_hops: record.packet_hops,
             events: record.events,

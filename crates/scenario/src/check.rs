@@ -21,7 +21,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-pub(crate) use arrivals::check_arrivals;
+pub(crate) use arrivals::{check_arrivals, check_begin};
 
 /// A finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,9 +9,9 @@ use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Graph, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
-use selvedge_units::{Duration, Rate, Setting};
+use selvedge_units::{Duration, Instant, Rate, Setting};
 
-use crate::check::{Finding, check, check_accounts, check_arrivals, check_nic, check_priorities};
+use crate::check::{Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -232,6 +232,11 @@ impl Plan {
 }
 
 impl PlannedSeries {
+    /// No flow starts before this.
+    pub fn begin(&self) -> Instant {
+        Instant::ZERO + first_start(&self.workloads)
+    }
+
     /// A hash of everything that its runs depend on, beside the seed: equal ones have equal results.
     pub fn digest(&self) -> u64 {
         let world = u64::from(self.world == World::Real);
@@ -348,8 +353,11 @@ impl Builder<'_> {
             return Err(draft.error(&variant, "stop", message));
         }
         check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
-        let starts = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
-        let span = match scenario.stop.time {
+        let begin = first_start(&workload.summaries);
+        check_begin(begin, scenario.stop.time, &scenario.measure).map_err(refuse)?;
+        let last = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
+        let starts = last.saturating_sub(begin);
+        let span = match scenario.stop.time.map(|end| end.saturating_sub(begin)) {
             Some(end) if starts.is_zero() => end,
             Some(end) => end.min(starts),
             None => starts,
@@ -443,6 +451,11 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
 
 /// More would be a mistake.
 const MOST_SEEDS: u64 = 10_000;
+
+/// No flow of these workloads starts before this.
+fn first_start(workloads: &[Summary]) -> Duration {
+    workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
+}
 
 /// Whether the samples of one run, whose flows start over `span`, fit on a disk.
 fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {

@@ -178,6 +178,37 @@ fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     assert!(lines[1].starts_with("0b000101 0b000201 10001 100 1000 0 1173 "), "{fct}");
 }
 
+#[test]
+fn a_list_may_begin_seconds_into_the_run() {
+    let flows =
+        |start: &str| format!("3\n1 2 3 100 300000 {start}\n3 2 3 100 300000 {start}\n2 1 3 100 1000 {start}005\n");
+    let scratch = Scratch::new("late")
+        .with("topology.txt", TOPOLOGY)
+        .with("early.txt", &flows("0.000"))
+        .with("late.txt", &flows("2.000"));
+    let study = ["run", "--topology", "topology.txt", "--series", "irn,roce+pfc", "--seeds", "1", "--flows"];
+    let series = |flows: &str, out: &str| {
+        let (json, _) = scratch.expect(0, &[&study[..], &[flows, "--out", out, "--json"]].concat());
+        let report = fs::read_to_string(scratch.join(out).join("report.html")).expect("a report");
+        (
+            parsed(&json)["series"].clone(),
+            report.matches("class=\"curve").count(),
+            report.contains("since the first flow"),
+        )
+    };
+    let (early, late) = (series("early.txt", "early"), series("late.txt", "late"));
+    assert!(early.0[0]["metrics"]["goodput_gbps"]["mean"].as_f64().expect("a number") > 1.0, "{}", early.0);
+    assert_eq!((late.0, late.1), (early.0, early.1));
+    assert!(late.2 && !early.2, "the report says from when it counts");
+
+    let refused = |set: &str, said: &str| {
+        let (_, error) = scratch.expect(2, &[&study[..], &["late.txt", "--set", set]].concat());
+        assert!(error.contains(said) && error.contains("no flow starts before 2s: give a later time"), "{error}");
+    };
+    refused("stop.time=1ms", "the run ends at 1ms");
+    refused("measure={ window = { to = '1ms' } }", "what is measured ends at 1ms");
+}
+
 /// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
 #[cfg(unix)]
 #[test]

@@ -34,6 +34,7 @@ pub struct PointRecorder {
     /// By workload, where there are several.
     workloads: Vec<(String, FlowAccumulator)>,
     ports: PortAccumulator,
+    begin: Instant,
     last_sample: Instant,
     failed: Option<ResultsError>,
 }
@@ -60,9 +61,17 @@ impl PointRecorder {
             series: series.into(),
             seed,
             fabric,
+            begin: Instant::ZERO,
             last_sample: Instant::ZERO,
             failed: None,
         })
+    }
+
+    /// Says that no flow starts before this, as in lists from ns-3, whose first flow starts after two seconds: what is
+    /// said of the run as a whole is said of the time from here on.
+    pub fn with_begin(mut self, begin: Instant) -> Self {
+        (self.begin, self.last_sample) = (begin, begin);
+        self
     }
 
     /// Says what workloads are called, and what their groups consist of, if they have any as incasts and collectives
@@ -107,7 +116,7 @@ impl PointRecorder {
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,
-            run: RunTotals::new(record, self.fabric.host_utilisation(record)),
+            run: RunTotals::new(record, self.begin, self.fabric.host_utilisation(record, self.begin)),
             flows: self.flows.finish(),
             workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
             queues: self.ports.queues(),
@@ -161,9 +170,9 @@ impl Observer for PointRecorder {
                 self.keep_error(pushed);
             }
             if !interval.is_zero() {
-                self.ports.add(rows, time, interval, &self.fabric);
+                self.ports.add(rows, Instant::ZERO + time.since(self.begin), interval, &self.fabric);
             }
-            self.last_sample = time;
+            self.last_sample = time.max(self.begin);
         }
     }
 
@@ -195,13 +204,13 @@ impl Fabric {
         self.ports.get(index)?.as_ref()
     }
 
-    fn host_utilisation(&self, record: &RunRecord) -> Option<f64> {
+    fn host_utilisation(&self, record: &RunRecord, begin: Instant) -> Option<f64> {
         // In bits times picoseconds per second.
         let (mut sent, mut possible) = (0.0, 0.0);
         for totals in &record.ports {
             if let Some(info) = self.port(totals.id.index()).filter(|info| Tier::from(info.kind) == Tier::Host) {
                 sent += totals.bytes.get() as f64 * 8.0 * 1e12;
-                possible += info.rate.as_bps() as f64 * record.end.as_ps() as f64;
+                possible += info.rate.as_bps() as f64 * record.end.since(begin).as_ps() as f64;
             }
         }
         (possible > 0.0).then(|| sent / possible)

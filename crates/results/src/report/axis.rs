@@ -137,6 +137,11 @@ fn step_above(value: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|&step| step >= value * 0.999_999).unwrap_or(power * 10.0)
 }
 
+/// What an axis of times is called, which begins with a run's first flow.
+pub(super) const fn time_title(begin_us: f64) -> &'static str {
+    if begin_us > 0.0 { "simulated time since the first flow" } else { "simulated time" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::axis::{Axis, Quantity};
+use super::axis::{Axis, Quantity, time_title};
 use super::html::escape;
 use crate::PausedPort;
 
@@ -16,8 +16,8 @@ const BOTTOM: f64 = 42.0;
 /// The least share of each shade. Short pauses are many and matter less: steps grow.
 const SHADES: [f32; 9] = [0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9];
 
-/// The map; one row per port in the given order, `bin_us` per column.
-pub(super) fn map(ports: &[&PausedPort], bin_us: f64, label: &str) -> String {
+/// The map; one row per port in the given order, `bin_us` per column from `begin_us` on.
+pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str) -> String {
     let bins = ports.iter().map(|port| port.share.len()).max().unwrap_or(0).max(1);
     let cell = (WIDTH - LEFT - RIGHT) / bins as f64;
     let bottom = TOP + ROW * ports.len() as f64;
@@ -74,10 +74,11 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, label: &str) -> String {
     }
     let _ = write!(
         out,
-        "{labels}{}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">simulated time</text></svg>",
+        "{labels}{}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>",
         key(height - 13.0),
         WIDTH - RIGHT,
-        height - 4.0
+        height - 4.0,
+        time_title(begin_us)
     );
     out
 }

@@ -49,7 +49,7 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     let over_time = if rows.iter().all(|port| port.share.is_empty()) {
         format!("<p>{paused}. When is not known, for the run took no samples.</p>")
     } else {
-        let map = heat::map(&rows, pauses.bin_us, &format!("Paused ports over time, {}", point.series));
+        let map = heat::map(&rows, pauses.bin_us, point.run.begin_us, &format!("Paused ports over time, {}", point.series));
         let caption = format!("The {} that were paused longest; {paused}", rows.len());
         format!("<div class=\"scroll\">{}</div>", figure(&caption, &map))
     };
@@ -59,7 +59,7 @@ fn one_series(at: usize, point: &PointSummary) -> String {
         escape(&point.series),
         point.seed,
         tier_matrix(pauses),
-        worst_ports(pauses, point.run.end_us)
+        worst_ports(pauses, point.run.span_us())
     )
 }
 
@@ -98,7 +98,7 @@ fn tier_matrix(pauses: &Pauses) -> String {
     table + "</tbody></table></figure>"
 }
 
-fn worst_ports(pauses: &Pauses, end_us: f64) -> String {
+fn worst_ports(pauses: &Pauses, span_us: f64) -> String {
     let mut table = String::from(
         "<figure><figcaption>The worst ports</figcaption><table><thead><tr><th>port of</th><th>paused by</th>\
          <th class=\"n\">paused</th><th class=\"n\">of the run</th><th class=\"n\">X-OFFs</th><th class=\"n\">peak queue</th></tr></thead><tbody>",
@@ -110,7 +110,7 @@ fn worst_ports(pauses: &Pauses, end_us: f64) -> String {
             escape(&port.node),
             escape(&port.peer),
             Quantity::Time.label(port.paused_us),
-            Quantity::Share.label(port.paused_us / end_us.max(f64::MIN_POSITIVE)),
+            Quantity::Share.label(port.paused_us / span_us.max(f64::MIN_POSITIVE)),
             fixed(port.pauses as f64, 0),
             Quantity::Size.label(port.egress_peak as f64),
         );

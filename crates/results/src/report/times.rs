@@ -1,7 +1,7 @@
 //! Queues and utilisation over time: grids of small charts, tiers across, statistics down.
 
 use super::Study;
-use super::axis::{Axis, Quantity};
+use super::axis::{Axis, Quantity, time_title};
 use super::chart::{Chart, decimate};
 use super::html::{escape, figure, legend, section};
 use crate::{PointSummary, PortTimes, Tier, TierTimes};
@@ -93,8 +93,9 @@ fn one_row(
     tiers: &[Tier],
 ) -> String {
     let (title, of) = subject.rows[row];
-    let time_title = if row + 1 == subject.rows.len() { "simulated time" } else { "" };
-    let end_us = runs.iter().map(|(_, point)| point.run.end_us).fold(0.0, f64::max);
+    let begin_us = runs.iter().map(|(_, point)| point.run.begin_us).fold(0.0, f64::max);
+    let time_title = if row + 1 == subject.rows.len() { time_title(begin_us) } else { "" };
+    let end_us = runs.iter().map(|(_, point)| point.run.span_us()).fold(0.0, f64::max);
     let values = runs.iter().flat_map(|(_, point)| &(subject.of)(point).tiers).flat_map(of);
     let most = subject.most.unwrap_or_else(|| values.copied().fold(0.0, f64::max));
     let width = match tiers.len() {

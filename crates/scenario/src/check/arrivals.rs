@@ -1,6 +1,6 @@
-//! Flows that come too rarely for a run to have any.
+//! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::Summary;
+use selvedge_sim::workload::{Measure, Summary};
 use selvedge_units::Duration;
 
 use super::Finding;
@@ -26,6 +26,18 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
             let message =
                 format!("{every}, but no more of them after {}: give more load, or time", seconds(in_seconds(span)));
             return Err(Finding::new(&key, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
+pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
+    let measured = if let Measure::Window(window) = measure { window.to } else { None };
+    for (key, what, end) in [("stop.time", "the run", end), ("measure.window.to", "what is measured", measured)] {
+        if let Some(end) = end.filter(|&end| end <= begin && !begin.is_zero()) {
+            let message = format!("{what} ends at {end}, but no flow starts before {begin}: give a later time");
+            return Err(Finding::new(key, message));
         }
     }
     Ok(())

@@ -77,6 +77,8 @@ pub struct Summary {
     pub flows_per_second: Option<f64>,
     /// How many flows there will be.
     pub extent: Extent,
+    /// None of its flows starts before this.
+    pub first: Duration,
     /// How long flows keep starting, in the mean; where that is known.
     pub duration: Option<Duration>,
     /// Priorities that its flows ask for.
@@ -123,6 +125,7 @@ impl Summary {
             mean_size: 0.0,
             flows_per_second: None,
             extent: Extent::Endless,
+            first: Duration::ZERO,
             duration: None,
             priorities: BTreeSet::new(),
         }

@@ -294,6 +294,7 @@ impl Kind for FlowFile {
         let summary = Summary {
             mean_size: bytes / list.flows.len() as f64,
             extent: Extent::Known(list.flows.len() as u64),
+            first: list.flows.iter().filter_map(|flow| flow.start.time()).min().unwrap_or_default(),
             duration: list.flows.iter().filter_map(|flow| flow.start.time()).max(),
             priorities: list.flows.iter().filter_map(|flow| flow.priority).collect(),
             ..Summary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
