@@ -45,7 +45,9 @@ fn main() -> ExitCode {
         Command::Impair(args) => impair::impair(&args),
         Command::TrialEnd => real::end(),
         Command::Keys { all: true, .. } => print(&KeyHelp::page()),
-        Command::Keys { path, .. } => KeyHelp::of(&path).map_err(Failure::from).and_then(|help| print(&help.to_string())),
+        Command::Keys { path, .. } => {
+            KeyHelp::of(&path).map_err(Failure::from).and_then(|help| print(&help.to_string()))
+        }
         Command::Schema { of } => {
             let schema = match of {
                 Described::Scenario => selvedge_scenario::schema(),

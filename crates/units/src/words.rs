@@ -95,7 +95,8 @@ mod tests {
             let broken = lines(text, width);
             assert_eq!(broken.join(" "), text);
             assert!(broken.iter().all(|line| line.len() <= width || !line.contains(' ')), "{width}: {broken:?}");
-            let joined = broken.windows(2).map(|pair| pair[0].len() + 1 + pair[1].split(' ').next().map_or(0, str::len));
+            let joined =
+                broken.windows(2).map(|pair| pair[0].len() + 1 + pair[1].split(' ').next().map_or(0, str::len));
             assert!(joined.into_iter().all(|filled| filled > width), "{width}: {broken:?}");
         }
         assert!(lines(" ", 9).is_empty());

@@ -49,7 +49,8 @@ fn one_series(at: usize, point: &PointSummary) -> String {
     let over_time = if rows.iter().all(|port| port.share.is_empty()) {
         format!("<p>{paused}. When is not known, for the run took no samples.</p>")
     } else {
-        let map = heat::map(&rows, pauses.bin_us, point.run.begin_us, &format!("Paused ports over time, {}", point.series));
+        let map =
+            heat::map(&rows, pauses.bin_us, point.run.begin_us, &format!("Paused ports over time, {}", point.series));
         let caption = format!("The {} that were paused longest; {paused}", rows.len());
         format!("<div class=\"scroll\">{}</div>", figure(&caption, &map))
     };

@@ -43,7 +43,9 @@ impl KeyHelp {
         let wrong = |message: String| ScenarioError::argument(path.to_owned(), message);
         let parsed = match path {
             "" => KeyPath::root(),
-            _ => KeyPath::parse(path).ok_or_else(|| wrong("not a key; expected one as in workload.incast".to_owned()))?,
+            _ => {
+                KeyPath::parse(path).ok_or_else(|| wrong("not a key; expected one as in workload.incast".to_owned()))?
+            }
         };
         let (_, nodes) = follow(&schema, &parsed).map_err(wrong)?;
         Ok(Reader(&schema).help(path, &nodes))
@@ -116,11 +118,18 @@ impl<'a> Reader<'a> {
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
             let about = self.about(&[node]);
-            keys.push(Key { name: node["const"].to_string(), takes: String::new(), without: String::new(), about, opens: false });
+            keys.push(Key {
+                name: node["const"].to_string(),
+                takes: String::new(),
+                without: String::new(),
+                about,
+                opens: false,
+            });
         }
         for table in &tables {
             let properties = table["properties"].as_object().expect("tables have keys");
-            let required = |name: &str| table["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+            let required =
+                |name: &str| table["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
             for (name, node) in properties {
                 if keys.iter().any(|key| key.name == *name) {
                     continue;
@@ -147,7 +156,8 @@ impl<'a> Reader<'a> {
         page.push_str(&help.section());
         for key in help.keys.iter().filter(|key| key.opens) {
             let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
-            let (_, nodes) = follow(self.0, &KeyPath::parse(&inner).expect("keys have names")).expect("keys are in the schema");
+            let (_, nodes) =
+                follow(self.0, &KeyPath::parse(&inner).expect("keys have names")).expect("keys are in the schema");
             if seen.insert(self.identity(&nodes)) {
                 self.write(page, &inner, &nodes, seen);
             }
@@ -156,7 +166,10 @@ impl<'a> Reader<'a> {
 
     /// The same for nodes whose tables are the same.
     fn identity(self, nodes: &[&'a Value]) -> String {
-        nodes.iter().flat_map(|node| self.tables(node)).chain(nodes.iter().flat_map(|node| self.words(node)))
+        nodes
+            .iter()
+            .flat_map(|node| self.tables(node))
+            .chain(nodes.iter().flat_map(|node| self.words(node)))
             .map(|table| format!("{:p} ", std::ptr::from_ref(table)))
             .collect()
     }
@@ -189,7 +202,9 @@ impl<'a> Reader<'a> {
     fn about(self, nodes: &[&'a Value]) -> String {
         let said = |node: &&'a Value| -> Option<&'a str> {
             let own = node["description"].as_str().filter(|text| !is_form(text));
-            own.or_else(|| self.options(node).find_map(|option| option["description"].as_str().filter(|text| !is_form(text))))
+            own.or_else(|| {
+                self.options(node).find_map(|option| option["description"].as_str().filter(|text| !is_form(text)))
+            })
         };
         nodes.iter().find_map(said).map(plain).unwrap_or_default()
     }
@@ -229,7 +244,9 @@ impl<'a> Reader<'a> {
         };
         match &node["type"] {
             Value::String(name) => of_type(name),
-            Value::Array(names) => names.iter().filter_map(Value::as_str).map(of_type).find(|takes| !takes.is_empty()).unwrap_or_default(),
+            Value::Array(names) => {
+                names.iter().filter_map(Value::as_str).map(of_type).find(|takes| !takes.is_empty()).unwrap_or_default()
+            }
             _ => String::new(),
         }
     }
