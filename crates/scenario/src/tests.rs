@@ -705,7 +705,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
     let said = |path: &str| KeyHelp::of(path).expect("it is a place").to_string();
     assert!(said("").contains("There is more inside"), "{}", said(""));
     let incast = said("workload.incast");
-    assert!(incast.starts_with("workload.incast: { ... } or [{ ... }, ...]\nOne receiver fetches"), "{incast}");
+    assert!(incast.starts_with("workload.incast: { ... } or [{ ... }, ...]\nMany to one."), "{incast}");
     assert!(incast.contains("  size = a size, as in \"240KB\" (required)\n      All data of a repetition"), "{incast}");
     assert!(incast.contains("  repeat = a whole number (default: 1)\n"), "{incast}");
     assert_eq!(said("workload.incast[0].size"), said("workload.incast.size").replace("incast.size", "incast[0].size"));

@@ -155,9 +155,11 @@ impl<'a> Reader<'a> {
         let help = self.help(path, nodes);
         page.push_str(&help.section());
         for key in help.keys.iter().filter(|key| key.opens) {
-            let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
-            let (_, nodes) =
-                follow(self.0, &KeyPath::parse(&inner).expect("keys have names")).expect("keys are in the schema");
+            // Of a list, its elements have the keys.
+            let places = [key.name.clone(), format!("{path}.{}", key.name), format!("{path}[0].{}", key.name)];
+            let mut places = places.into_iter().skip(usize::from(!path.is_empty()));
+            let found = places.find_map(|place| Some((follow(self.0, &KeyPath::parse(&place)?).ok()?.1, place)));
+            let Some((nodes, inner)) = found else { continue };
             if seen.insert(self.identity(&nodes)) {
                 self.write(page, &inner, &nodes, seen);
             }
