@@ -7,7 +7,7 @@ use selvedge_sim::workload::Start;
 use selvedge_transport::eqds::{EqdsConfig, Policy};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
-use crate::support::{Outcome, Scene, Series, link, star};
+use crate::support::{Scene, Series, link, star};
 
 fn speaks_eqds(scene: Scene, burst: Toggle) -> Scene {
     scene.with(|config| {
@@ -90,31 +90,6 @@ fn losses_cost_time_and_nothing_else() {
         let outcome = scene.finish();
         assert!(outcome.record.timeouts > 0);
         assert_eq!(outcome.record.goodput, Bytes::new(8 * 100_000));
-    }
-}
-
-#[test]
-fn flows_know_what_came_twice_whether_they_finish_or_not() {
-    let losing_answers = |scene: Scene, rate: Chance, end: Option<Duration>| {
-        let scene = scene.flow(0, 1, 300_000, Duration::ZERO).with(|config| {
-            let model = LossModel::Random(RandomLoss { rate });
-            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::Ack);
-            config.loss.push(LossConfig { link, direction, packets, model });
-            config.stop.time = end;
-        });
-        scene.run()
-    };
-    for is_eqds in [false, true] {
-        let plain = || Scene::new(star(&[link(40, 500); 2]), Series::Irn);
-        let scene = || if is_eqds { speaks_eqds(plain(), Toggle::Auto) } else { plain() };
-        for (rate, end) in [(Chance::ratio(9, 10), None), (Chance::ALWAYS, Some(Duration::from_ms(1)))] {
-            let Outcome { flows, record, .. } = losing_answers(scene(), rate, end);
-            assert_eq!((flows.len(), flows[0].finish.is_some()), (1, end.is_none()));
-            let all = record.spurious_retransmissions;
-            assert!((1..=all).contains(&u64::from(flows[0].spurious)), "EQDS {is_eqds}: {flows:?}, {all} in all");
-            // When a flow is over, what comes is nobody's.
-            assert!(end.is_none() || u64::from(flows[0].spurious) == all, "EQDS {is_eqds}: {flows:?}, {all} in all");
-        }
     }
 }
 
