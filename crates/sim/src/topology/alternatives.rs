@@ -1,8 +1,8 @@
 //! Paths of equal length that are not alike: which of them is best depends on how long a flow is.
 //!
-//! A short flow waits for propagation, a long one for the slowest link. Of two paths one is at least as good for every flow
-//! if each of its links is as fast as the other's in that place, and its delay is no longer; only paths of which none is
-//! better than another in this sense are kept.
+//! A short flow waits for propagation, a long one for the slowest link. Of two paths one is at least as good for every
+//! flow if each of its links is as fast as the other's in that place, and its delay is no longer; only paths of which
+//! none is better than another in this sense are kept.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -77,6 +77,6 @@ fn thin_out(best: &mut Vec<Way>) {
     best.dedup_by_key(|way| way.bottleneck());
 }
 
-/// Of so many paths those with equal bottlenecks differ by the serialisation of one packet, and in hardly any real network
-/// are there as many.
+/// Of so many paths those with equal bottlenecks differ by the serialisation of one packet, and in hardly any real
+/// network are there as many.
 const MOST: usize = 64;

@@ -5,7 +5,7 @@ use selvedge_units::HostId;
 use super::{Graph, Node, Ports};
 
 /// Which NICs two hosts use towards each other, where some have a second one ([`Graph::inner`]).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct InnerNics {
     /// Per host: its second NIC and the switch that this is attached to. Empty: nobody has one.
     nics: Vec<Option<(HostId, Node)>>,
@@ -35,5 +35,15 @@ impl InnerNics {
             (Some((from, switch)), Some((to, other))) if switch == other => (from, to),
             _ => (src, dst),
         }
+    }
+
+    /// The second NIC of a host and the switch that this is attached to, if it has one.
+    pub fn of(&self, host: HostId) -> Option<(HostId, Node)> {
+        self.nics.get(host.index()).copied().flatten()
+    }
+
+    /// Whether flows between these two run inside their server.
+    pub fn are_together(&self, a: HostId, b: HostId) -> bool {
+        self.between(a, b) != (a, b)
     }
 }

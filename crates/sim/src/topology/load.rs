@@ -1,8 +1,10 @@
 //! How much of each link an offered load takes.
 
+use std::collections::BTreeMap;
+
 use selvedge_units::{HostId, Rate, SwitchId};
 
-use super::{Graph, Node, Routes};
+use super::{Graph, InnerNics, Node, Routes};
 
 /// Hosts that each offer a fraction of their link's rate, spread evenly over others.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,7 +18,7 @@ pub struct Demand {
 }
 
 /// The load of every direction of every link, as a fraction of its rate, when flows spread evenly
-/// over equal-cost paths.
+/// over equal-cost paths. What stays inside a server loads its own network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkLoads {
     /// Per link: from `a` to `b`, and from `b` to `a`.
@@ -38,11 +40,12 @@ impl LinkLoads {
     /// The loads that `demands` put on the links of `graph`, along `routes`.
     ///
     /// Takes O(demands x leaves x links): flows are summed over the hosts of each leaf, and flow by
-    /// leaf downwards from the farthest switch.
+    /// leaf downwards from the farthest switch. Pairs inside servers are counted one by one.
     pub fn new(graph: &Graph, routes: &Routes, demands: &[Demand]) -> Self {
         let mut bps = vec![[0.0; 2]; graph.links.len()];
+        let inner = InnerNics::new(graph, routes.ports());
         for demand in demands {
-            Spread { graph, routes, bps: &mut bps }.add(demand);
+            Spread { graph, routes, inner: &inner, bps: &mut bps }.add(demand);
         }
         for (load, link) in bps.iter_mut().zip(&graph.links) {
             *load = load.map(|bps| bps / link.rate.as_bps() as f64);
@@ -72,7 +75,23 @@ pub fn uniform_link_loads(graph: &Graph, routes: &Routes, load: f64) -> LinkLoad
 struct Spread<'a> {
     graph: &'a Graph,
     routes: &'a Routes,
+    inner: &'a InnerNics,
     bps: &'a mut [[f64; 2]],
+}
+
+/// What does not leave servers.
+#[derive(Default)]
+struct Inside {
+    /// By host: what it would send, and receive, outside otherwise.
+    of_host: BTreeMap<HostId, [f64; 2]>,
+    /// The same between leaves.
+    between: BTreeMap<(usize, usize), f64>,
+}
+
+impl Inside {
+    fn of(&self, host: HostId) -> [f64; 2] {
+        self.of_host.get(&host).copied().unwrap_or_default()
+    }
 }
 
 impl Spread<'_> {
@@ -89,9 +108,14 @@ impl Spread<'_> {
                 continue;
             }
             let bps = demand.load * self.rate(host).as_bps() as f64;
-            self.count(self.routes.ports().of_host(host).link, Node::Host(host), bps);
             offers[host.index()] = bps / others as f64;
             offers_by_leaf[self.leaf(host)] += offers[host.index()];
+        }
+        let inside = self.add_inside(demand, &offers);
+        for &host in &demand.from {
+            let others = demand.to.len() - usize::from(receives[host.index()]);
+            let bps = offers[host.index()] * others as f64 - inside.of(host)[0];
+            self.count(self.routes.ports().of_host(host).link, Node::Host(host), bps);
         }
         let total: f64 = offers_by_leaf.iter().sum();
         let mut receivers_by_leaf = vec![0.0; leaves];
@@ -100,21 +124,47 @@ impl Spread<'_> {
             let port = self.routes.ports().of_host(host);
             // Back to back, the sender's end was counted above.
             if port.peer.switch().is_some() {
-                self.count(port.link, port.peer, total - offers[host.index()]);
+                self.count(port.link, port.peer, total - offers[host.index()] - inside.of(host)[1]);
             }
         }
         for (leaf, &receivers) in receivers_by_leaf.iter().enumerate() {
             if receivers > 0.0 && !self.routes.leaves().is_empty() {
-                self.add_towards(leaf, receivers, &offers_by_leaf);
+                let withheld = |from| inside.between.get(&(from, leaf)).copied().unwrap_or(0.0);
+                let outside = (0..).zip(&offers_by_leaf).map(|(from, offers)| offers * receivers - withheld(from));
+                self.add_towards(leaf, &outside.collect::<Vec<_>>());
             }
         }
     }
-    /// Lets the flows to one leaf run down the routes, each switch after all that are farther away.
-    fn add_towards(&mut self, leaf: usize, receivers: f64, offers_by_leaf: &[f64]) {
+    /// Adds what stays inside servers, where `offers` is what each host offers to each receiver.
+    fn add_inside(&mut self, demand: &Demand, offers: &[f64]) -> Inside {
+        let mut inside = Inside::default();
+        let mut receivers: BTreeMap<Node, Vec<HostId>> = BTreeMap::new();
+        for &host in &demand.to {
+            if let Some((_, server)) = self.inner.of(host) {
+                receivers.entry(server).or_default().push(host);
+            }
+        }
+        for &src in &demand.from {
+            let Some((_, server)) = self.inner.of(src) else { continue };
+            let bps = offers[src.index()];
+            for &dst in receivers.get(&server).into_iter().flatten().filter(|&&dst| dst != src) {
+                let (from, to) = self.inner.between(src, dst);
+                self.count(self.routes.ports().of_host(from).link, Node::Host(from), bps);
+                self.count(self.routes.ports().of_host(to).link, server, bps);
+                inside.of_host.entry(src).or_default()[0] += bps;
+                inside.of_host.entry(dst).or_default()[1] += bps;
+                *inside.between.entry((self.leaf(src), self.leaf(dst))).or_default() += bps;
+            }
+        }
+        inside
+    }
+    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that are
+    /// farther away.
+    fn add_towards(&mut self, leaf: usize, from_leaves: &[f64]) {
         let switches = self.graph.switches.len();
         let mut through = vec![0.0; switches];
-        for (source, offers) in self.routes.leaves().iter().zip(offers_by_leaf) {
-            through[source.index()] = offers * receivers;
+        for (source, &bps) in self.routes.leaves().iter().zip(from_leaves) {
+            through[source.index()] = bps;
         }
         let mut waiting_for = vec![0u32; switches];
         for switch in (0..switches as u32).map(SwitchId) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 use super::alternatives::{self, Alternatives};
-use super::{Graph, Routes};
+use super::{Graph, InnerNics, Routes};
 
 /// How payload becomes what a link carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,27 +38,45 @@ pub struct Path {
 ///
 /// Where shortest paths of equal length differ, these are the facts of the one with the fastest
 /// bottleneck, then the least delay. Ideal completion times are those of the best path for each size, so that no flow
-/// that keeps to one path beats its ideal.
+/// that keeps to one path beats its ideal. [`Paths::longest`] goes by the slowest, since some flow may take it.
 #[derive(Clone, Debug)]
 pub struct Paths {
     graph: Arc<Graph>,
     routes: Arc<Routes>,
-    /// Per switch and leaf: the port of the best path, if not all paths are alike.
-    best: Option<Vec<u16>>,
-    /// Paths that are better than that for some flows.
+    inner: InnerNics,
+    /// If not all paths are alike.
+    choice: Option<Choice>,
+}
+
+/// Of the paths of equal length between two switches, some.
+#[derive(Clone, Debug)]
+struct Choice {
+    /// Per switch and leaf: the port of the best path.
+    best: Vec<u16>,
+    /// The same of the path with the longest delay.
+    slowest: Vec<u16>,
+    /// Paths that are better than the best for some flows.
     alternatives: Alternatives,
 }
 
 impl Paths {
     /// The paths along `routes`.
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
-        let found = (!fabric_is_uniform(&graph)).then(|| best_ports(&graph, &routes));
-        let (best, alternatives) = found.unzip();
-        Self { graph, routes, best, alternatives: alternatives.unwrap_or_default() }
+        let inner = InnerNics::new(&graph, routes.ports());
+        let choice = (!fabric_is_uniform(&graph)).then(|| Choice::new(&graph, &routes));
+        Self { graph, routes, inner, choice }
     }
-    /// The links from `src` to `dst`, by their index; `None` when they are the same host or no way is
-    /// left.
+    /// The links from `src` to `dst`, by their index, between the NICs that they use towards each other; `None` when
+    /// they are the same host or no way is left.
     pub fn links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
+        self.links_by(self.choice.as_ref().map(|choice| &*choice.best), src, dst)
+    }
+    /// The same along the slowest of several shortest paths.
+    fn slowest_links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
+        self.links_by(self.choice.as_ref().map(|choice| &*choice.slowest), src, dst)
+    }
+    fn links_by<'a>(&'a self, chosen: Option<&'a [u16]>, src: HostId, dst: HostId) -> Option<PathLinks<'a>> {
+        let (src, dst) = self.inner.between(src, dst);
         let leaf = match (self.routes.leaf_of(src), self.routes.leaf_of(dst)) {
             _ if src == dst => return None,
             (None, None) => 0,
@@ -68,32 +86,36 @@ impl Paths {
                 arrives.then_some(to)?
             }
         };
-        Some(PathLinks { paths: self, dst, leaf, at: At::Source(src) })
+        Some(PathLinks { paths: self, chosen, dst, leaf, at: At::Source(src) })
     }
     /// Facts about the way from `src` to `dst`; `None` when they are the same host or no way is left.
     pub fn between(&self, src: HostId, dst: HostId) -> Option<Path> {
+        Some(self.facts(src, dst, self.links(src, dst)?))
+    }
+    fn facts(&self, src: HostId, dst: HostId, links: PathLinks<'_>) -> Path {
         let mut path = Path { src, dst, links: 0, propagation: Duration::ZERO, bottleneck: Rate::MAX };
-        for link in self.links(src, dst)? {
+        for link in links {
             let link = &self.graph.links[link as usize];
             path.links += 1;
             path.propagation += link.delay;
             path.bottleneck = path.bottleneck.min(link.rate);
         }
-        Some(path)
+        path
     }
-    /// The path with the longest propagation delay; among those, with the most links; among those,
+    /// The path with the longest propagation delay that a flow may take; among those, with the most links; among those,
     /// between the lowest numbers. `None` when no two hosts can reach each other.
     pub fn longest(&self) -> Option<Path> {
         let far = self.far_hosts();
         let candidates = far.iter().enumerate().flat_map(|(leaf, from)| {
             let here = from.get(1).map(|&second| (from[0], second));
-            // Both directions: the best paths there and back may differ.
+            // Both directions: the paths there and back may differ.
             let others = far.iter().enumerate().filter(move |&(other, _)| other != leaf);
-            here.into_iter().chain(others.map(|(_, to)| (from[0], to[0])))
+            here.into_iter().chain(others.flat_map(|(_, to)| self.apart(from, to)))
         });
         let mut longest: Option<Path> = None;
         for (src, dst) in candidates {
-            let Some(path) = self.between(src, dst) else { continue };
+            let Some(links) = self.slowest_links(src, dst) else { continue };
+            let path = self.facts(src, dst, links);
             if longest.is_none_or(|best| (path.propagation, path.links) > (best.propagation, best.links)) {
                 longest = Some(path);
             }
@@ -123,20 +145,20 @@ impl Paths {
         (0..self.graph.host_count()).map(|host| self.host_rate(HostId(host))).max().unwrap_or_default()
     }
     /// How long a packet that takes `forth` on each link and an answer that takes `back` are under
-    /// way in an empty network: serialisation and propagation at every link, both ways. Zero sizes
-    /// give the propagation alone. `None` when they are the same host or no way is left.
+    /// way in an empty network on the slowest of the shortest paths: serialisation and propagation at every link, both
+    /// ways. Zero sizes give the propagation alone. `None` when they are the same host or no way is left.
     pub fn base_rtt(&self, src: HostId, dst: HostId, forth: Bytes, back: Bytes) -> Option<Duration> {
         let one_way = |src, dst, size| -> Option<Duration> {
-            let links = self.links(src, dst)?.map(|link| &self.graph.links[link as usize]);
+            let links = self.slowest_links(src, dst)?.map(|link| &self.graph.links[link as usize]);
             Some(links.map(|link| link.rate.time_for(size) + link.delay).sum())
         };
         Some(one_way(src, dst, forth)? + one_way(dst, src, back)?)
     }
-    /// How long a flow of `size` takes in an empty network, from its start until its last packet is
-    /// received: packets follow each other without a pause, and every node passes one on when it has
-    /// it whole. Exact for any mix of link rates. Of several paths, the one on which a flow of this size is fastest
-    /// counts; a flow whose packets spread over them may be faster still, where links between switches are slower than hosts'.
-    /// `None` when `src` and `dst` are the same host or no way is left.
+    /// How long a flow of `size` takes in an empty network, from its start until its last packet is received: packets
+    /// follow each other without a pause, and every node passes one on when it has it whole. Exact for any mix of link
+    /// rates. Of several paths, the one on which a flow of this size is fastest counts; a flow whose packets spread
+    /// over them may be faster still, where links between switches are slower than hosts'. `None` when `src` and `dst`
+    /// are the same host or no way is left.
     ///
     /// All packets are full but the last. With `a` and `b` the times of a full packet and of the last
     /// one on a link, the last packet arrives when the slowest chain of waits ends: full packets up
@@ -148,6 +170,7 @@ impl Paths {
     /// When `size` or `framing.mtu` is zero.
     pub fn ideal_fct(&self, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
         assert!(!size.is_zero(), "a flow has at least one byte");
+        let (src, dst) = self.inner.between(src, dst);
         let best = self.fct_along(self.links(src, dst)?, size, framing);
         let others = self.alternatives_between(src, dst).iter().map(|between| {
             let [first, last] = [src, dst].map(|host| self.routes.ports().of_host(host).link);
@@ -160,11 +183,11 @@ impl Paths {
     /// The links between switches of all paths of which none is best for every flow, if there are such.
     #[inline]
     fn alternatives_between(&self, src: HostId, dst: HostId) -> &[Vec<u32>] {
-        if self.alternatives.is_empty() {
+        let Some(choice) = self.choice.as_ref().filter(|choice| !choice.alternatives.is_empty()) else {
             return &[];
-        }
+        };
         let leaves = self.routes.leaf_of(src).zip(self.routes.leaf_of(dst));
-        leaves.and_then(|leaves| self.alternatives.get(&leaves)).map_or(&[], Vec::as_slice)
+        leaves.and_then(|leaves| choice.alternatives.get(&leaves)).map_or(&[], Vec::as_slice)
     }
 
     /// [`Paths::ideal_fct`] along these links.
@@ -191,8 +214,17 @@ impl Paths {
         Duration::from_ps(propagation.saturating_add(alone).saturating_add(delayed))
     }
 
-    /// Per leaf (or per host, where there are no switches): the hosts with the longest links, two at
-    /// most, the longest first.
+    /// Of the hosts of two leaves, those between which the longest path may run: the first ones, or where these share a
+    /// server, either with another.
+    fn apart(&self, from: &[HostId], to: &[HostId]) -> impl Iterator<Item = (HostId, HostId)> + use<> {
+        let pair = |a: usize, b: usize| Some((*from.get(a)?, *to.get(b)?));
+        let first = pair(0, 0).filter(|&(src, dst)| !self.inner.are_together(src, dst));
+        let others = if first.is_none() { [pair(0, 1), pair(1, 0)] } else { [None; 2] };
+        first.into_iter().chain(others.into_iter().flatten())
+    }
+
+    /// Per leaf (or per host, where there are no switches): the host with the longest link, and of those that do not
+    /// share a server with it the next; of a leaf inside a server, any two.
     fn far_hosts(&self) -> Vec<Vec<HostId>> {
         let mut far = vec![Vec::new(); self.routes.leaves().len().max(1)];
         for host in (0..self.graph.hosts.len() as u32).map(HostId) {
@@ -200,8 +232,10 @@ impl Paths {
         }
         for hosts in &mut far {
             let delay = |host: &HostId| self.graph.links[self.routes.ports().of_host(*host).link as usize].delay;
-            hosts.sort_by_key(|host| (std::cmp::Reverse(delay(host)), *host));
-            hosts.truncate(2);
+            hosts.sort_by_key(|host| (Reverse(delay(host)), *host));
+            let second = |first: HostId| hosts[1..].iter().find(|host| !self.inner.are_together(first, **host));
+            *hosts =
+                hosts.first().map_or(Vec::new(), |&first| iter::once(first).chain(second(first).copied()).collect());
         }
         far
     }
@@ -211,6 +245,8 @@ impl Paths {
 #[derive(Clone, Debug)]
 pub struct PathLinks<'a> {
     paths: &'a Paths,
+    /// Per switch and leaf: the port to take; `None`: any of the shortest paths.
+    chosen: Option<&'a [u16]>,
     dst: HostId,
     /// Index of the leaf of `dst`.
     leaf: usize,
@@ -236,8 +272,8 @@ impl Iterator for PathLinks<'_> {
                 return Some(routes.ports().of_host(self.dst).link);
             }
             At::Switch(switch) => {
-                let port = match &self.paths.best {
-                    Some(best) => best[switch.index() * routes.leaves().len() + self.leaf],
+                let port = match self.chosen {
+                    Some(chosen) => chosen[switch.index() * routes.leaves().len() + self.leaf],
                     None => routes.next_hops(switch, self.leaf)[0],
                 };
                 routes.ports().of(switch)[usize::from(port)]
@@ -256,30 +292,32 @@ fn fabric_is_uniform(graph: &Graph) -> bool {
     first.is_none_or(|first| fabric.all(|link| (link.rate, link.delay) == (first.rate, first.delay)))
 }
 
-/// Per switch and leaf: the next hop of the path with the fastest bottleneck, then the least delay
-/// (propagation, and serialisation of a packet of common size), then the lowest ports. And the paths that are better for
-/// some flows.
-fn best_ports(graph: &Graph, routes: &Routes) -> (Vec<u16>, Alternatives) {
-    let leaves = routes.leaves().len();
-    let mut best = vec![0; graph.switches.len() * leaves];
-    let mut found = Alternatives::new();
-    for leaf in 0..leaves {
-        let mut search = Search {
-            cost: vec![None; graph.switches.len()],
-            order: Vec::new(),
-            kinds: BTreeMap::new(),
-            next_kind: 1,
-            are_alike: true,
-        };
-        search.cost[routes.leaves()[leaf].index()] = Some(Cost { rate: Rate::MAX, delay: Duration::ZERO, kind: 0 });
-        for switch in (0..graph.switches.len() as u32).map(SwitchId) {
-            search.settle(graph, routes, leaf, switch, &mut best);
+impl Choice {
+    /// Best: the path with the fastest bottleneck, then the least delay (propagation, and serialisation of a packet of
+    /// common size), then the lowest ports. Slowest: the path with the longest propagation, then the longest
+    /// serialisation of such a packet, then the lowest ports.
+    fn new(graph: &Graph, routes: &Routes) -> Self {
+        let leaves = routes.leaves().len();
+        let ports = vec![0; graph.switches.len() * leaves];
+        let mut choice = Self { best: ports.clone(), slowest: ports, alternatives: Alternatives::new() };
+        for leaf in 0..leaves {
+            let mut search = Search {
+                cost: vec![None; graph.switches.len()],
+                order: Vec::new(),
+                kinds: BTreeMap::new(),
+                next_kind: 1,
+                are_alike: true,
+            };
+            search.cost[routes.leaves()[leaf].index()] = Some(Cost::NONE);
+            for switch in (0..graph.switches.len() as u32).map(SwitchId) {
+                search.settle(graph, routes, leaf, switch, &mut choice);
+            }
+            if !search.are_alike {
+                alternatives::add(&mut choice.alternatives, graph, routes, leaf, &search.order);
+            }
         }
-        if !search.are_alike {
-            alternatives::add(&mut found, graph, routes, leaf, &search.order);
-        }
+        choice
     }
-    (best, found)
 }
 
 /// The search for the best paths to one leaf.
@@ -301,14 +339,22 @@ struct Cost {
     /// Of the bottleneck.
     rate: Rate,
     delay: Duration,
+    /// Propagation and serialisation on the slowest path.
+    slowest: (Duration, Duration),
     /// Paths of the same kind have the same rates and delays, link by link.
     kind: u32,
+}
+
+impl Cost {
+    /// From a leaf to itself.
+    const NONE: Self =
+        Self { rate: Rate::MAX, delay: Duration::ZERO, slowest: (Duration::ZERO, Duration::ZERO), kind: 0 };
 }
 
 impl Search {
     /// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
     /// search is the length of the path.
-    fn settle(&mut self, graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, best: &mut [u16]) {
+    fn settle(&mut self, graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, choice: &mut Choice) {
         let mut stack = vec![switch];
         while let Some(&switch) = stack.last() {
             let hops = routes.next_hops(switch, leaf);
@@ -332,14 +378,22 @@ impl Search {
                     (rest.rate.min(link.rate), rest.delay + link.delay + link.rate.time_for(COMMON_PACKET), port)
                 })
                 .min_by_key(|&(rate, delay, port)| (Reverse(rate), delay, port));
+            let slowest = ways()
+                .map(|(link, rest, port)| {
+                    let (propagation, serialisation) = rest.slowest;
+                    let serialisation = serialisation.saturating_add(link.rate.time_for(COMMON_PACKET));
+                    ((propagation.saturating_add(link.delay), serialisation), port)
+                })
+                .max_by_key(|&(delays, port)| (delays, Reverse(port)));
             let mut kinds = ways().map(|(link, rest, _)| (link.rate, link.delay, rest.kind));
             let first = kinds.next();
             let only = first.filter(|first| kinds.all(|kind| kind == *first));
-            if let Some((rate, delay, port)) = chosen {
+            if let Some(((rate, delay, port), (slowest, slowest_port))) = chosen.zip(slowest) {
                 let kind = self.kind_of(only);
-                self.cost[switch.index()] = Some(Cost { rate, delay, kind });
+                self.cost[switch.index()] = Some(Cost { rate, delay, slowest, kind });
                 self.order.push(switch);
-                best[switch.index() * routes.leaves().len() + leaf] = port;
+                let at = switch.index() * routes.leaves().len() + leaf;
+                (choice.best[at], choice.slowest[at]) = (port, slowest_port);
             }
             stack.pop();
         }

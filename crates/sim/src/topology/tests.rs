@@ -19,7 +19,7 @@ fn leaf_spine(spine_rate: &str) -> Graph {
     .unwrap()
 }
 fn hosts(graph: &Graph) -> impl Iterator<Item = HostId> + Clone {
-    (0..graph.hosts.len() as u32).map(HostId)
+    (0..graph.host_count()).map(HostId)
 }
 fn pairs(graph: &Graph) -> impl Iterator<Item = (HostId, HostId)> {
     let all = hosts(graph);
@@ -69,6 +69,18 @@ fn random_graph(rng: &mut Rng) -> Graph {
         graph.add_host_on(on, 0, config);
     }
     graph.check().unwrap();
+    graph
+}
+/// With second NICs on networks inside two servers, or one, for some of the hosts.
+fn with_servers(mut graph: Graph, rng: &mut Rng) -> Graph {
+    let link = LinkConfig { rate: Rate::from_gbps(100 * (1 + rng.below(9))), delay: Duration::from_ns(100) };
+    let servers: Vec<SwitchId> = (0..2).map(|n| graph.add_switch(format!("server{n}"), 0, 0)).collect();
+    for host in hosts(&graph).collect::<Vec<_>>() {
+        if let Some(&server) = servers.get(rng.below(3) as usize) {
+            let nic = graph.add_inner_nic(format!("{host:?}-inner"), host);
+            graph.connect(nic.into(), server.into(), link);
+        }
+    }
     graph
 }
 fn paths(graph: &Graph) -> Paths {
@@ -217,10 +229,20 @@ fn the_longest_path_of_the_irn_paper_has_six_links_and_120_kb() {
 #[test]
 fn the_longest_path_is_the_longest_of_all_pairs() {
     for seed in 0..200 {
-        let graph = random_graph(&mut Rng::stream(seed, Domain::Impairment, 1));
+        let mut rng = Rng::stream(seed, Domain::Impairment, 1);
+        let graph = with_servers(random_graph(&mut rng), &mut rng);
+        let nics = InnerNics::new(&graph, Routes::new(&graph, &[]).ports());
+        let propagation = |links: Vec<Link>| links.iter().map(|link| link.delay).sum::<Duration>();
+        let between = |(a, b)| {
+            let (a, b) = nics.between(a, b);
+            all_paths(&graph, a, b).into_iter().map(propagation).max()
+        };
+        let brute = pairs(&graph).filter_map(between).max();
         let paths = paths(&graph);
-        let brute = pairs(&graph).filter_map(|(a, b)| paths.between(a, b)).map(|path| path.propagation).max();
-        assert_eq!(paths.longest().map(|path| path.propagation), brute, "seed {seed}");
+        let longest = paths.longest().unwrap();
+        assert_eq!(Some(longest.propagation), brute, "seed {seed}");
+        let one_way = paths.base_rtt(longest.src, longest.dst, Bytes::ZERO, Bytes::ZERO).unwrap() / 2;
+        assert_eq!(one_way, longest.propagation, "seed {seed}");
     }
 }
 
@@ -369,14 +391,17 @@ fn oversubscribed_uplinks_are_the_worst() {
 #[test]
 fn loads_agree_with_pair_by_pair_spreading() {
     for seed in 0..100 {
-        let graph = random_graph(&mut Rng::stream(seed, Domain::Impairment, 3));
+        let mut rng = Rng::stream(seed, Domain::Impairment, 3);
+        let graph = with_servers(random_graph(&mut rng), &mut rng);
         let routes = Routes::new(&graph, &[]);
+        let nics = InnerNics::new(&graph, routes.ports());
         let loads = uniform_link_loads(&graph, &routes, 0.5);
         let mut brute = vec![[0.0; 2]; graph.links.len()];
-        let others = graph.hosts.len() as f64 - 1.0;
+        let others = f64::from(graph.host_count()) - 1.0;
         for (src, dst) in pairs(&graph) {
             let port = routes.ports().of_host(src);
             let bps = 0.5 * graph.links[port.link as usize].rate.as_bps() as f64 / others;
+            let (src, dst) = nics.between(src, dst);
             push(&graph, &routes, Node::Host(src), dst, bps, &mut brute);
         }
         for (n, link) in graph.links.iter().enumerate() {
