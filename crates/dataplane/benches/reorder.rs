@@ -1,9 +1,9 @@
 //! What it costs to copy payload out of a reorder buffer: MELO's figure 6(a) gives the share of a core that this
 //! takes at 40 Gb/s.
 //!
-//! `cargo bench -p selvedge-dataplane`. The metric `reordered` of `figures/melo/fig6a` says which share of the payload is
-//! copied at which loss. Times 4.6 GB/s (40 Gb/s without headers), over the bytes per second printed here, that is the
-//! share of a core; with `copy`, what a plain copy reaches, as the measure of the machine.
+//! `cargo bench -p selvedge-dataplane`. The metric `reordered` of `figures/melo/fig6a` says which share of the payload
+//! is copied at which loss. Times 4.6 GB/s (40 Gb/s without headers), over the bytes per second printed here, that is
+//! the share of a core; with `copy`, what a plain copy reaches, as the measure of the machine.
 
 use std::hint::black_box;
 

@@ -116,8 +116,8 @@ pub struct HopStory {
     pub propagation: Duration,
 }
 
-/// Explains the flows on `tape`, in the order of their starts; those that had not finished if it was told that the run has
-/// ended ([`Tape::end`]).
+/// Explains the flows on `tape`, in the order of their starts; those that had not finished if it was told that the run
+/// has ended ([`Tape::end`]).
 ///
 /// # Panics
 /// When the parts of a flow do not add up to its time.

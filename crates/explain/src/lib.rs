@@ -24,8 +24,8 @@
 //!    serialisation as far as it would alone. So a flow that meets nobody has nothing but these two, and
 //!    they are its ideal completion time.
 //!
-//! Of a flow that had not finished when the run ended, the packet that it waits for takes the place of the last one, as if it
-//! had arrived then; if nothing is under way to the receiver, the sender's time goes on until then.
+//! Of a flow that had not finished when the run ended, the packet that it waits for takes the place of the last one, as
+//! if it had arrived then; if nothing is under way to the receiver, the sender's time goes on until then.
 //!
 //! Pauses are followed to their causes ([`PauseTree`]): a port was paused because an input at its peer
 //! had filled up with packets for some output, which was itself paused, or was congested. Where they come round

@@ -1,5 +1,5 @@
-//! What the sender did and waited for, from the start of the flow until it sent the last packet; or, if it is the sender
-//! that an unfinished flow waits for, until the end of the run.
+//! What the sender did and waited for, from the start of the flow until it sent the last packet; or, if it is the
+//! sender that an unfinished flow waits for, until the end of the run.
 
 use selvedge_transport::Hold;
 use selvedge_units::Instant;

@@ -1,5 +1,5 @@
-//! Objects that are shared by numbers (`ibv_import_device` and its relatives): a descriptor stands for a device, handles
-//! for what was made on it. Within a process, that is; another has a NIC of its own.
+//! Objects that are shared by numbers (`ibv_import_device` and its relatives): a descriptor stands for a device,
+//! handles for what was made on it. Within a process, that is; another has a NIC of its own.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};

@@ -172,7 +172,8 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
     }
 }
 
-/// Whether others may flush a region as they are to be allowed to. Soft RoCE refuses in the same way what is not persistent.
+/// Whether others may flush a region as they are to be allowed to. Soft RoCE refuses in the same way what is not
+/// persistent.
 fn can_be_flushed(adapter: &Adapter, region: &Region) -> bool {
     let is_well = !region.access.flush_persistent || adapter.can_persist(region.start, region.length);
     if !is_well {

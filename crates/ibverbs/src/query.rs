@@ -61,8 +61,8 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     0
 }
 
-/// `struct ibv_odp_caps`: in general, of connections (reliable, unreliable), of datagrams. Nothing is pinned here, so that all
-/// memory is paged on demand.
+/// `struct ibv_odp_caps`: in general, of connections (reliable, unreliable), of datagrams. Nothing is pinned here, so
+/// that all memory is paged on demand.
 fn on_demand() -> [u64; 3] {
     const SUPPORTED: u64 = 1;
     const WHOLE_ADDRESS_SPACE: u64 = 1 << 1;

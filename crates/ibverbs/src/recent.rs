@@ -1,5 +1,5 @@
-//! What came with rdma-core 59 and later, in the versions 1.15 to 1.18: memory by many attributes, buffers, the speed of
-//! ports; and what this NIC does not have: handles for a processor's caches, counters instead of completions.
+//! What came with rdma-core 59 and later, in the versions 1.15 to 1.18: memory by many attributes, buffers, the speed
+//! of ports; and what this NIC does not have: handles for a processor's caches, counters instead of completions.
 
 #![allow(non_camel_case_types, missing_docs, reason = "the names are C's, and what they mean is in verbs.h")]
 

@@ -1,7 +1,7 @@
 //! NDP flows: pulled by their receivers, where RDMA has queue pairs.
 //!
-//! Like TCP's ([`crate::tcp`]), they share the NIC's ready ring, its queue of answers and its deadlines, in slots where no
-//! queue pair of RDMA can be. All that arrive here share one pacer of pulls.
+//! Like TCP's ([`crate::tcp`]), they share the NIC's ready ring, its queue of answers and its deadlines, in slots where
+//! no queue pair of RDMA can be. All that arrive here share one pacer of pulls.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -69,8 +69,8 @@ pub struct Report {
 pub struct NicStats {
     /// Data packets put on the wire, retransmissions included.
     pub data_sent: u64,
-    /// Of these, how many had been sent before. Through EQDS's tunnels, what stacks hand over again and what tunnels send again:
-    /// more than `data_sent`, perhaps.
+    /// Of these, how many had been sent before. Through EQDS's tunnels, what stacks hand over again and what tunnels
+    /// send again: more than `data_sent`, perhaps.
     pub retransmissions: u64,
     /// Acknowledgements put on the wire.
     pub acks_sent: u64,

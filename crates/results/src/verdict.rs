@@ -1,7 +1,7 @@
 //! "Do I need PFC?", answered in one sentence.
 //!
-//! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or
-//!    when more than 1 % of its measured flows, or of those of one of its workloads, never do. A stalled series cannot win; its completion
+//! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
+//!    of its measured flows, or of those of one of its workloads, never do. A stalled series cannot win; its completion
 //!    times are those of the lucky flows.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile

@@ -324,8 +324,8 @@ pub(crate) fn check_accounts(
     }
 }
 
-/// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person should
-/// know.
+/// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person
+/// should know.
 pub(crate) fn check_priorities(
     scenario: &Scenario,
     priorities: &[u8],

@@ -67,8 +67,8 @@ impl Edit {
         Self::new(schema, path, value, origin)
     }
 
-    /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind` what it
-    /// becomes there.
+    /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind`
+    /// what it becomes there.
     pub(crate) fn from_file(
         schema: &serde_json::Value,
         key: &str,
@@ -138,8 +138,8 @@ impl Edit {
         unreachable!("a path has at least one step, and the last returns");
     }
 
-    /// What is chosen instead, if this is about EQDS's tunnels and there are none. They stand beside stacks that use them, so
-    /// nothing is in the way; but that stacks do is said in `eqif`.
+    /// What is chosen instead, if this is about EQDS's tunnels and there are none. They stand beside stacks that use
+    /// them, so nothing is in the way; but that stacks do is said in `eqif`.
     fn other_than_eqds(&self, table: &Table) -> Option<String> {
         let ["transport", "eqds", key, ..] = self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..]
         else {

@@ -7,8 +7,8 @@ use selvedge_units::Instant;
 use crate::plan::PlannedSeries;
 
 impl PlannedSeries {
-    /// The workloads whose messages share queue pairs with others, by number: of a message, traces and explanations cannot tell
-    /// what the packets of its queue pair did for it.
+    /// The workloads whose messages share queue pairs with others, by number: of a message, traces and explanations
+    /// cannot tell what the packets of its queue pair did for it.
     pub fn sharing_workloads(&self, seed: u64) -> Vec<u16> {
         let mut workload = self.workload(seed);
         let numbers = 0..workload.summaries.len() as u16;

@@ -100,9 +100,9 @@ impl Network {
 
 /// The failed links of a connection matrix.
 ///
-/// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core
-/// `(s mod a) * a + l`, with `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and
-/// stops where a failure asks for another.)
+/// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core `(s mod a) * a + l`, with
+/// `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and stops where a failure
+/// asks for another.)
 fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<LinkFailure>, String> {
     let cores = graph.switches.iter().filter(|switch| switch.name.starts_with("core")).count();
     // Each ToR has links to all aggregation switches of its pod, perhaps several.

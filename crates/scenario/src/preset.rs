@@ -31,8 +31,8 @@ const EQDS: &str = "eqds";
 const NDP: &str = "ndp";
 /// Keys of `[transport]` that are a stack.
 const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
-/// A congestion control that EQIFs slow down; and its settings for that, which suit a short control loop (EQDS, appendix
-/// B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
+/// A congestion control that EQIFs slow down; and its settings for that, which suit a short control loop (EQDS,
+/// appendix B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
 const DCQCN: &str = "dcqcn";
 const NEAR_DCQCN: &[(&str, &str)] =
     &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")];
@@ -211,7 +211,8 @@ impl Preset {
         }
     }
 
-    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or neither.
+    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or
+    /// neither.
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
         let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
@@ -230,8 +231,8 @@ impl Preset {
         }
     }
 
-    /// The base's `[transport]` with tunnels for this stack, or without those that it has for one; `None` if it may stay as it
-    /// is.
+    /// The base's `[transport]` with tunnels for this stack, or without those that it has for one; `None` if it may
+    /// stay as it is.
     fn around_tunnels(&self, base: &Table) -> Option<Value> {
         let mut transport = base.get("transport").and_then(Value::as_table).cloned().unwrap_or_default();
         let is_carried = transport.contains_key(EQDS) && STACKS.iter().any(|stack| transport.contains_key(*stack));

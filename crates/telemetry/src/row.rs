@@ -28,9 +28,9 @@ pub struct FlowRow {
     pub start: Instant,
     /// When the receiver had the last byte; `None` if it never did.
     pub finish: Option<Instant>,
-    /// What `finish - start` would be in an empty network: the flow at line rate, store and forward, on the one path that
-    /// is best for its size. Where packets of a flow spread over several paths that are slower than its host's link, it can
-    /// take less.
+    /// What `finish - start` would be in an empty network: the flow at line rate, store and forward, on the one path
+    /// that is best for its size. Where packets of a flow spread over several paths that are slower than its host's
+    /// link, it can take less.
     pub ideal: Duration,
     /// Arrivals at the receiver of data it had already accepted: retransmissions nobody needed, and
     /// duplicates made by the network.
@@ -306,9 +306,9 @@ pub struct RunRecord {
     pub flows_finished: u64,
     /// Data packets that hosts put on the wire, retransmissions included.
     pub data_sent: u64,
-    /// Of these, how many had been sent before. Where stacks send through EQDS's tunnels, what they hand over again counts, and
-    /// what tunnels send again, too; what a tunnel's queue drops or still holds was never on the wire, so that there it can be
-    /// more than `data_sent`.
+    /// Of these, how many had been sent before. Where stacks send through EQDS's tunnels, what they hand over again
+    /// counts, and what tunnels send again, too; what a tunnel's queue drops or still holds was never on the wire, so
+    /// that there it can be more than `data_sent`.
     pub retransmissions: u64,
     /// Data packets that arrived at their host.
     pub data_delivered: u64,

@@ -17,8 +17,8 @@ preset = "irn"
 preset = "roce+pfc"
 "#;
 
-/// A topology of five switches in a ring with two hosts each, h0 and h1 at s0. If every host sends two switches on, all go
-/// the same way round, and wait for each other where PFC may stop them.
+/// A topology of five switches in a ring with two hosts each, h0 and h1 at s0. If every host sends two switches on, all
+/// go the same way round, and wait for each other where PFC may stop them.
 pub fn ring() -> String {
     let list = |name: &str, count: u32| (0..count).map(|n| format!("'{name}{n}'")).collect::<Vec<_>>().join(", ");
     let link = |a: String, b: String| {

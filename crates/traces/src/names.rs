@@ -53,8 +53,8 @@ impl PortNames {
         self.infos.len()
     }
 
-    /// The ports that `text` names: one by its own name, with " - " for the colon as in scenarios, too; all of a node; or one
-    /// by its number.
+    /// The ports that `text` names: one by its own name, with " - " for the colon as in scenarios, too; all of a node;
+    /// or one by its number.
     pub fn find(&self, text: &str) -> Vec<PortId> {
         let is_called = |text: &str| self.names.iter().position(|name| name == text);
         let as_link = || text.split_once(" - ").and_then(|(node, peer)| is_called(&format!("{node}:{peer}")));

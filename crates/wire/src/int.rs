@@ -1,14 +1,16 @@
 //! In-band network telemetry (INT): what the switches on a packet's way write on it.
 //!
-//! HPCC (SIGCOMM'19, section 4.1 and figure 7): each switch adds eight bytes when it sends the packet on, its receiver copies all of
-//! them to the acknowledgement. As there, times are counted in ticks and wrap around; here a tick is shorter, and they wrap later.
+//! HPCC (SIGCOMM'19, section 4.1 and figure 7): each switch adds eight bytes when it sends the packet on, its receiver
+//! copies all of them to the acknowledgement. As there, times are counted in ticks and wrap around; here a tick is
+//! shorter, and they wrap later.
 
 use selvedge_units::{Bytes, Duration, Instant, SwitchId};
 use wide::{f32x4, i32x4};
 
 /// What one output was like when it began to send the packet.
 ///
-/// Bytes are told as the time that the link takes for them (txBytes and qLen, divided by B): senders ask for nothing but shares of time.
+/// Bytes are told as the time that the link takes for them (txBytes and qLen, divided by B): senders ask for nothing
+/// but shares of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
     /// When that was (ts).
@@ -19,7 +21,8 @@ pub struct Hop {
     pub queue: Duration,
 }
 
-/// Four hops, side by side, because processors do the same to all at once; one that is not there is all zero. See [`Hop`].
+/// Four hops, side by side, because processors do the same to all at once; one that is not there is all zero. See
+/// [`Hop`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hops {
     /// In ticks ([`PathRecord::TICK`]), modulo 2^32.

@@ -32,8 +32,8 @@ pub(crate) struct Options {
     deb: bool,
 }
 
-/// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and 13,
-/// Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
+/// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and
+/// 13, Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
 const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// The one whose functions are more than stubs.
 const CURRENT: u32 = 34;

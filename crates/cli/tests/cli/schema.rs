@@ -65,7 +65,8 @@ path = "ring.txt"
 preset = "roce+pfc"
 "#;
 
-/// A schema as schemars writes them. Nothing may be said that it does not describe, which JSON Schema alone would let pass.
+/// A schema as schemars writes them. Nothing may be said that it does not describe, which JSON Schema alone would let
+/// pass.
 struct Schema<'a>(&'a Value);
 
 impl Schema<'_> {

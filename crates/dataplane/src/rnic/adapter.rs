@@ -155,8 +155,8 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post send requests on `qp`. While applications poll, these may wait for a few others, or for the next poll: it comes
-    /// soon, and what leaves together costs the system one call.
+    /// Lets `act` post send requests on `qp`. While applications poll, these may wait for a few others, or for the next
+    /// poll: it comes soon, and what leaves together costs the system one call.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
@@ -300,8 +300,9 @@ impl Adapter {
     /// Attaches a queue pair for datagrams to a group, on the interface with this index.
     ///
     /// # Errors
-    /// As the engine has it (`EINVAL`, `ENOMEM`), after a fork (`EIO`), if port 4791 is somebody's who shares it with nobody (`EADDRINUSE`),
-    /// and as the system has it: it may be in so many groups and no more (`ENOBUFS`), or have no IPv6.
+    /// As the engine has it (`EINVAL`, `ENOMEM`), after a fork (`EIO`), if port 4791 is somebody's who shares it with
+    /// nobody (`EADDRINUSE`), and as the system has it: it may be in so many groups and no more (`ENOBUFS`), or have no
+    /// IPv6.
     pub fn attach(&self, qp: QpNumber, group: Ipv6Addr, interface: u32) -> io::Result<()> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
         let is_new = state.rnic.attach(qp, group).map_err(|error| {

@@ -19,8 +19,8 @@ pub struct Channel<T> {
     queue: Mutex<Queue<T>>,
 }
 
-/// What waits. Who takes has been told so by the count before it asks here, so the count and those who have been told are as many
-/// as all that is here.
+/// What waits. Who takes has been told so by the count before it asks here, so the count and those who have been told
+/// are as many as all that is here.
 #[derive(Debug)]
 struct Queue<T> {
     items: VecDeque<T>,
@@ -78,7 +78,8 @@ impl<T> Channel<T> {
         }
         Vec::from(gone)
     }
-    /// Takes one from the count; returns whether it could. Who waited for it here would do so with the lock, perhaps for ever.
+    /// Takes one from the count; returns whether it could. Who waited for it here would do so with the lock, perhaps
+    /// for ever.
     fn counts_down(&self) -> bool {
         /// Where the file is: an eventfd is nowhere.
         const HERE: u64 = u64::MAX;

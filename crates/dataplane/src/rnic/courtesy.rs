@@ -1,9 +1,9 @@
 //! What an application does for others that polls and finds nothing.
 //!
-//! On a machine with more to do than processors it waits for packets, a little, and others run meanwhile: perhaps the peer.
-//! Giving the processor away (`sched_yield`) would be simpler, but Linux 6.18 moves whoever does that in a loop so far back
-//! that one who computes beside it runs for a second, and connections break. Whoever has a processor to itself keeps
-//! polling: to fall asleep and to be woken takes longer than most answers.
+//! On a machine with more to do than processors it waits for packets, a little, and others run meanwhile: perhaps the
+//! peer. Giving the processor away (`sched_yield`) would be simpler, but Linux 6.18 moves whoever does that in a loop
+//! so far back that one who computes beside it runs for a second, and connections break. Whoever has a processor to
+//! itself keeps polling: to fall asleep and to be woken takes longer than most answers.
 
 use std::cell::Cell;
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! Multicast groups that this process has joined: where, and for which queue pairs.
 //!
-//! Joining is the sockets' business: the kernel tells routers (IGMP, MLD), and gives each socket of port 4791 that has joined a
-//! copy, of whichever process it is. Interfaces are told apart when a group is joined, not when its packets arrive: a process that
-//! has joined one group on two interfaces hears both.
+//! Joining is the sockets' business: the kernel tells routers (IGMP, MLD), and gives each socket of port 4791 that has
+//! joined a copy, of whichever process it is. Interfaces are told apart when a group is joined, not when its packets
+//! arrive: a process that has joined one group on two interfaces hears both.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,5 +1,5 @@
-//! The invariant CRC of packets between two hosts (InfiniBand architecture, volume 1, annex A17.3.3), fast, for IPv4 and
-//! IPv6.
+//! The invariant CRC of packets between two hosts (InfiniBand architecture, volume 1, annex A17.3.3), fast, for IPv4
+//! and IPv6.
 //!
 //! It covers IPv4's identification, which the kernel writes and a UDP socket never sees. On the way out it is known:
 //! 0, and for the segments of one call 0, 1, 2, ... On the way in it may be anything. But a CRC is linear: what an
@@ -94,8 +94,8 @@ impl Invariant {
         change_before(difference, behind).map(|change| likely ^ change)
     }
 
-    /// One pass over the packet as it is. What is not as the CRC has it changes the CRC of what stands before, by so much as
-    /// comes to the same.
+    /// One pass over the packet as it is. What is not as the CRC has it changes the CRC of what stands before, by so
+    /// much as comes to the same.
     fn crc(&self, identification: u16, packet: &[u8]) -> u32 {
         debug_assert_eq!(packet.len(), self.length, "a packet of another length");
         let mut before = self.before;
@@ -116,7 +116,8 @@ const MARKS: usize = 4;
 /// Bytes between IPv4's identification and the packet.
 const BEHIND_IDENTIFICATION: usize = IPV4 - IDENTIFICATION - 2 + Udp::LENGTH;
 
-/// How a difference in the first and in the second byte of the identification changes the CRC of what stands before the packet.
+/// How a difference in the first and in the second byte of the identification changes the CRC of what stands before the
+/// packet.
 static FIRST: [u32; 256] = changes(BEHIND_IDENTIFICATION + 1);
 static SECOND: [u32; 256] = changes(BEHIND_IDENTIFICATION);
 /// What comes to the same as a difference in the packet's [`MARKS`].

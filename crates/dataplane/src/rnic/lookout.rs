@@ -1,10 +1,10 @@
 //! How the progress thread looks for packets before it sleeps.
 //!
-//! To be woken takes as long as dozens of packets, and costs whoever sends, too. So after packets the thread goes on looking for about
-//! as long as waking takes, and what it wastes is never more than what it might have saved (Karlin et al., "Empirical
-//! studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991). Where that was of no use, because
-//! packets are rare or the application needs this processor to answer, it does so less and less often; where others
-//! wanted the processor, not at all for a while.
+//! To be woken takes as long as dozens of packets, and costs whoever sends, too. So after packets the thread goes on
+//! looking for about as long as waking takes, and what it wastes is never more than what it might have saved (Karlin et
+//! al., "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991). Where that was of
+//! no use, because packets are rare or the application needs this processor to answer, it does so less and less often;
+//! where others wanted the processor, not at all for a while.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(super) struct Lookout {
 }
 
 impl Lookout {
-    /// Looks for packets until `deadline`, if there is some hope; returns whether there is something to do. An application that
-    /// begins to poll does it itself.
+    /// Looks for packets until `deadline`, if there is some hope; returns whether there is something to do. An
+    /// application that begins to poll does it itself.
     pub(super) fn sees(&mut self, adapter: &Adapter, deadline: Instant) -> bool {
         let start = adapter.now();
         if self.omitted > 0 || start < self.not_before {

@@ -70,8 +70,8 @@ pub(super) fn settle() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Whether memory can be used as it is about to be registered: every page is mapped; the first and the last can be read,
-/// and written if they are to be.
+/// Whether memory can be used as it is about to be registered: every page is mapped; the first and the last can be
+/// read, and written if they are to be.
 pub(super) fn probe(address: u64, length: u64, written: bool) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());

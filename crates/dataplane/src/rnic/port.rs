@@ -7,8 +7,8 @@
 //!
 //! NICs that are not ours send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group,
 //! and a filter in the kernel gives each packet to the socket whose place in the group is the slot that the packet's
-//! queue pair names. Places are in the order of joining, and the last moves to where one leaves; so a packet may come to
-//! the wrong process, which passes it on ([`super::forward`]). Slot 0 is for who begins a group: what our own peers
+//! queue pair names. Places are in the order of joining, and the last moves to where one leaves; so a packet may come
+//! to the wrong process, which passes it on ([`super::forward`]). Slot 0 is for who begins a group: what our own peers
 //! send to 4791 is never passed on.
 
 use std::io;
@@ -44,8 +44,8 @@ pub(super) struct Sockets {
 pub(super) struct Ports {
     /// Its own port's.
     pub(super) own: Sockets,
-    /// Those on port 4791, if that is not its own. None if somebody else has it who shares with nobody: another user, or
-    /// a driver.
+    /// Those on port 4791, if that is not its own. None if somebody else has it who shares with nobody: another user,
+    /// or a driver.
     pub(super) shared: Option<Sockets>,
 }
 

@@ -12,8 +12,8 @@ use super::port;
 /// Which loss recovery to use between two of our own: `irn` (default), `melo` or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 
-/// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some other
-/// port, without our extensions.
+/// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some
+/// other port, without our extensions.
 pub const WIRE: &str = "SELVEDGE_WIRE";
 
 /// Whether [`WIRE`] says so.
@@ -23,8 +23,9 @@ pub(super) fn is_standard() -> bool {
 
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
-/// Every so many-th packet asks for an acknowledgement, or a quarter of a window if that is less: what it lets go leaves in
-/// batches of 60, of which all but the last are full, and each acknowledgement costs both ends a call of the system.
+/// Every so many-th packet asks for an acknowledgement, or a quarter of a window if that is less: what it lets go
+/// leaves in batches of 60, of which all but the last are full, and each acknowledgement costs both ends a call of the
+/// system.
 pub const ACK_EVERY: u32 = 512;
 /// The most that one of our own connections may have in flight, where socket buffers hold more: while a lost packet is
 /// sent again, or a thread waits for the processor, others must be free to follow.
@@ -43,12 +44,12 @@ pub fn recovery() -> Result<RecoveryConfig, String> {
     by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, melo and go-back-n are known"))
 }
 
-/// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's timeout
-/// and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
+/// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's
+/// timeout and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
 const PATIENCE: Duration = Duration::from_us(20_000);
 
-/// Packets that a timeout sends at the most: of a burst of losses that only packets end, this outlasts a hundred within the
-/// patience of an application that waits for 0.5 s.
+/// Packets that a timeout sends at the most: of a burst of losses that only packets end, this outlasts a hundred within
+/// the patience of an application that waits for 0.5 s.
 const PROBES: u16 = 16;
 
 /// What fits into our sockets; two of our own are alike in that.

@@ -94,8 +94,9 @@ impl State {
             }
         }
     }
-    /// Whether what was posted on `qp` may wait for the next poll. If none comes after all, the thread sends it: soon, where it
-    /// stays away; else when what is under way on the same connection is acknowledged, as Nagle has it (RFC 896).
+    /// Whether what was posted on `qp` may wait for the next poll. If none comes after all, the thread sends it: soon,
+    /// where it stays away; else when what is under way on the same connection is acknowledged, as Nagle has it (RFC
+    /// 896).
     pub(super) fn may_gather(&self, now: Instant, qp: QpNumber) -> bool {
         self.is_parked || (now < self.polled + LATELY && self.rnic.has_begun(qp))
     }
@@ -140,7 +141,8 @@ impl State {
         }
         network.flush();
     }
-    /// A queue pair is about to be forgotten: says once more what it has acknowledged, each time in a packet of its own.
+    /// A queue pair is about to be forgotten: says once more what it has acknowledged, each time in a packet of its
+    /// own.
     pub(super) fn say_last_words(&mut self, qp: QpNumber) {
         for _ in 0..LAST_WORDS {
             let Some(word) = self.rnic.last_word(qp) else { return };

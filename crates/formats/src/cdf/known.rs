@@ -38,10 +38,10 @@ pub fn known(name: &str) -> Option<CdfPoints> {
     Some(CdfPoints::from_parts(table, 100_000_000))
 }
 
-/// IRN's heavy-tailed sizes (SIGCOMM'18, section 4.1): the points of YAPS' `CDF_aditya.txt`, in packets of 1,460 B, after
-/// Benson et al. (IMC'10). The paper says that half of the flows are single packets of 32 B to 1 KB, so below the first
-/// point they are uniform from 32 B to 1,000 B, which is one packet of IRN's MTU. Nothing lies between 1,000 B and
-/// 1,460 B: flows of several packets begin at YAPS' "1 packet", and exactly 50 % of all flows are single packets.
+/// IRN's heavy-tailed sizes (SIGCOMM'18, section 4.1): the points of YAPS' `CDF_aditya.txt`, in packets of 1,460 B,
+/// after Benson et al. (IMC'10). The paper says that half of the flows are single packets of 32 B to 1 KB, so below the
+/// first point they are uniform from 32 B to 1,000 B, which is one packet of IRN's MTU. Nothing lies between 1,000 B
+/// and 1,460 B: flows of several packets begin at YAPS' "1 packet", and exactly 50 % of all flows are single packets.
 const IRN_HEAVY_TAILED: Table = &[
     (32, 0),
     (1_000, 50_000_000),

@@ -1,8 +1,8 @@
-//! `libselvedge-paths.so`: files that programs expect of RDMA hardware, beside libibverbs' functions. UCX, for one, looks for
-//! its device under /dev/infiniband and reads the types of GIDs under /sys/class/infiniband itself.
+//! `libselvedge-paths.so`: files that programs expect of RDMA hardware, beside libibverbs' functions. UCX, for one,
+//! looks for its device under /dev/infiniband and reads the types of GIDs under /sys/class/infiniband itself.
 //!
-//! Loaded before the C library, its functions stand before those that open files and ask about them. They answer for what
-//! [`tree`] knows; all else goes to the C library as it came.
+//! Loaded before the C library, its functions stand before those that open files and ask about them. They answer for
+//! what [`tree`] knows; all else goes to the C library as it came.
 
 mod tree;
 

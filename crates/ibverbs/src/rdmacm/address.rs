@@ -84,8 +84,8 @@ pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
     probe.local_addr()
 }
 
-/// Devices that were opened for connections, by process and name, for as long as the process lives: a child needs its own.
-/// Each with the protection domain of who brings none.
+/// Devices that were opened for connections, by process and name, for as long as the process lives: a child needs its
+/// own. Each with the protection domain of who brings none.
 static OPEN: Mutex<BTreeMap<(u32, String), [usize; 2]>> = Mutex::new(BTreeMap::new());
 
 /// The open device that has an address, and its protection domain.

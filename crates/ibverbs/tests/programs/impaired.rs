@@ -58,7 +58,8 @@ impl Bed {
     }
 }
 
-/// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and what was done to packets.
+/// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and what was done to
+/// packets.
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
     let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;

@@ -145,8 +145,9 @@ const PERFTEST: &[(&str, &[&str])] = &[
 
 fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     for (program, words) in PERFTEST {
-        // What is lost of datagrams and unreliable connections is lost: the program waits for it. And `ib_send_lat -e` before 23.07 takes an event
-        // of either queue for that of the other, which goes well as long as acknowledgements come before answers.
+        // What is lost of datagrams and unreliable connections is lost: the program waits for it. And `ib_send_lat -e`
+        // before 23.07 takes an event of either queue for that of the other, which goes well as long as
+        // acknowledgements come before answers.
         if is_lossy
             && (words.contains(&"UD") || words.contains(&"UC") || (*program, *words) == ("ib_send_lat", &["-e"]))
         {

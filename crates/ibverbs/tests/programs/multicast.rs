@@ -1,4 +1,5 @@
-//! Multicast, by rdma-core's `mckey` and perftest: between namespaces, and between processes of one, which share port 4791.
+//! Multicast, by rdma-core's `mckey` and perftest: between namespaces, and between processes of one, which share port
+//! 4791.
 
 use std::process::Child;
 

@@ -22,8 +22,8 @@ const MORE: [&str; 6] = [
     "test_mem_align_srq_excq_rc_traffic",
 ];
 
-/// Those of the connection manager ask by /sys/class/infiniband which interface is a device's, which is known of hardware
-/// only.
+/// Those of the connection manager ask by /sys/class/infiniband which interface is a device's, which is known of
+/// hardware only.
 fn with_hardware() -> Option<Device> {
     let has_hardware =
         |device: &Device| Path::new("/sys/class/net").join(&device.interface).join("device/net").is_dir();

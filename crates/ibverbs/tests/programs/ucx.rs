@@ -23,8 +23,8 @@ const TESTS: &[Test] = &[
     ("ud_verbs", &["tag_bw", "-n", "100", "-s", "20000"]),
 ];
 
-/// Looks at memory until the last of many Writes to the same place is there. That wants Writes in order; IRN and MELO place
-/// packets as they come (IRN, section 5.3.3), and a packet that is sent again may overwrite what is newer.
+/// Looks at memory until the last of many Writes to the same place is there. That wants Writes in order; IRN and MELO
+/// place packets as they come (IRN, section 5.3.3), and a packet that is sent again may overwrite what is newer.
 const PUT: Test = (RELIABLE, &["ucp_put_bw", "-n", "100", "-s", "10000"]);
 
 fn perftest(pair: &Pair<'_>, tests: &[Test], recovery: &str) {

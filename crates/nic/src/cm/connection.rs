@@ -11,8 +11,8 @@ use crate::verbs::Route;
 const INTERVAL: Duration = Duration::from_ms(400);
 /// How often something is said that nobody answers, before it is given up: Linux's number.
 const ATTEMPTS: u32 = 15;
-/// How often something is said at once, after attempts in vain: twice as often each time, up to this, because what ends a
-/// burst of losses may be packets and not time.
+/// How often something is said at once, after attempts in vain: twice as often each time, up to this, because what ends
+/// a burst of losses may be packets and not time.
 const REPEATS: u32 = 16;
 /// How long what has ended is remembered, for those who did not hear.
 const LINGERING: Duration = Duration::from_ms(8_000);

@@ -1,12 +1,12 @@
 //! EQDS: tunnels to and from other hosts instead of queue pairs.
 //!
 //! Design notes.
-//! 1. *Native messages.* A flow is a message of a transport that speaks EQDS itself (section 6 of the paper). All messages to
-//!    one host share one tunnel, hence one window of credit. They take turns, packet by packet: a short one must not wait for a
-//!    long one, as it would not if both had queue pairs of their own.
-//! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with the
-//!    acknowledgements; deadlines lie in the NIC's heap. Slots from [`EQDS`] on are tunnels', so that RDMA pays nothing for
-//!    them.
+//! 1. *Native messages.* A flow is a message of a transport that speaks EQDS itself (section 6 of the paper). All
+//!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet: a short one
+//!    must not wait for a long one, as it would not if both had queue pairs of their own.
+//! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with
+//!    the acknowledgements; deadlines lie in the NIC's heap. Slots from [`EQDS`] on are tunnels', so that RDMA pays
+//!    nothing for them.
 //! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.
 //!
 //! Tunnels that carry what other stacks send are in [`crate::eqif`].
@@ -32,8 +32,8 @@ pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 
-/// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last before
-/// [`TCP`] is the pacer's.
+/// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last
+/// before [`TCP`] is the pacer's.
 pub(crate) const EQDS: u32 = TCP >> 1;
 pub(crate) const PACER: u32 = TCP - 1;
 /// Whether a slot in the ready ring is that of a tunnel for native messages.
@@ -93,8 +93,8 @@ impl Tunnels {
 }
 
 impl Nic {
-    /// Its link has this rate: receivers grant no more credit than their own links carry (EQDS). To be called before anything
-    /// is sent.
+    /// Its link has this rate: receivers grant no more credit than their own links carry (EQDS). To be called before
+    /// anything is sent.
     pub fn set_link_rate(&mut self, params: &NicParams, rate: Rate) {
         if let Some(eqds) = &params.eqds {
             let frame = u64::from(eqds.quantum) + u64::from(params.gap);

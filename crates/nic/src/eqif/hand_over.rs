@@ -67,7 +67,8 @@ impl Engine {
 }
 
 impl Nic {
-    /// Lets stacks that send through tunnels hand over what they have to send. To be called after anything happened to the NIC.
+    /// Lets stacks that send through tunnels hand over what they have to send. To be called after anything happened to
+    /// the NIC.
     #[inline]
     pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         if self.eqifs.is_some()

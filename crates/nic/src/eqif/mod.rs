@@ -8,15 +8,15 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *Stacks stay as they are.* Their flows stand in the NIC's ready ring and answer into its queue of answers, as ever;
-//!    whatever happens to the NIC, [`Nic::hand_over`] empties both into the EQIFs' queues afterwards. What leaves is a packet
-//!    of a tunnel, and the driver asks what it carries ([`Nic::poll_cargo`]).
-//! 2. *The RDMA engine* hands over at a rate of its own and can be paused; answers go first there, too. TCP hands over at
-//!    once, as a kernel does.
-//! 3. *One place in the ring.* All tunnels that want to send stand there as one ([`EDGE`]), behind which a [`Schedule`] says
-//!    whose turn it is; flows that do not go through tunnels take turns with it.
-//! 4. *One tunnel per EQIF and destination*: the header's sender ID is the EQIF. RC packets lack the source's queue pair, for
-//!    which the paper tracks connections; ours name it.
+//! 1. *Stacks stay as they are.* Their flows stand in the NIC's ready ring and answer into its queue of answers, as
+//!    ever; whatever happens to the NIC, [`Nic::hand_over`] empties both into the EQIFs' queues afterwards. What leaves
+//!    is a packet of a tunnel, and the driver asks what it carries ([`Nic::poll_cargo`]).
+//! 2. *The RDMA engine* hands over at a rate of its own and can be paused; answers go first there, too. TCP hands over
+//!    at once, as a kernel does.
+//! 3. *One place in the ring.* All tunnels that want to send stand there as one ([`EDGE`]), behind which a [`Schedule`]
+//!    says whose turn it is; flows that do not go through tunnels take turns with it.
+//! 4. *One tunnel per EQIF and destination*: the header's sender ID is the EQIF. RC packets lack the source's queue
+//!    pair, for which the paper tracks connections; ours name it.
 
 mod hand_over;
 mod receiving;

@@ -171,7 +171,8 @@ fn whatever_links_do_every_octet_comes_out_once() {
     }
 }
 
-/// One host sends to three, by TCP, RDMA or native messages: all have credit for the whole link. Returns who got how much.
+/// One host sends to three, by TCP, RDMA or native messages: all have credit for the whole link. Returns who got how
+/// much.
 fn shares(shares: [Option<Share>; 2], second_is_native: bool) -> [u64; 2] {
     let [tcp, other] = shares;
     let params = if second_is_native { speaking(tcp, None, other) } else { speaking(tcp, other, None) };

@@ -6,10 +6,12 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *One place in the ring.* All queue pairs of applications stand in the NIC's ready ring as one ([`REQUESTS`]), behind which
-//!    the Rnic lets them take turns packet by packet; their acknowledgements stand before everything ([`ACKS`]).
-//! 2. *A packet is what switches see.* It is data if it belongs to a request or an answer, and an acknowledgement otherwise. Its
-//!    headers go beside it: the driver asks for them ([`Nic::poll_headers`]) and brings them along ([`Nic::handle_verbs`]).
+//! 1. *One place in the ring.* All queue pairs of applications stand in the NIC's ready ring as one ([`REQUESTS`]),
+//!    behind which the Rnic lets them take turns packet by packet; their acknowledgements stand before everything
+//!    ([`ACKS`]).
+//! 2. *A packet is what switches see.* It is data if it belongs to a request or an answer, and an acknowledgement
+//!    otherwise. Its headers go beside it: the driver asks for them ([`Nic::poll_headers`]) and brings them along
+//!    ([`Nic::handle_verbs`]).
 //! 3. *Payload does not exist* ([`Ledger`]): only what atomic operations work on does.
 
 mod connection;

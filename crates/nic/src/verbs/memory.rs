@@ -38,8 +38,8 @@ pub trait Memory {
     /// # Errors
     /// If the memory is gone.
     fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault>;
-    /// Makes sure that whoever reads the `length` bytes at `address` finds what was placed there, and, if `persistent`, that it
-    /// survives the loss of power.
+    /// Makes sure that whoever reads the `length` bytes at `address` finds what was placed there, and, if `persistent`,
+    /// that it survives the loss of power.
     ///
     /// # Errors
     /// If the memory is gone, or cannot be made to.

@@ -1,7 +1,8 @@
-//! Multicast: datagrams for a group go to every queue pair that is attached to it (InfiniBand architecture, volume 1, section 10.5).
+//! Multicast: datagrams for a group go to every queue pair that is attached to it (InfiniBand architecture, volume 1,
+//! section 10.5).
 //!
-//! Their destination is [`MULTICAST`], and the group is their network address. A queue pair that sends to its own group does not
-//! hear itself; others of the same host do.
+//! Their destination is [`MULTICAST`], and the group is their network address. A queue pair that sends to its own group
+//! does not hear itself; others of the same host do.
 
 use alloc::collections::BTreeSet;
 use core::net::Ipv6Addr;

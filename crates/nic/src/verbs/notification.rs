@@ -1,5 +1,5 @@
-//! Congestion notification packets (InfiniBand architecture, annex 17; DCQCN, section 3.1): whoever receives packets that switches
-//! have marked says so, no more often than once in a while.
+//! Congestion notification packets (InfiniBand architecture, annex 17; DCQCN, section 3.1): whoever receives packets
+//! that switches have marked says so, no more often than once in a while.
 //!
 //! A notification names a queue pair, not what it has sent: its requests and its answers slow down alike.
 

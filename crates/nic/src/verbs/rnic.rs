@@ -157,7 +157,8 @@ impl Rnic {
     pub fn dereg_mr(&mut self, key: u32) -> Result<(), VerbsError> {
         self.shared.regions.deregister(key).map(drop)
     }
-    /// A new memory window, which leads nowhere until it is bound; and its key. `entropy` is a number that nobody can guess.
+    /// A new memory window, which leads nowhere until it is bound; and its key. `entropy` is a number that nobody can
+    /// guess.
     ///
     /// # Errors
     /// When there are too many.
@@ -344,8 +345,8 @@ impl Rnic {
         self.settle(qp.0);
         Ok(())
     }
-    /// Says that the other side is one of our own, with the same recovery, as a connection manager may know (IRN, section
-    /// 7): the connection need not find out. Without a recovery of ours it changes nothing.
+    /// Says that the other side is one of our own, with the same recovery, as a connection manager may know (IRN,
+    /// section 7): the connection need not find out. Without a recovery of ours it changes nothing.
     ///
     /// # Errors
     /// If there is none.
@@ -447,12 +448,13 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
-    /// What a queue pair has acknowledged, once more, if it is connected and has: to be said, some times, before it is destroyed.
-    /// If what it said first is lost, nobody answers any more when the other side asks again.
+    /// What a queue pair has acknowledged, once more, if it is connected and has: to be said, some times, before it is
+    /// destroyed. If what it said first is lost, nobody answers any more when the other side asks again.
     pub fn last_word(&self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get(&qp.0)?.last_word()
     }
-    /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there is one.
+    /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there
+    /// is one.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
         while let Some(&qp) = self.ready.front() {
             payload.clear();

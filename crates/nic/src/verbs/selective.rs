@@ -11,8 +11,8 @@ use super::attributes::Terms;
 use super::requester::scheme;
 use super::transmit::Transmit;
 
-/// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is farther ahead
-/// is of another life of the queue pair.
+/// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is
+/// farther ahead is of another life of the queue pair.
 const FARTHEST: u32 = 4_096;
 
 /// How far ahead of what is expected packets may be.

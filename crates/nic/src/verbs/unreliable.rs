@@ -1,5 +1,5 @@
-//! Unreliable connections (InfiniBand architecture, volume 1, sections 9.8.2 and 9.8.3): Sends and Writes of any length,
-//! in packets that nobody acknowledges. Where one is missing, the rest of its message is dropped, too.
+//! Unreliable connections (InfiniBand architecture, volume 1, sections 9.8.2 and 9.8.3): Sends and Writes of any
+//! length, in packets that nobody acknowledges. Where one is missing, the rest of its message is dropped, too.
 
 use alloc::collections::VecDeque;
 
@@ -112,8 +112,8 @@ impl Inbound {
         self.messages.drain()
     }
 
-    /// Takes a packet, or drops it: nobody waits for an answer. What comes late is dropped, too, so that no message comes
-    /// twice.
+    /// Takes a packet, or drops it: nobody waits for an answer. What comes late is dropped, too, so that no message
+    /// comes twice.
     pub(super) fn receive(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, arrival: &Arrival<'_>) {
         let bth = &arrival.headers.bth;
         let ahead = bth.psn.ahead_of(self.expected);

@@ -1,5 +1,5 @@
-//! Memory windows: pieces of regions that are opened to others and closed again by requests, without registering anything
-//! (InfiniBand architecture, volume 1, section 10.6.7).
+//! Memory windows: pieces of regions that are opened to others and closed again by requests, without registering
+//! anything (InfiniBand architecture, volume 1, section 10.6.7).
 //!
 //! | | type 1 | type 2 (2B) |
 //! |---|---|---|

@@ -20,8 +20,8 @@
 //! every case of the study. `than-case` compares a case with another: a ratio of two cases, or, with
 //! `than`, a ratio of ratios.
 //!
-//! `real = true` before all claims: the scenario runs in the simulator and between two processes of this machine, as the cases
-//! "simulated" and "real". Where the machine does not allow that, claims that name "real" are set aside.
+//! `real = true` before all claims: the scenario runs in the simulator and between two processes of this machine, as
+//! the cases "simulated" and "real". Where the machine does not allow that, claims that name "real" are set aside.
 //!
 //! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
 //!

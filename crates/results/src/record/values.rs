@@ -6,8 +6,8 @@ use crate::quantile::EXACT_LIMIT;
 /// Values that are kept while a run goes on.
 pub(super) const KEPT: usize = 1 << 14;
 
-/// Quantiles as exact as those of [`Quantiles::new`], in a quarter of the memory. Where more values came than were kept, and
-/// answers ought to be exact all the same, all of them are added a second time: when the run is over, and
+/// Quantiles as exact as those of [`Quantiles::new`], in a quarter of the memory. Where more values came than were
+/// kept, and answers ought to be exact all the same, all of them are added a second time: when the run is over, and
 /// neither it nor the writers of its tables need their memory any more.
 pub(super) struct Values {
     first: Quantiles,

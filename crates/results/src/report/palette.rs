@@ -1,5 +1,5 @@
-//! One colour per series, the same in every chart; its cases are shades of it. The first eight after Okabe and Ito, distinguishable with any
-//! common colour blindness; lightened for dark backgrounds.
+//! One colour per series, the same in every chart; its cases are shades of it. The first eight after Okabe and Ito,
+//! distinguishable with any common colour blindness; lightened for dark backgrounds.
 
 /// On white, on black.
 const COLORS: [(&str, &str); 12] = [

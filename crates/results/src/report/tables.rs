@@ -54,7 +54,8 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     )
 }
 
-/// The largest mean of the metric called `name`, which is like `metric`, with its scale, and what each series' cell says.
+/// The largest mean of the metric called `name`, which is like `metric`, with its scale, and what each series' cell
+/// says.
 fn cells(study: &Study<'_>, metric: &Metric, name: &str) -> ((f64, Scale), Vec<String>) {
     let estimates = || study.summary.series.iter().map(|series| series.metric(name));
     let largest = estimates().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! Pages made smaller, all columns by one context. `parquet` has one for each column, which together are most of the memory
-//! that a table in the making takes; and it makes them anew for each row group.
+//! Pages made smaller, all columns by one context. `parquet` has one for each column, which together are most of the
+//! memory that a table in the making takes; and it makes them anew for each row group.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

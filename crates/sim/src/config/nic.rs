@@ -66,7 +66,8 @@ impl NicConfig {
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
         }
     }
-    /// The same with the longest header that data has: what [`PfcConfig::headroom_on`](super::PfcConfig::headroom_on) counts.
+    /// The same with the longest header that data has: what [`PfcConfig::headroom_on`](super::PfcConfig::headroom_on)
+    /// counts.
     #[must_use]
     pub fn with_longest_header(&self, transport: &TransportConfig, beside: Option<&Beside>) -> Self {
         let guest = beside.map_or(Bytes::ZERO, |beside| beside.framing(self).overhead - self.gap);

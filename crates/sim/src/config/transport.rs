@@ -102,7 +102,8 @@ impl TransportConfig {
         // Queues, and hence marks, are in EQIFs.
         Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
     }
-    /// The same before it is resolved for other hosts, with what both ends have to agree upon from `resolved`: a tunnel's credit.
+    /// The same before it is resolved for other hosts, with what both ends have to agree upon from `resolved`: a
+    /// tunnel's credit.
     #[must_use]
     pub fn agreeing_with(mut self, resolved: &Self) -> Self {
         if let (Some(eqds), Some(resolved)) = (&mut self.eqds, &resolved.eqds) {
@@ -110,9 +111,10 @@ impl TransportConfig {
         }
         self
     }
-    /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other notion
-    /// of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when nothing else
-    /// is under way its round trip is three of the network's, as data and acknowledgements each wait one for credit.
+    /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other
+    /// notion of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when
+    /// nothing else is under way its round trip is three of the network's, as data and acknowledgements each wait one
+    /// for credit.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {
         if self.tcp.is_some() {
             return self.around_tcp(fabric);
@@ -124,8 +126,8 @@ impl TransportConfig {
         let (bdp, base_rtt) = (fabric.bdp * 3, fabric.base_rtt.saturating_mul(3));
         Fabric { bdp, base_rtt, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
     }
-    /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may have
-    /// under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.
+    /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may
+    /// have under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.
     pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
         let eqds = self.eqds.as_ref();
         let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
@@ -156,10 +158,10 @@ impl TransportConfig {
         self.is_rdma() && self.congestion.needs().telemetry
     }
     /// Whether its receivers want the headers of packets that switches have trimmed
-    /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach [`selvedge_nic::Nic::handle_packet`] with
-    /// [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not, the host drops and counts
-    /// them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its receivers
-    /// find out as about any loss.
+    /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach
+    /// [`selvedge_nic::Nic::handle_packet`] with [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not,
+    /// the host drops and counts them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its
+    /// receivers find out as about any loss.
     pub fn hears_trims(&self) -> bool {
         self.eqds.is_some() || self.ndp.is_some()
     }

@@ -8,16 +8,16 @@ use super::{NicConfig, TransportConfig};
 use crate::ConfigError;
 use crate::workload::Posting;
 
-/// The usual timeout of a queue pair, 4.096 us times 2^14: perftest's. It says how long one of ours is patient; what it does
-/// about losses, its recovery decides.
+/// The usual timeout of a queue pair, 4.096 us times 2^14: perftest's. It says how long one of ours is patient; what it
+/// does about losses, its recovery decides.
 const USUAL_TIMEOUT: u8 = 14;
 
 impl TransportConfig {
     /// How queue pairs of applications are made, of packets of class `class`; every "auto" is resolved.
     ///
     /// # Errors
-    /// A transport without queue pairs, with a congestion control that they cannot have, or an MTU that InfiniBand does not know. The key is that
-    /// of a scenario.
+    /// A transport without queue pairs, with a congestion control that they cannot have, or an MTU that InfiniBand does
+    /// not know. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
         if !self.is_rdma() || self.is_carried() {
             let message = format!(
@@ -73,8 +73,8 @@ impl TransportConfig {
     }
 }
 
-/// The code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): 4.096 us times 2 to this power; 0 is
-/// for ever. `outstanding` is how long its link takes for all that it may have asked for.
+/// The code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): 4.096 us times 2 to this
+/// power; 0 is for ever. `outstanding` is how long its link takes for all that it may have asked for.
 fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
     let rto = match recovery {
         RecoveryConfig::GoBackN(config) => config.rto.resolve(|| None).map(|rto| rto.saturating_add(outstanding)),

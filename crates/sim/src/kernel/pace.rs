@@ -1,9 +1,10 @@
 //! Windows: how much time a node handles in one visit.
 //!
-//! Let L be the smallest delay of any link. What a node sends at T reaches its neighbour at T + L or later, so all nodes
-//! can go L ahead without a word to each other. In most fabrics they can go twice as far. Where nodes are of two sides,
-//! and every link leads from one to the other (fat-trees, leaf-spine networks: tiers are sides in turn), the sides take
-//! turns: once one has come to T + L, the other can go from T to T + 2 L, as nothing sent after T + L arrives before.
+//! Let L be the smallest delay of any link. What a node sends at T reaches its neighbour at T + L or later, so all
+//! nodes can go L ahead without a word to each other. In most fabrics they can go twice as far. Where nodes are of two
+//! sides, and every link leads from one to the other (fat-trees, leaf-spine networks: tiers are sides in turn), the
+//! sides take turns: once one has come to T + L, the other can go from T to T + 2 L, as nothing sent after T + L
+//! arrives before.
 //!
 //! ```text
 //!                  0    L    2L   3L   4L   5L
@@ -11,7 +12,8 @@
 //!     side 1:      |----1----|----3----|----5-
 //! ```
 //!
-//! A node is visited half as often then, and finds twice as much to do: its state is fetched into the cache half as often.
+//! A node is visited half as often then, and finds twice as much to do: its state is fetched into the cache half as
+//! often.
 
 use selvedge_units::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and the
-//! headers of RDMA packets (see [`super::verbs`]).
+//! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and
+//! the headers of RDMA packets (see [`super::verbs`]).
 //!
 //! Off, it costs nothing: ports that read or write count as ports of an awkward rate
 //! ([`Egress::look_closely`](super::port::Egress::look_closely)), for which sending takes the slow way

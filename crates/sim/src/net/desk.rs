@@ -1,4 +1,5 @@
-//! The desk of a host: flows that its applications begin, and what hosts tell each other about them, outside the fabric.
+//! The desk of a host: flows that its applications begin, and what hosts tell each other about them, outside the
+//! fabric.
 //!
 //! Connection set-up is not simulated as packets: a sender's [`News::Open`] reaches the receiver
 //! after as long as the fastest two links take, which is always before its first packet can.

@@ -1,10 +1,10 @@
 //! NetRT in top-of-rack switches: what the engines see, and how what they want is done.
 //!
 //! Off, it costs nothing: arrivals at a ToR that does it count as rare
-//! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way
-//! anyway. Its outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin
-//! over the inputs that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays in the partition's pool. Neither counts as
-//! buffered: both get what regular traffic leaves, and yield to it.
+//! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way anyway. Its
+//! outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin over the inputs
+//! that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays
+//! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
 use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};

@@ -1,8 +1,8 @@
 //! Packets that wait for an output.
 //!
 //! Design notes.
-//! 1. *Store.* All that waits in the switches of a partition lies in one store. What was freed last is filled next, whoever
-//!    frees and fills it, so that putting a packet in touches only what is in the cache.
+//! 1. *Store.* All that waits in the switches of a partition lies in one store. What was freed last is filled next,
+//!    whoever frees and fills it, so that putting a packet in touches only what is in the cache.
 //! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An
 //!    input-queued switch has one per (output, class, input): virtual output queues. A shared-buffer
 //!    switch has one per (output, class).

@@ -33,7 +33,8 @@ pub(crate) struct Switch {
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// Where a switch stands: what forwarding reads of it. Nothing of that changes during a visit, so that visits hold a copy.
+/// Where a switch stands: what forwarding reads of it. Nothing of that changes during a visit, so that visits hold a
+/// copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Site {
     /// Its number in its partition.

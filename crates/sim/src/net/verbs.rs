@@ -1,7 +1,7 @@
 //! Applications that post work requests: what their queue pairs have under way, and the rows that come of it.
 //!
-//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::beside`]). What is done
-//! is told to whoever asked for it, at once; the next message follows.
+//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::beside`]). What
+//! is done is told to whoever asked for it, at once; the next message follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

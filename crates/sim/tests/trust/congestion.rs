@@ -174,8 +174,9 @@ fn hpcc_keeps_links_at_eta_and_queues_short() {
     }
 }
 
-/// Section 3.3 of HPCC, "W_AI": it keeps queues at zero while N flows add no more than what eta leaves free. Where they add more, algorithm 1 rests
-/// where W = W_c (eta / U) + W_AI: at U = eta + N W_AI / (B T), and what is above 1 of it waits.
+/// Section 3.3 of HPCC, "W_AI": it keeps queues at zero while N flows add no more than what eta leaves free. Where they
+/// add more, algorithm 1 rests where W = W_c (eta / U) + W_AI: at U = eta + N W_AI / (B T), and what is above 1 of it
+/// waits.
 #[test]
 fn hpcc_rests_where_what_flows_add_meets_what_eta_takes() {
     for (flows, expected) in [(50, 100), (50, 10), (20, 5)] {
@@ -191,8 +192,9 @@ fn hpcc_rests_where_what_flows_add_meets_what_eta_takes() {
     }
 }
 
-/// Figure 13 of HPCC: an incast of 16 flows at line rate. The first round trip fills the queue with 15 windows; then windows follow, once per
-/// round trip and not with every acknowledgement: the queue empties at the link's speed, and the link is not left idle behind it.
+/// Figure 13 of HPCC: an incast of 16 flows at line rate. The first round trip fills the queue with 15 windows; then
+/// windows follow, once per round trip and not with every acknowledgement: the queue empties at the link's speed, and
+/// the link is not left idle behind it.
 #[test]
 fn hpcc_drains_an_incast_and_does_not_overreact() {
     let flows = 16;
@@ -211,8 +213,8 @@ fn hpcc_drains_an_incast_and_does_not_overreact() {
     assert!((mean(&busy) / 0.95 - 1.0).abs() < 0.05, "{}", mean(&busy));
 }
 
-/// Section 3.6 and figure 17 of Swift: more flows than packets fit into the path. With windows below a packet each sends one in
-/// several round trips; with a packet each, all of them wait.
+/// Section 3.6 and figure 17 of Swift: more flows than packets fit into the path. With windows below a packet each
+/// sends one in several round trips; with a packet each, all of them wait.
 #[test]
 fn swift_paces_windows_below_a_packet() {
     let flows = 100;

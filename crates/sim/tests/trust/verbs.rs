@@ -1,4 +1,5 @@
-//! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines cost.
+//! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines
+//! cost.
 
 use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};

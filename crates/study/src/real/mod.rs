@@ -1,13 +1,13 @@
-//! A scenario in the real world: two processes, each with a software RNIC in a network namespace of its own, and a device
-//! between them that loses packets as the scenario says.
+//! A scenario in the real world: two processes, each with a software RNIC in a network namespace of its own, and a
+//! device between them that loses packets as the scenario says.
 //!
 //! ```text
 //!   SimConfig ─translate─> Trial ─exchange─> two processes (peer.rs) ─> messages that are done ─> FlowRow
 //!                            └─────────────> Testbed ───────────────> what was lost ──────────> RunRecord
 //! ```
 //!
-//! It answers as the simulator does ([`crate::Simulate`]): whatever is made of rows and records holds for both. Only what both
-//! worlds can do is translated; the rest is refused by key.
+//! It answers as the simulator does ([`crate::Simulate`]): whatever is made of rows and records holds for both. Only
+//! what both worlds can do is translated; the rest is refused by key.
 
 mod conduct;
 mod exchange;

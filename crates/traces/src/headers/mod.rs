@@ -8,8 +8,8 @@
 //!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for
 //!    padding, nor for the extension of IRN's NACKs; frames that have these are longer here. Headers that
 //!    a scheme adds to each packet (IRN, section 6.3) become payload.
-//! 3. *NDP* has no dissector: its packets look like RoCE's, its pulls like acknowledgements whose MSN is the number of the pull.
-//!    Of a trimmed packet the headers are left, with the lengths of the whole.
+//! 3. *NDP* has no dissector: its packets look like RoCE's, its pulls like acknowledgements whose MSN is the number of
+//!    the pull. Of a trimmed packet the headers are left, with the lengths of the whole.
 //! 4. *Applications' queue pairs* (`[workload.verbs]`) have real headers, which lie beside their packets.
 //! 5. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
 
@@ -108,8 +108,8 @@ impl Headers {
         (Content::Tcp(datagram), usize::from(tcp.payload()))
     }
 
-    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload, or a stack's packet from
-    /// its IP header on.
+    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload, or a stack's
+    /// packet from its IP header on.
     fn tunnel_data(&self, packet: &Packet, data: &eqds::Data) -> (Content, usize) {
         let header = eqds::DataHeader {
             flags: data.flags,

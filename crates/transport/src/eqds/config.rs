@@ -42,8 +42,8 @@ pub struct EqdsConfig {
     /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
     /// Default: 256.
     pub paths: u32,
-    /// Whether the receiver puts packets of stacks in order before it hands them on. Default: "auto", where there are such.
-    /// Packets of native messages say where they belong and are not (section 5, reorder queue).
+    /// Whether the receiver puts packets of stacks in order before it hands them on. Default: "auto", where there are
+    /// such. Packets of native messages say where they belong and are not (section 5, reorder queue).
     pub ordered: Toggle,
     /// How long the reorder queue waits for what is missing before it hands on what it has. Default: "auto", four times
     /// `rto`. The paper has a limit only when a connection is built anew.
@@ -112,8 +112,8 @@ impl EqdsConfig {
     /// The least reorder queue that "auto" gives.
     const LEAST_REORDER: u32 = 50;
 
-    /// Replaces every "auto"; `frame` is the largest that a tunnel sends, `trims` says whether switches do, and `hears_cnps`
-    /// whether the congestion control of what tunnels carry does.
+    /// Replaces every "auto"; `frame` is the largest that a tunnel sends, `trims` says whether switches do, and
+    /// `hears_cnps` whether the congestion control of what tunnels carry does.
     pub fn resolve(&mut self, fabric: &Fabric, frame: Bytes, trims: bool, hears_cnps: bool) {
         let (header, control) = (self.data_header(), self.answer_frame());
         resolve(&mut self.header, || Some(header));

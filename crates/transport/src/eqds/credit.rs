@@ -108,8 +108,8 @@ impl Credit {
     }
 }
 
-/// Credit that goes to retransmissions of trimmed packets. Both ends keep the same account: the receiver knows the demand
-/// before the sender does, and the sender knows that it need not ask.
+/// Credit that goes to retransmissions of trimmed packets. Both ends keep the same account: the receiver knows the
+/// demand before the sender does, and the sender knows that it need not ask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Promise {
     /// The pull number that pays for all.
@@ -132,8 +132,8 @@ impl Promise {
         self.room -= bytes;
     }
 
-    /// The sender has been given `pull`. The receiver promised by what it had given when it trimmed, which its word will
-    /// say; so this account must not run ahead, only not fall behind so far that numbers wrap.
+    /// The sender has been given `pull`. The receiver promised by what it had given when it trimmed, which its word
+    /// will say; so this account must not run ahead, only not fall behind so far that numbers wrap.
     #[inline]
     fn stay_near(&mut self, scale: &Scale, pull: u32) {
         if scale.numbers.distance(self.number, pull) > Self::FAR {

@@ -1,8 +1,8 @@
 //! The pacer of a host: which sender gets credit next, and when (section 5).
 //!
 //! Senders that want credit stand in the active sender list; each is in it once. The first gets one MTU of credit every
-//! MTU-time and goes back in if it wants more: a FIFO, hence fair. Other policies want a queue that is pushed into anywhere
-//! and served from the front (PIFO, Sivaraman et al., SIGCOMM'16).
+//! MTU-time and goes back in if it wants more: a FIFO, hence fair. Other policies want a queue that is pushed into
+//! anywhere and served from the front (PIFO, Sivaraman et al., SIGCOMM'16).
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::format;

@@ -79,8 +79,8 @@ impl<H: Copy> Receiver<H> {
         self.tunnel.as_ref().map_or(0, kept)
     }
 
-    /// Takes in a data packet or request; `trimmed` says that its payload was cut off. `deliver` gets what is handed on.
-    /// Returns its fate and what to answer; the busy time is for the caller to fill in.
+    /// Takes in a data packet or request; `trimmed` says that its payload was cut off. `deliver` gets what is handed
+    /// on. Returns its fate and what to answer; the busy time is for the caller to fill in.
     #[inline]
     pub fn handle_data(
         &mut self,
@@ -218,8 +218,8 @@ impl<H: Copy> Tunnel<H> {
         params.numbers.distance(self.pull, target).max(0) as u32
     }
 
-    /// A target is never more than a window beyond what the sender has been given; if it seems so, we have forgotten what we
-    /// gave.
+    /// A target is never more than a window beyond what the sender has been given; if it seems so, we have forgotten
+    /// what we gave.
     #[inline]
     fn note_target(&mut self, params: &EqdsParams, target: u32) {
         let numbers = params.numbers;

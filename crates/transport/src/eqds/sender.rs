@@ -4,7 +4,8 @@
 //! 1. *Cargo* is whatever its owner can find a packet by. New packets stay with the owner, who says how many bytes wait
 //!    ([`Sender::supply`]) and gives the first of them when it may go. What is under way is kept here.
 //! 2. *One decision*: [`Sender::next`] says what to do; [`Sender::poll_transmit`] does it.
-//! 3. *Timers.* One deadline, which never moves because something arrives: when it comes, what is under way is looked at.
+//! 3. *Timers.* One deadline, which never moves because something arrives: when it comes, what is under way is looked
+//!    at.
 
 use alloc::collections::VecDeque;
 
@@ -116,8 +117,8 @@ impl<H: Copy> Sender<H> {
         self.backlog -= bytes.min(self.backlog);
     }
 
-    /// Drops the tunnel's state, as either end may at any time (section 5). What was under way is lost to it, unless the
-    /// tunnel remembers its number and so much more.
+    /// Drops the tunnel's state, as either end may at any time (section 5). What was under way is lost to it, unless
+    /// the tunnel remembers its number and so much more.
     pub fn forget(&mut self, params: &EqdsParams, memory: Memory) {
         let last = (memory == Memory::Number).then(|| self.last(params));
         *self = Self { state: State::Closed(last), ..Self::new() };
@@ -179,7 +180,8 @@ impl<H: Copy> Sender<H> {
         self.repeat || self.credit.outstanding(&scale(params)) == 0
     }
 
-    /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most once.
+    /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most
+    /// once.
     #[inline]
     pub fn poll_transmit(
         &mut self,
@@ -195,8 +197,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Takes in a control packet; `freed` is called for each packet that has arrived. What is no news, or of another epoch,
-    /// does nothing; returns whether it was heeded.
+    /// Takes in a control packet; `freed` is called for each packet that has arrived. What is no news, or of another
+    /// epoch, does nothing; returns whether it was heeded.
     #[inline]
     pub fn handle_control(
         &mut self,
@@ -243,8 +245,8 @@ impl<H: Copy> Sender<H> {
         let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
         let mut is_late = false;
         if self.demand() > 0 {
-            // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost together
-            // is asked for together: first windows of an incast are lost as a whole.
+            // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost
+            // together is asked for together: first windows of an incast are lost as a whole.
             let patience = params.rto * (1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             is_late = due <= now;

@@ -11,22 +11,22 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NdpConfig {
-    /// Packets sent before the first pull, at least 1. "auto": what the hosts' link carries in a base round-trip time, rounded
-    /// up, and as much as a switch queue holds (section 3.2).
+    /// Packets sent before the first pull, at least 1. "auto": what the hosts' link carries in a base round-trip time,
+    /// rounded up, and as much as a switch queue holds (section 3.2).
     pub initial_window: Setting<u32>,
     /// Paths that a sender spreads its packets over, in an order that is drawn anew for each round: different hashes
     /// for ECMP, which may meet on the same links. 1 to 4,096; default: 128.
     pub paths: u32,
-    /// Whether a path on which a packet was trimmed is left out once for each (the path penalty of section 3.2.3, in the
-    /// simpler form of htsim's EQDS). Default: false.
+    /// Whether a path on which a packet was trimmed is left out once for each (the path penalty of section 3.2.3, in
+    /// the simpler form of htsim's EQDS). Default: false.
     pub path_penalty: bool,
     /// The rate of pulls, as a share of that of full packets on the hosts' links; above 0. Default: 1; htsim has 0.99.
     pub pull_rate: Chance,
     /// Time between two pulls of a host. "auto": by `pull-rate`.
     pub pull_interval: Setting<Duration>,
     /// A packet of which nothing was heard for so long is sent again: its header was lost, too. "auto": five times the
-    /// maximum round-trip time with all queues on the way full: headers of an incast may wait for each other, and what is
-    /// trimmed for nothing is dear.
+    /// maximum round-trip time with all queues on the way full: headers of an incast may wait for each other, and what
+    /// is trimmed for nothing is dear.
     pub rto: Setting<Duration>,
 }
 

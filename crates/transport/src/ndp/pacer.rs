@@ -1,5 +1,5 @@
-//! When a host pulls, and whom (NDP section 3.2): one pull per time of a full packet on its link, for one flow after the
-//! other.
+//! When a host pulls, and whom (NDP section 3.2): one pull per time of a full packet on its link, for one flow after
+//! the other.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

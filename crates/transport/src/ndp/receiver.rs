@@ -23,8 +23,8 @@ impl NdpReceiver {
         Self { first, expected: Seq::new(0), arrived: Bitmap::default(), pulls: 0 }
     }
 
-    /// A packet has arrived, or what is left of it: acknowledged where it is whole, and else asked for again. In either case
-    /// a pull is owed, unless it makes no sense.
+    /// A packet has arrived, or what is left of it: acknowledged where it is whole, and else asked for again. In either
+    /// case a pull is owed, unless it makes no sense.
     pub fn on_data(&mut self, data: &Data, marked: bool) -> Reply {
         let seq = data.psn.near(self.expected, self.first);
         let Some(seq) = seq.filter(|&seq| seq < self.expected + WIDEST_WINDOW) else {

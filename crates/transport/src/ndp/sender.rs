@@ -3,8 +3,8 @@
 //! Design notes.
 //! 1. *Credit.* The first window is sent unasked; then each pull allows one packet. Pulls are numbered: what matters is
 //!    the highest number seen, so that lost and reordered pulls do no harm.
-//! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that finds
-//!    neither is kept: a trimmed packet may still be heard of.
+//! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that
+//!    finds neither is kept: a trimmed packet may still be heard of.
 //! 3. *Silence.* Where even a header was lost nobody answers, and nobody pulls. Such packets are sent again after a
 //!    timeout, on credit of their own. Where the last pulls were lost, one packet goes after as long a silence, to be
 //!    answered and pulled.

@@ -97,9 +97,10 @@ impl NetRtConfig {
         let (low, high) = (self.k_low, self.k_high);
         if high <= low {
             // Of the two, the one that somebody wrote.
-            return Err(match high == Self::default().k_high {
-                true => SettingError::new("k-low", format!("{low} must be less than k-high, {high}")),
-                false => SettingError::new("k-high", format!("{high} must be more than k-low, {low}")),
+            return Err(if high == Self::default().k_high {
+                SettingError::new("k-low", format!("{low} must be less than k-high, {high}"))
+            } else {
+                SettingError::new("k-high", format!("{high} must be more than k-low, {low}"))
             });
         }
         if !(self.max_rate > 0.0 && self.max_rate <= 1.0) {

@@ -1,5 +1,5 @@
-//! The three newest holes of a bitmap (MELO, section 3.2.4; IRN, if it is asked to): kept as packets come, so that no NACK
-//! has to look for them.
+//! The three newest holes of a bitmap (MELO, section 3.2.4; IRN, if it is asked to): kept as packets come, so that no
+//! NACK has to look for them.
 
 use selvedge_units::Seq;
 use selvedge_wire::{Hole, Holes};

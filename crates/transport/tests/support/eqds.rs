@@ -1,5 +1,5 @@
-//! Both ends of an EQDS tunnel, at the mercy of a network that loses, doubles, reorders and trims, and of a peer that says
-//! anything.
+//! Both ends of an EQDS tunnel, at the mercy of a network that loses, doubles, reorders and trims, and of a peer that
+//! says anything.
 
 use std::collections::VecDeque;
 

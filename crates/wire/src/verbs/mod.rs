@@ -12,8 +12,8 @@
 //! | ImmDt      | last or only packets with an immediate                | 4     |
 //! | IETH       | last or only packets of Sends that invalidate         | 4     |
 //!
-//! Between two of our own, every packet of a Write has a RETH (IRN, section 5.3.1), every packet of a Read's answer an AETH,
-//! and [`Extension`] and [`Placement`] follow: see [`Headers::ours`].
+//! Between two of our own, every packet of a Write has a RETH (IRN, section 5.3.1), every packet of a Read's answer an
+//! AETH, and [`Extension`] and [`Placement`] follow: see [`Headers::ours`].
 
 mod atomic;
 mod datagram;

@@ -1,8 +1,9 @@
 //! `cargo xtask soft-roce`: our software RNIC against Linux's own.
 //!
 //! Boots a Debian kernel with `rdma_rxe` under qemu (software emulation, about ten seconds) beside a network namespace
-//! of this host, and runs the usual programs between the two: theirs with the kernel's RNIC, ours with our library. This needs
-//! root, `qemu-system-x86_64`, which it installs if it can, `ip`, and on the first run Debian's package registry.
+//! of this host, and runs the usual programs between the two: theirs with the kernel's RNIC, ours with our library.
+//! This needs root, `qemu-system-x86_64`, which it installs if it can, `ip`, and on the first run Debian's package
+//! registry.
 
 mod guest;
 mod image;

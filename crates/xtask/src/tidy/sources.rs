@@ -11,6 +11,9 @@ use crate::workspace::{Package, files, read, root};
 /// Lines after which a file certainly tells two stories.
 const LONGEST: usize = 1_200;
 
+/// Characters of a line, as in `rustfmt.toml`; what formats code leaves comments as they are.
+const WIDEST: usize = 120;
+
 /// Crates that talk to people.
 const MAY_PRINT: &[&str] = &["selvedge", "selvedge-ibverbs", "xtask"];
 
@@ -20,9 +23,16 @@ pub(super) fn check(packages: &[Package]) -> Result<Vec<Complaint>> {
         check_package(package, &mut complaints)?;
     }
     for path in files()?.iter().filter(|path| is_written_by_hand(path)) {
-        let lines = read(path)?.lines().count();
+        let text = read(path)?;
+        let lines = text.lines().count();
         if lines > LONGEST {
             complaints.push(Complaint::new(path.display(), format!("{lines} lines; split it below {LONGEST}")));
+        }
+        if is_rust(path) {
+            let wide = too_wide(&text).map(|number| {
+                Complaint::new(format!("{}:{number}", path.display()), format!("a comment wider than {WIDEST}"))
+            });
+            complaints.extend(wide);
         }
     }
     Ok(complaints)
@@ -78,6 +88,12 @@ fn check_source(package: &str, path: &Path, text: &str, complaints: &mut Vec<Com
     }
 }
 
+/// The numbers of lines that are comments and too wide.
+fn too_wide(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > WIDEST;
+    (1..).zip(text.lines()).filter(move |(_, line)| is_wide(line)).map(|(number, _)| number)
+}
+
 fn names_std(code: &str) -> bool {
     let word_before = |at: usize| code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
     code.contains("extern crate std") || code.match_indices("std::").any(|(at, _)| !word_before(at))
@@ -116,6 +132,13 @@ mod tests {
         assert_eq!(complaints("selvedge-nic", "use core::fmt; // not std::fmt\nlet last::std::x = 1;"), 0);
         assert_eq!(complaints("selvedge-sim", "use std::fs;"), 0);
         assert_eq!(complaints("selvedge-nic", "fn f() {}\n#[cfg(test)]\nmod tests { use std::fs; }"), 0);
+    }
+
+    #[test]
+    fn comments_fit_the_page() {
+        let wide = |width: usize| format!("let a = 1;\n    // {}\n", "-".repeat(width - 7));
+        assert_eq!(too_wide(&wide(120)).count(), 0);
+        assert_eq!(too_wide(&wide(121)).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

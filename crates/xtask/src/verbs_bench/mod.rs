@@ -1,9 +1,9 @@
-//! `cargo xtask verbs-bench`: the software RNIC beside what else sends bytes between two hosts: kernel TCP, UCX over TCP,
-//! QUIC, UDP sockets.
+//! `cargo xtask verbs-bench`: the software RNIC beside what else sends bytes between two hosts: kernel TCP, UCX over
+//! TCP, QUIC, UDP sockets.
 //!
-//! All of it runs on one machine, between two network namespaces and a veth pair, one program after the other in one run,
-//! so that numbers can be compared, with each other and nothing else. This needs root, `ip`, `nft`, `ethtool` and the
-//! programs themselves; what is missing is named and left out.
+//! All of it runs on one machine, between two network namespaces and a veth pair, one program after the other in one
+//! run, so that numbers can be compared, with each other and nothing else. This needs root, `ip`, `nft`, `ethtool` and
+//! the programs themselves; what is missing is named and left out.
 
 mod link;
 mod ping_pong;

@@ -258,8 +258,8 @@ impl Requester {
         Ok(())
     }
 
-    /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else each answer
-    /// lets one request go, alone, and what is asked for one by one is answered one by one.
+    /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else
+    /// each answer lets one request go, alone, and what is asked for one by one is answered one by one.
     fn may_ask(&mut self, terms: &Terms) -> bool {
         let most = usize::from(terms.reads_asked.max(1));
         let least = if terms.init.ack_every > 1 { most - most / 4 } else { most - 1 };

@@ -1,5 +1,6 @@
-//! Requests to one of our own (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because each
-//! says where it belongs; answers to Reads and Atomics have a sequence of their own, in which each is acknowledged.
+//! Requests to one of our own (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because
+//! each says where it belongs; answers to Reads and Atomics have a sequence of their own, in which each is
+//! acknowledged.
 
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment, Verdict};
 use selvedge_units::{Instant, Psn};

@@ -149,8 +149,8 @@ pub(super) fn attached(headers: &Headers) -> Attached {
     }
 }
 
-/// Tells the application of a message. First the window is closed that the message says is to be; if that is none of this
-/// queue pair's, it is no good message.
+/// Tells the application of a message. First the window is closed that the message says is to be; if that is none of
+/// this queue pair's, it is no good message.
 pub(super) fn deliver(terms: &Terms, shared: &mut Shared, mut completion: Completion) -> Result<(), Refusal> {
     let mut outcome = Ok(());
     if let (Status::Success, Attached::Invalidate(key)) = (completion.status, completion.attached)

@@ -1,5 +1,5 @@
-//! Requests that have an answer beside an acknowledgement: Reads, Atomics, atomic writes, flushes. Each is done once, when
-//! everything before it is.
+//! Requests that have an answer beside an acknowledgement: Reads, Atomics, atomic writes, flushes. Each is done once,
+//! when everything before it is.
 
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers};

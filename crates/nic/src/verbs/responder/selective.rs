@@ -32,8 +32,8 @@ use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveR
 const TIMEOUTS: u32 = 32;
 /// At first by this, then by twice as much each time.
 const PAUSE: Duration = Duration::from_ms(20);
-/// An answer that nobody acknowledges is given up after so many of these pauses, hours: the requester, which alone knows its
-/// patience, has gone.
+/// An answer that nobody acknowledges is given up after so many of these pauses, hours: the requester, which alone
+/// knows its patience, has gone.
 const PAUSES: u32 = 18;
 
 /// What a selective responder remembers.
@@ -180,7 +180,8 @@ impl Selective {
                 }
                 Ok(())
             }
-            // Whoever hears it takes all before for arrived, and hears no more answers: until that is so, it counts as lost.
+            // Whoever hears it takes all before for arrived, and hears no more answers: until that is so, it counts as
+            // lost.
             Refusal::Nak(..) if self.is_early(seq) => Ok(()),
             Refusal::Nak(code, failure) => {
                 self.refusals.push_back((seq, Aeth { syndrome: Syndrome::Nak(code), msn: self.msn }, sent_at));
@@ -314,7 +315,8 @@ impl Selective {
         Ok(())
     }
 
-    /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has arrived.
+    /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has
+    /// arrived.
     fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
         while let Some(entry) = self.waiting.first_entry()
             && *entry.key() < until

@@ -1,4 +1,5 @@
-//! Everything at random: operations, sizes, windows, MTUs, what the wire does, queue pairs that begin another life in the middle.
+//! Everything at random: operations, sizes, windows, MTUs, what the wire does, queue pairs that begin another life in
+//! the middle.
 
 use alloc::vec;
 use alloc::vec::Vec;

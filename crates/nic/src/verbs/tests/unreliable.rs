@@ -55,8 +55,8 @@ fn sends_and_writes_arrive_without_a_word_in_return() {
     assert!(world.log.iter().all(|(at, headers)| *at == 0 && headers.bth.opcode & UNRELIABLE != 0));
 }
 
-/// Which messages arrive is the wire's to say; that they are whole, in order, and in the receive requests that are next,
-/// is ours.
+/// Which messages arrive is the wire's to say; that they are whole, in order, and in the receive requests that are
+/// next, is ours.
 #[test]
 fn a_message_is_lost_as_a_whole_and_its_receive_request_is_the_next_ones() {
     let mut total = 0;

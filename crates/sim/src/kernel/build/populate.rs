@@ -153,8 +153,8 @@ fn number_of(table: &mut Table<Limits>, limits: Limits) -> u32 {
     })
 }
 
-/// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or for all
-/// lossy ones.
+/// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or for
+/// all lossy ones.
 fn limits(link: &Link, node: Node, config: &SimConfig, headroom: Option<Bytes>) -> Limits {
     let BufferConfig::InputQueued(own) = config.switch.buffer else { return Limits::NONE };
     let Some(buffer) = own.room(link, node) else { return Limits::NONE };

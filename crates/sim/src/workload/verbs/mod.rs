@@ -5,8 +5,9 @@
 //!                               mix (which operation, how large)     closed loop, or at random (arrivals)
 //! ```
 //!
-//! Each operation counts as a workload of its own: the n-th of a mix has the number of the first plus n, so that results
-//! are split by operation. The n-th message of a connection is the same whenever it is posted, and in every series.
+//! Each operation counts as a workload of its own: the n-th of a mix has the number of the first plus n, so that
+//! results are split by operation. The n-th message of a connection is the same whenever it is posted, and in every
+//! series.
 
 mod arrivals;
 mod connections;
@@ -30,9 +31,9 @@ use messages::Messages;
 pub use mix::{Operations, Verb};
 pub use posting::{Limits, Posting};
 
-/// Applications that use RDMA verbs over queue pairs that are connected from the start. They keep `queue-depth` requests
-/// going on each, or post at random if a load is given. Messages are counted where they were asked for: from the call of the
-/// application to its completion.
+/// Applications that use RDMA verbs over queue pairs that are connected from the start. They keep `queue-depth`
+/// requests going on each, or post at random if a load is given. Messages are counted where they were asked for: from
+/// the call of the application to its completion.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Verbs {
@@ -53,12 +54,13 @@ pub struct Verbs {
     /// How many requests each queue pair may have outstanding, 1 to 32768. Without a load it always has.
     #[serde(default = "usual_depth")]
     pub queue_depth: u32,
-    /// How many receive requests wait at each queue pair, 1 to 32768: with fewer than the depth, Sends may find none and
-    /// are asked to wait. Absent: as many as the depth.
+    /// How many receive requests wait at each queue pair, 1 to 32768: with fewer than the depth, Sends may find none
+    /// and are asked to wait. Absent: as many as the depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives: Option<u32>,
     /// Payload that each asking host moves, either way, as a fraction of its link's rate: then messages come at
-    /// exponentially distributed intervals, and wait where a queue is full. Absent: each message follows one that is done.
+    /// exponentially distributed intervals, and wait where a queue is full. Absent: each message follows one that is
+    /// done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Fraction>,
     /// How many messages each queue pair has, at least 1. Absent: as many as the run takes.
@@ -67,9 +69,10 @@ pub struct Verbs {
     /// How many Reads and Atomics a queue pair may have under way, 1 to 128.
     #[serde(default = "usual_reads")]
     pub reads: u8,
-    /// How long a queue pair waits for an answer, rounded up to 4.096 us times a power of two. With go-back-N it then sends
-    /// again; "auto" is the series' retransmission timeout and what its link takes for all that the queue holds in the mean.
-    /// Others send again by timeouts of their own, and this is how long they are patient; "auto" is 67 ms. "off": for ever.
+    /// How long a queue pair waits for an answer, rounded up to 4.096 us times a power of two. With go-back-N it then
+    /// sends again; "auto" is the series' retransmission timeout and what its link takes for all that the queue holds
+    /// in the mean. Others send again by timeouts of their own, and this is how long they are patient; "auto" is 67 ms.
+    /// "off": for ever.
     #[serde(default = "auto")]
     pub timeout: Setting<Duration>,
     /// How often a queue pair tries again after silence before it fails, 0 to 7.

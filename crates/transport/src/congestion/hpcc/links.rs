@@ -1,8 +1,8 @@
 //! The links of a flow's path: each is compared with itself, one acknowledgement ago (L in algorithm 1).
 //!
-//! Design note. Processors divide four numbers in the time of one, and are bad at guessing which link is the fullest. So U is computed
-//! for all links at once, with what it makes of the smoothed one; both lie in one number of 64 bits, and such numbers have the order of
-//! their upper halves: the greatest is of the fullest link, without a branch.
+//! Design note. Processors divide four numbers in the time of one, and are bad at guessing which link is the fullest.
+//! So U is computed for all links at once, with what it makes of the smoothed one; both lie in one number of 64 bits,
+//! and such numbers have the order of their upper halves: the greatest is of the fullest link, without a branch.
 
 use selvedge_units::{Instant, Seq};
 use selvedge_wire::{Hops, PathRecord};
@@ -33,7 +33,8 @@ impl Links {
     };
 
     /// Algorithm 1, `MeasureInflight`: U after it has heard of the fullest link (equation 2); remembers all. Nothing if
-    /// there is nothing to compare with: for the first acknowledgement, for one from another path, and after a long time.
+    /// there is nothing to compare with: for the first acknowledgement, for one from another path, and after a long
+    /// time.
     #[inline]
     pub(super) fn measure(&mut self, path: &PathRecord, utilisation: f32, per_base_rtt: f32) -> Option<f32> {
         let is_comparable = self.way == path.way() && path.written_at() < self.written_at + PathRecord::MEMORY;
@@ -76,7 +77,8 @@ pub(super) fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The nearest whole number, of one from 0 to 2^51. In two instructions, as `as`, which looks for what does not fit, is not.
+/// The nearest whole number, of one from 0 to 2^51. In two instructions, as `as`, which looks for what does not fit, is
+/// not.
 #[inline]
 pub(super) fn whole(of: f64) -> u64 {
     const ONES: f64 = (1_u64 << 52) as f64;

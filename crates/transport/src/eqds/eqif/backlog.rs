@@ -18,8 +18,8 @@ pub struct Signal {
 }
 
 impl Backlog {
-    /// The engine must not send: some queue is too long. As the paper says of PAUSE, it stops what is for other destinations,
-    /// too.
+    /// The engine must not send: some queue is too long. As the paper says of PAUSE, it stops what is for other
+    /// destinations, too.
     #[inline]
     pub fn pauses(&self) -> bool {
         self.long > 0

@@ -20,8 +20,8 @@ pub struct EqifConfig {
     pub rdma: Option<RdmaEqif>,
     /// The turns of native messages, where there are such.
     pub native: Share,
-    /// Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the tunnel header; the inner
-    /// Ethernet header and FCS take the outer one's place ("for testing, we encapsulated plain IP traffic").
+    /// Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the tunnel header; the
+    /// inner Ethernet header and FCS take the outer one's place ("for testing, we encapsulated plain IP traffic").
     pub encapsulation: Setting<Bytes>,
 }
 
@@ -62,7 +62,8 @@ impl Default for TcpEqif {
     }
 }
 
-/// RED on the packets that wait for one destination (Floyd and Jacobson 1993). Marks are spaced evenly instead of drawn.
+/// RED on the packets that wait for one destination (Floyd and Jacobson 1993). Marks are spaced evenly instead of
+/// drawn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
@@ -181,8 +182,8 @@ impl EqifConfig {
         self.tcp.is_some() || self.rdma.is_some()
     }
 
-    /// Replaces every "auto"; `header` is the length of a tunnel header, and `hears_cnps` says whether congestion control
-    /// does.
+    /// Replaces every "auto"; `header` is the length of a tunnel header, and `hears_cnps` says whether congestion
+    /// control does.
     pub(in crate::eqds) fn resolve(&mut self, fabric: &Fabric, header: Bytes, hears_cnps: bool) {
         let added = self.added(header);
         resolve(&mut self.encapsulation, || Some(added));
@@ -289,8 +290,8 @@ pub struct EqifParams {
 }
 
 impl EqdsConfig {
-    /// What EQIFs are built from, where a stack has one; `own` are the parameters of all tunnels, and `has_native` says whether
-    /// there are native messages, too.
+    /// What EQIFs are built from, where a stack has one; `own` are the parameters of all tunnels, and `has_native` says
+    /// whether there are native messages, too.
     pub fn eqif_params(&self, own: &EqdsParams, has_native: bool) -> Option<EqifParams> {
         let EqifConfig { tcp, rdma, native, .. } = self.eqif;
         let tunnel =

@@ -6,8 +6,8 @@
 //!   native messages ────────────────────────┘
 //! ```
 //!
-//! A [`Queue`] says what becomes of a packet: it waits, waits with an ECN mark, or is dropped. A [`Backlog`] says what an
-//! RDMA engine must hear. Who holds the tunnels is their owner's business, as is what packets are.
+//! A [`Queue`] says what becomes of a packet: it waits, waits with an ECN mark, or is dropped. A [`Backlog`] says what
+//! an RDMA engine must hear. Who holds the tunnels is their owner's business, as is what packets are.
 
 mod backlog;
 mod config;

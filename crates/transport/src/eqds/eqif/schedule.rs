@@ -1,10 +1,10 @@
-//! Whose packet leaves next, where several EQIFs share an uplink (section 6): strict priorities, and among those of the same
-//! priority deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+//! Whose packet leaves next, where several EQIFs share an uplink (section 6): strict priorities, and among those of the
+//! same priority deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 //!
-//! The turn of an EQIF is charged when its packet has been sent, not before: which one it is only the tunnel knows, which may
-//! send something again, or a request. It may go beyond its share by that one packet, and pays for it in its next turn
-//! (surplus round robin, Adiseshu, Parulkar and Varghese, SIGCOMM 1996), which comes to the same shares. An EQIF's tunnels
-//! take turns packet by packet.
+//! The turn of an EQIF is charged when its packet has been sent, not before: which one it is only the tunnel knows,
+//! which may send something again, or a request. It may go beyond its share by that one packet, and pays for it in its
+//! next turn (surplus round robin, Adiseshu, Parulkar and Varghese, SIGCOMM 1996), which comes to the same shares. An
+//! EQIF's tunnels take turns packet by packet.
 
 use alloc::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Events at a given probability, evenly spaced: what is due is saved up until it makes one event. RED wants marks spread
-//! out (Floyd and Jacobson 1993, section 7, method 2); this does so without drawing numbers.
+//! Events at a given probability, evenly spaced: what is due is saved up until it makes one event. RED wants marks
+//! spread out (Floyd and Jacobson 1993, section 7, method 2); this does so without drawing numbers.
 
 use selvedge_units::Chance;
 

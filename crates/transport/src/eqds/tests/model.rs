@@ -2,9 +2,9 @@
 //!
 //! The model *is* the engine: its states are the engine's own, hashed, with what the network holds. A tunnel carries a
 //! few packets with a window of two; the network holds a few data and control packets, in no order, and may lose any of
-//! them at any time. A number of accidents may happen, in any order and at any time: an end forgets everything, a packet
-//! is trimmed or doubled, a timeout comes, however early ([`Bounds`]). Of epochs drawn at random it is supposed that they are
-//! not, by chance, next to one that is still in use somewhere: with 22 bits, one in a million or so.
+//! them at any time. A number of accidents may happen, in any order and at any time: an end forgets everything, a
+//! packet is trimmed or doubled, a timeout comes, however early ([`Bounds`]). Of epochs drawn at random it is supposed
+//! that they are not, by chance, next to one that is still in use somewhere: with 22 bits, one in a million or so.
 //!
 //! In every state: no packet of one epoch is taken for one of another. From every state: once the network loses nothing
 //! more and nobody forgets, everything is sent and acknowledged, and nothing waits in the reorder queue.

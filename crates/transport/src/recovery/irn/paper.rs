@@ -17,8 +17,8 @@
 //!    recovery repeats its first packet, and one more at each partial acknowledgement.
 //! 6. If the cumulative acknowledgement moves before anything was sent again, packets had only been
 //!    reordered, and recovery is called off; except when a SACK shows a hole at its new place.
-//! 7. With time stamps ([`Stamps`]), notes 2 and 3 need no guess: an acknowledgement below the recovery sequence means a
-//!    loss if its packet was sent after the latest retransmission, and what was sent again and overtaken is sent
+//! 7. With time stamps ([`Stamps`]), notes 2 and 3 need no guess: an acknowledgement below the recovery sequence means
+//!    a loss if its packet was sent after the latest retransmission, and what was sent again and overtaken is sent
 //!    again at once. A timeout in recovery then repeats one packet alone.
 //! 8. Where a timeout may send several packets ([`Probes`]), the packet at the cumulative acknowledgement goes out so
 //!    many times: as soon as one of them has an answer, notes 1 to 7 do the rest.

@@ -1,7 +1,8 @@
 //! How many packets a timeout sends again: twice as many as the one before, if nothing was heard between.
 //!
-//! It is not the paper's. Bursts of losses can be longer than the patience of whoever waits (the retries of an InfiniBand
-//! connection), counted in packets: an idle connection that asks with one packet for each timeout stays in the burst.
+//! It is not the paper's. Bursts of losses can be longer than the patience of whoever waits (the retries of an
+//! InfiniBand connection), counted in packets: an idle connection that asks with one packet for each timeout stays in
+//! the burst.
 
 /// See above.
 #[derive(Clone, Copy, Debug)]

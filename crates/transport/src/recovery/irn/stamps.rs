@@ -1,5 +1,5 @@
-//! What time stamps tell about losses, where paths keep order. It is not the paper's, whose retransmissions that are lost
-//! again wait for a timeout: a NIC in software must allow a timeout for its threads to be scheduled, a thousand
+//! What time stamps tell about losses, where paths keep order. It is not the paper's, whose retransmissions that are
+//! lost again wait for a timeout: a NIC in software must allow a timeout for its threads to be scheduled, a thousand
 //! round trips of the paper's.
 //!
 //! An acknowledgement echoes when the packet that triggered it was sent. What was sent before that packet and has not

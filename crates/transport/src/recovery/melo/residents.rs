@@ -1,8 +1,8 @@
 //! Which connections are on the chip, where that holds a limited number (section 3.2.5, "Swapping to/from off-chip
 //! memory").
 //!
-//! The least recently used one gives way: its blocks return to the pool and its bits go to the host's memory. When it is
-//! used again it takes blocks for them. What that costs in time is not modelled (section 2.3: "latency and PCIe
+//! The least recently used one gives way: its blocks return to the pool and its bits go to the host's memory. When it
+//! is used again it takes blocks for them. What that costs in time is not modelled (section 2.3: "latency and PCIe
 //! bandwidth"); it is counted.
 
 use alloc::boxed::Box;

@@ -81,8 +81,8 @@ pub struct Acked {
     pub coupling: Coupling,
 }
 
-/// A congestion control. Unless it says otherwise it halves, at marks as at losses (RFC 5681, section 3.1; RFC 3168, section
-/// 6.1.2).
+/// A congestion control. Unless it says otherwise it halves, at marks as at losses (RFC 5681, section 3.1; RFC 3168,
+/// section 6.1.2).
 pub trait Control {
     /// Octets were acknowledged while the window was in use and nothing was being repaired by fast
     /// retransmit.

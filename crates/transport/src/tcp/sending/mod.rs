@@ -59,8 +59,8 @@ pub(super) struct Sending {
     /// This fast recovery has seen a partial acknowledgement.
     was_partial: bool,
     duplicates: u32,
-    /// Octets that limited transmit has sent, beyond the window: they are no flight that ssthresh is computed from (RFC 5681,
-    /// section 3.2).
+    /// Octets that limited transmit has sent, beyond the window: they are no flight that ssthresh is computed from (RFC
+    /// 5681, section 3.2).
     limited: u64,
     /// SND.UNA at the last timeout.
     timed_out_at: Octet,
