@@ -123,8 +123,8 @@ pub(crate) struct RunArgs {
     pub(crate) resume: Option<PathBuf>,
     /// Run it in the real world: two processes in network namespaces, each with a software RNIC (Linux)
     ///
-    /// The scenario has one [workload.verbs] between two hosts, and loses packets on one link at most, at random; a device
-    /// between the two namespaces does the same, from the same seeds. Needs root, or user namespaces.
+    /// The scenario has one [workload.verbs] between two hosts, and loses packets on one link at most, at random; a
+    /// device between the two namespaces does the same, from the same seeds. Needs root, or user namespaces.
     #[arg(long, conflicts_with_all = ["resume", "what"])]
     pub(crate) real: bool,
     #[command(flatten)]
@@ -141,10 +141,9 @@ pub(crate) struct RunArgs {
 pub(crate) struct TraceArgs {
     /// Trace a flow, a port or everything: flow=ID, port=ID, all; may be repeated
     ///
-    /// The first run of each series writes a capture for Wireshark (.pcapng) and a timeline for
-    /// ui.perfetto.dev (.perfetto-trace). flow=12 is flow 12 of the first workload, flow=1:12 of the
-    /// second; port=h3:leaf0 (or 'h3 - leaf0') is the port of h3 towards leaf0, port=leaf0 means all ports of that node,
-    /// port=17 goes by number.
+    /// The first run of each series writes a capture for Wireshark (.pcapng) and a timeline for ui.perfetto.dev
+    /// (.perfetto-trace). flow=12 is flow 12 of the first workload, flow=1:12 of the second; port=h3:leaf0 (or 'h3 -
+    /// leaf0') is the port of h3 towards leaf0, port=leaf0 means all ports of that node, port=17 goes by number.
     #[arg(long = "trace", value_name = "WHAT", conflicts_with = "resume")]
     pub(crate) what: Vec<String>,
     /// Folder for the traces [default: traces, among the results]

@@ -45,8 +45,8 @@ pub(crate) struct Variant {
 }
 
 impl Draft {
-    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then the other `changes`; its series are
-    /// chosen later.
+    /// Reads `document`, to which its own `[smoke]` applies if that is wanted, and then the other `changes`; its series
+    /// are chosen later.
     pub(crate) fn read(document: Document, changes: &Changes) -> Result<Self, ScenarioError> {
         let schema = schema();
         let written: Scenario = document.read(&schema).map_err(|mismatch| document.error(mismatch))?;
@@ -241,8 +241,8 @@ impl Draft {
         edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
     }
 
-    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which it
-    /// belongs.
+    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which
+    /// it belongs.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let path = KeyPath::parse(key).unwrap_or_default();
         let place = self.origin(&variant.edits, &path);

@@ -85,10 +85,10 @@ impl Network {
 
     /// How long a packet waits at most where much is queued.
     ///
-    /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is
-    /// completely full": 24 us and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where
-    /// that is longest. Where switches trim, an output has short queues of its own, for full frames of `frame` bytes and
-    /// for headers; packets that take all paths fill many of them, so all on the way may be full.
+    /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
+    /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
+    /// switches trim, an output has short queues of its own, for full frames of `frame` bytes and for headers; packets
+    /// that take all paths fill many of them, so all on the way may be full.
     pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes) -> Duration {
         match buffer {
             BufferConfig::InputQueued(own) => {
@@ -103,7 +103,8 @@ impl Network {
             }
         }
     }
-    /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is longest.
+    /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is
+    /// longest.
     fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Option<Bytes>) -> Duration {
         let switches = (0..).map(SwitchId).zip(self.links_of_switches());
         let waits = switches.filter_map(|(switch, links)| {

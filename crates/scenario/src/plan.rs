@@ -249,8 +249,8 @@ impl PlannedSeries {
 }
 
 impl Network {
-    /// The network of a scenario's first series, whether or not the rest of the scenario can run; and what a person should
-    /// know about the scenario. `None`: the built-in one.
+    /// The network of a scenario's first series, whether or not the rest of the scenario can run; and what a person
+    /// should know about the scenario. `None`: the built-in one.
     ///
     /// # Errors
     /// The scenario cannot be read, or has no such network.

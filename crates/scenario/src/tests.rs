@@ -473,7 +473,8 @@ fn series_replace_and_never_merge() {
 
 #[test]
 fn windows_of_short_links_count_serialisation() {
-    // The paper's case: 120 KB of propagation. An idle path holds 115 packets: 12 x 2 us, 6 packets of 221.2 ns, 6 answers.
+    // The paper's case: 120 KB of propagation. An idle path holds 115 packets: 12 x 2 us, 6 packets of 221.2 ns, 6
+    // answers.
     let paper = BASE.replace("k = 4", "k = 6");
     let short = paper.replace("2us", "100ns");
     let round_trip = Duration::from_ns(12 * 100 + 6 * 221);

@@ -139,8 +139,8 @@ impl Finished {
         Ok(slowest.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and tells
-    /// `recorder` what happened to what `focus` names.
+    /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and
+    /// tells `recorder` what happened to what `focus` names.
     ///
     /// # Errors
     /// The simulator refuses it, or a flow does not come out as it did, or the deadlock.

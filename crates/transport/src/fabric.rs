@@ -32,8 +32,8 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// The IRN paper's default (section 4.1): 54 servers, 40 Gb/s, six links of 2 us, 240 KB of buffer at each of the six
-    /// inputs that one output may have to serve, which it says makes 320 us; without PFC.
+    /// The IRN paper's default (section 4.1): 54 servers, 40 Gb/s, six links of 2 us, 240 KB of buffer at each of the
+    /// six inputs that one output may have to serve, which it says makes 320 us; without PFC.
     pub const IRN_PAPER: Self = Self {
         pfc: false,
         line_rate: Rate::from_gbps(40),
@@ -46,10 +46,10 @@ impl Fabric {
         acks: false,
     };
 
-    /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line rate
-    /// times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default round trip;
-    /// on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where such a path
-    /// holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
+    /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
+    /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
+    /// round trip; on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where
+    /// such a path holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
     pub fn frames_in_flight(&self, frame: Bytes) -> u64 {
         let propagating = self.bdp.pieces(frame);
         let idle = self.line_rate.amount_in(self.base_rtt).pieces(frame + self.gap);

@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(melo.bits(Scope::QueuePair), published.queue_pair);
         // The paper does not count the two stacks' pointers.
         assert_eq!(melo.bits(Scope::Shared), published.shared + 2 * 8);
-        // "MELO requires an extra of 23B for each connection, which is 9.1% compared with already existing states (248B)".
+        // "MELO requires an extra of 23B for each connection, which is 9.1% compared with already existing states
+        // (248B)".
         let each = melo.total(300, 0) as f64 / 8.0 / 300.0;
         assert_eq!(each.round(), 23.0);
         assert!((0.090..0.092).contains(&(each / 248.0)), "{each}");

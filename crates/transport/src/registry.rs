@@ -58,7 +58,8 @@ macro_rules! registry {
         { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
     ) => {
         $($doc)*
-        // A tag of its own: without it, variants are told apart by a niche somewhere in the largest, at twice the instructions.
+        // A tag of its own: without it, variants are told apart by a niche somewhere in the largest, at twice the
+        // instructions.
         #[derive(Clone, Debug)]
         #[repr(u8)]
         pub enum $Any {

@@ -27,8 +27,8 @@ pub(crate) struct ImpairArgs {
     /// Lose packets in bursts of this mean length, and as many as --loss says (Gilbert-Elliott)
     #[arg(long, value_name = "PACKETS", requires = "loss")]
     burst: Option<f64>,
-    /// Lose packets in two states, as netem's `loss gemodel` says: the chances to turn bad and good again, to be lost in
-    /// the bad state [default: 100%] and in the good one [default: 0%]
+    /// Lose packets in two states, as netem's `loss gemodel` says: the chances to turn bad and good again, to be lost
+    /// in the bad state [default: 100%] and in the good one [default: 0%]
     #[arg(long, value_name = "P,R[,1-H[,1-K]]")]
     gemodel: Option<String>,
     /// How likely a packet arrives twice

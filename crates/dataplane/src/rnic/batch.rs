@@ -73,8 +73,8 @@ impl Batch {
                 && self.used + length <= MOST_BYTES
                 && self.flow.as_ref() == Some(flow))
     }
-    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC: what lay there before was of
-    /// others. Returns whether it did.
+    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC: what lay there before
+    /// was of others. Returns whether it did.
     pub(super) fn add(&mut self, flow: &Flow, length: usize, write: impl FnOnce(&mut [u8]) -> bool) -> bool {
         debug_assert!(self.takes(flow, length), "a packet that does not fit");
         let Some(free) = self.bytes.get_mut(self.used..self.used + length) else { return false };

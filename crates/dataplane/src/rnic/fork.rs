@@ -21,8 +21,8 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
     if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
         return Ok(adapter);
     }
-    // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the second
-    // waits for nobody.
+    // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the
+    // second waits for nobody.
     REGISTERED.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
         libc::atexit(at_exit);

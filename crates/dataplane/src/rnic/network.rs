@@ -54,7 +54,8 @@ pub struct Counters {
 pub(super) enum Sent {
     /// It waits in the batch, or has left.
     Yes,
-    /// The socket is full: it waits behind the batch, and no other may follow before there [is room](Network::has_room).
+    /// The socket is full: it waits behind the batch, and no other may follow before there [is
+    /// room](Network::has_room).
     Blocked,
     /// Its payload was in memory that is gone, or another waits already.
     Lost,

@@ -247,8 +247,8 @@ impl ConnectionManager {
         connection.say(cx.now, message, true, &mut self.outgoing);
         Ok(())
     }
-    /// Forgets a connection, whatever its state: nothing more is heard of it. If its end was not answered yet, nobody will
-    /// repeat that it has ended: it is said a few times more.
+    /// Forgets a connection, whatever its state: nothing more is heard of it. If its end was not answered yet, nobody
+    /// will repeat that it has ended: it is said a few times more.
     pub fn forget(&mut self, id: ConnectionId) {
         /// With one packet in a hundred lost, one end in a hundred millions is not heard.
         const LAST_WORDS: usize = 3;
@@ -260,7 +260,8 @@ impl ConnectionManager {
         }
     }
 
-    /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is ignored.
+    /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is
+    /// ignored.
     pub fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
         let Ok(mad) = Mad::parse(payload) else { return };
         match mad.message {

@@ -154,7 +154,8 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more), nor a tunnel: a flow of TCP or NDP may send.
+    /// What stood in the ready ring with `slot` is no queue pair (any more), nor a tunnel: a flow of TCP or NDP may
+    /// send.
     #[cold]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         if slot < NDP {

@@ -206,7 +206,8 @@ impl Regions {
         found.opens_to(pd, intent).then_some(found)
     }
 
-    /// The pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids it, or the list is shorter.
+    /// The pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids it, or the list is
+    /// shorter.
     pub(super) fn spans(
         &self,
         pd: PdId,

@@ -86,8 +86,8 @@ impl FlowAccumulator {
         }
     }
 
-    /// What a flow adds to the distributions: its completion time in microseconds, and its slowdown. `None` if it did not
-    /// finish, or does not count by itself.
+    /// What a flow adds to the distributions: its completion time in microseconds, and its slowdown. `None` if it did
+    /// not finish, or does not count by itself.
     fn times(&self, row: &FlowRow) -> Option<(f64, f64)> {
         row.fct().map(|fct| fct.as_us_f64()).zip(row.slowdown()).filter(|_| self.counts(row))
     }

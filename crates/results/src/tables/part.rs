@@ -178,7 +178,8 @@ fn properties(table: Table) -> WriterProperties {
         .set_dictionary_page_size_limit(DICTIONARY)
         .set_data_page_row_count_limit(PAGE)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        // Nobody looks for single pages in these files, and an index of all would wait in memory for the end of its group.
+        // Nobody looks for single pages in these files, and an index of all would wait in memory for the end of its
+        // group.
         .set_offset_index_disabled(true)
         .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into());
     for column in table.columns() {

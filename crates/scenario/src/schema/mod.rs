@@ -19,8 +19,8 @@ pub fn schema() -> Value {
 pub(crate) enum Step {
     /// A key of a table.
     Key,
-    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys that may stand beside it in any of them,
-    /// mostly that one.
+    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys that may stand beside it in any of
+    /// them, mostly that one.
     Kind(Vec<String>),
     /// An element of a list.
     Element,

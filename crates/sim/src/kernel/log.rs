@@ -256,8 +256,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A message begins at a host of this partition, on a queue pair that has others under way, whose other end is `peer`.
-    /// Both ends are followed from the next window on, for everybody alike.
+    /// A message begins at a host of this partition, on a queue pair that has others under way, whose other end is
+    /// `peer`. Both ends are followed from the next window on, for everybody alike.
     #[cold]
     pub(crate) fn note_message_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, peer: QueuePair) {
         let id = self.hosts[host].id;

@@ -17,8 +17,8 @@ const PARTS: usize = 64;
 pub(crate) struct Order(Vec<u64>);
 
 impl Order {
-    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds. `look` sees each of them
-    /// once, in any order; what it changes about them does not matter.
+    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds. `look` sees each of
+    /// them once, in any order; what it changes about them does not matter.
     #[inline(always)]
     pub(crate) fn sort(&mut self, mail: &mut [Descriptor], window: u64, mut look: impl FnMut(&mut Descriptor)) {
         let count = mail.len();

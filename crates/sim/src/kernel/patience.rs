@@ -21,7 +21,8 @@ const IN_A_ROW: u64 = 8;
 pub(crate) struct Patience {
     /// The time between two looks. What is on its way over a link has arrived at the next but one.
     pub(crate) look: Duration,
-    /// A run ends when no receiver has accepted anything for this long although flows are open and none is about to begin.
+    /// A run ends when no receiver has accepted anything for this long although flows are open and none is about to
+    /// begin.
     pub(crate) stall: Duration,
 }
 

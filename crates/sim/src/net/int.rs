@@ -18,7 +18,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = (0..self.classes).map(|class| self.lines[at * self.classes + class].bytes).sum();
             let mut path = self.records.get(slot).path();
-            // In floats: whole numbers are divided more slowly, and a float is exact where the link's picoseconds are whole.
+            // In floats: whole numbers are divided more slowly, and a float is exact where the link's picoseconds are
+            // whole.
             let ps_per_byte = BYTE_PS / self.extras[at].rate.as_bps() as f64;
             let time_for = |bytes: u64| Duration::from_ps((bytes as f64 * ps_per_byte) as u64);
             let busy = time_for(port.bytes + port.frames * self.gap);

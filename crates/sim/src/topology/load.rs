@@ -158,8 +158,8 @@ impl Spread<'_> {
         }
         inside
     }
-    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that are
-    /// farther away.
+    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that
+    /// are farther away.
     fn add_towards(&mut self, leaf: usize, from_leaves: &[f64]) {
         let switches = self.graph.switches.len();
         let mut through = vec![0.0; switches];

@@ -307,7 +307,8 @@ impl Outcome {
     }
 
     fn check_flows(&self, config: &SimConfig) {
-        // Where packets of one flow take several ways, the last, if it is short, need not wait behind the one before it.
+        // Where packets of one flow take several ways, the last, if it is short, need not wait behind the one before
+        // it.
         let sprays = config.transport.eqds.is_some() || config.transport.ndp.is_some();
         let rate = config.graph.links.iter().map(|link| link.rate).min().expect("links");
         let slack = if sprays { rate.time_for(config.nic.mtu) } else { Duration::ZERO };

@@ -53,8 +53,8 @@ impl Numbers {
     pub const fn epoch_length(self) -> u32 {
         1 << self.low
     }
-    /// The most packets that both ends may keep: half an epoch, so that what an old connection left in the network never
-    /// falls into the window of the next (the paper: less than an epoch).
+    /// The most packets that both ends may keep: half an epoch, so that what an old connection left in the network
+    /// never falls into the window of the next (the paper: less than an epoch).
     pub const fn widest_window(self) -> u32 {
         1 << (self.low - 1)
     }

@@ -51,8 +51,8 @@ pub(super) struct Layout {
     pub(super) write: bool,
     pub(super) atomic: bool,
     pub(super) aeth: bool,
-    /// In the middle of an answer: between two of our own it has an AETH like the rest, so that all packets of an answer
-    /// are equally long, and can leave together.
+    /// In the middle of an answer: between two of our own it has an AETH like the rest, so that all packets of an
+    /// answer are equally long, and can leave together.
     pub(super) middle: bool,
     pub(super) original: bool,
     pub(super) immediate: bool,

@@ -155,8 +155,8 @@ impl Requester {
         }
     }
 
-    /// When all that is under way is to be sent again, to somebody of whom nothing is known, or who is one of our own: a
-    /// burst of losses that packets end, not time, is seldom over after seven retries of a single packet.
+    /// When all that is under way is to be sent again, to somebody of whom nothing is known, or who is one of our own:
+    /// a burst of losses that packets end, not time, is seldom over after seven retries of a single packet.
     pub(super) fn asks_again(&self, terms: &Terms) -> Option<Instant> {
         let may_be_ours = self.peer != Peer::Standard && matches!(self.mode, Mode::Standard(_));
         let timeout = terms.timeout.filter(|_| may_be_ours && self.begun > 0)?;

@@ -239,7 +239,8 @@ impl Standard {
 
     fn read(&mut self, terms: &Terms, key: u32, address: u64, length: u64, seq: Seq) -> Result<u64, Refusal> {
         if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
-            // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first time.
+            // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first
+            // time.
             let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
             self.replies.remove(stale.ok_or(MALFORMED)?);
         }

@@ -106,7 +106,8 @@ impl Pairs {
         pairs.into_iter().flat_map(|[src, dst]| (0..each).map(move |_| Connection { src, dst })).collect()
     }
 
-    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which comes with answers.
+    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which comes with
+    /// answers.
     pub(super) fn offers(&self, load: f64, messages: &Messages, env: &BuildEnv<'_>) -> Vec<Offer> {
         let pairs = match self {
             Self::All(hosts) => {

@@ -51,9 +51,9 @@ impl Verb {
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::FetchAdd | Self::CompareSwap)
     }
-    /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement) the
-    /// other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in flight takes longer.
-    /// `None` where no way is left.
+    /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement)
+    /// the other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in flight takes
+    /// longer. `None` where no way is left.
     pub fn ideal(self, paths: &Paths, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
         let one = Bytes::new(1);
         let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + Header::GAP - one };

@@ -66,7 +66,8 @@ impl<H> Queue<H> {
         }
     }
 
-    /// Whether RED would tell the sender of a packet that finds what waits now (Floyd and Jacobson 1993, sections 4 and 7).
+    /// Whether RED would tell the sender of a packet that finds what waits now (Floyd and Jacobson 1993, sections 4 and
+    /// 7).
     fn red(&mut self, red: &Red) -> bool {
         let now = u64::from(self.len()) << 16;
         self.average = (self.average - (self.average >> red.weight)) + (now >> red.weight);
