@@ -22,6 +22,7 @@
 
 mod alternatives;
 mod chain;
+mod choice;
 mod dumbbell;
 mod explicit;
 mod fat_tree;

@@ -1,13 +1,13 @@
 //! What the way between two hosts is like when nobody else uses it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
-use super::alternatives::{self, Alternatives};
+use super::choice::Choice;
 use super::{Graph, InnerNics, Routes};
 
 /// How payload becomes what a link carries.
@@ -48,22 +48,11 @@ pub struct Paths {
     choice: Option<Choice>,
 }
 
-/// Of the paths of equal length between two switches, some.
-#[derive(Clone, Debug)]
-struct Choice {
-    /// Per switch and leaf: the port of the best path.
-    best: Vec<u16>,
-    /// The same of the path with the longest delay.
-    slowest: Vec<u16>,
-    /// Paths that are better than the best for some flows.
-    alternatives: Alternatives,
-}
-
 impl Paths {
     /// The paths along `routes`.
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
         let inner = InnerNics::new(&graph, routes.ports());
-        let choice = (!fabric_is_uniform(&graph)).then(|| Choice::new(&graph, &routes));
+        let choice = Choice::new(&graph, &routes);
         Self { graph, routes, inner, choice }
     }
     /// The links from `src` to `dst`, by their index, between the NICs that they use towards each other; `None` when
@@ -284,134 +273,3 @@ impl Iterator for PathLinks<'_> {
         Some(port.link)
     }
 }
-
-/// Whether all links between switches are alike, so that paths of equal length are.
-fn fabric_is_uniform(graph: &Graph) -> bool {
-    let mut fabric = graph.links.iter().filter(|link| link.a.host().is_none() && link.b.host().is_none());
-    let first = fabric.next();
-    first.is_none_or(|first| fabric.all(|link| (link.rate, link.delay) == (first.rate, first.delay)))
-}
-
-impl Choice {
-    /// Best: the path with the fastest bottleneck, then the least delay (propagation, and serialisation of a packet of
-    /// common size), then the lowest ports. Slowest: the path with the longest propagation, then the longest
-    /// serialisation of such a packet, then the lowest ports.
-    fn new(graph: &Graph, routes: &Routes) -> Self {
-        let leaves = routes.leaves().len();
-        let ports = vec![0; graph.switches.len() * leaves];
-        let mut choice = Self { best: ports.clone(), slowest: ports, alternatives: Alternatives::new() };
-        for leaf in 0..leaves {
-            let mut search = Search {
-                cost: vec![None; graph.switches.len()],
-                order: Vec::new(),
-                kinds: BTreeMap::new(),
-                next_kind: 1,
-                are_alike: true,
-            };
-            search.cost[routes.leaves()[leaf].index()] = Some(Cost::NONE);
-            for switch in (0..graph.switches.len() as u32).map(SwitchId) {
-                search.settle(graph, routes, leaf, switch, &mut choice);
-            }
-            if !search.are_alike {
-                alternatives::add(&mut choice.alternatives, graph, routes, leaf, &search.order);
-            }
-        }
-        choice
-    }
-}
-
-/// The search for the best paths to one leaf.
-struct Search {
-    /// By switch, once known.
-    cost: Vec<Option<Cost>>,
-    /// The switches whose costs are known, each behind all its next hops.
-    order: Vec<SwitchId>,
-    /// By a link's rate and delay, and the kind of the rest.
-    kinds: BTreeMap<(Rate, Duration, u32), u32>,
-    next_kind: u32,
-    /// Whether all paths from any switch are.
-    are_alike: bool,
-}
-
-/// From a switch to a leaf.
-#[derive(Clone, Copy)]
-struct Cost {
-    /// Of the bottleneck.
-    rate: Rate,
-    delay: Duration,
-    /// Propagation and serialisation on the slowest path.
-    slowest: (Duration, Duration),
-    /// Paths of the same kind have the same rates and delays, link by link.
-    kind: u32,
-}
-
-impl Cost {
-    /// From a leaf to itself.
-    const NONE: Self =
-        Self { rate: Rate::MAX, delay: Duration::ZERO, slowest: (Duration::ZERO, Duration::ZERO), kind: 0 };
-}
-
-impl Search {
-    /// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
-    /// search is the length of the path.
-    fn settle(&mut self, graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, choice: &mut Choice) {
-        let mut stack = vec![switch];
-        while let Some(&switch) = stack.last() {
-            let hops = routes.next_hops(switch, leaf);
-            let peer = |port: u16| routes.ports().of(switch)[usize::from(port)].peer.switch();
-            let open = |port: u16| peer(port).filter(|peer| self.cost[peer.index()].is_none());
-            if self.cost[switch.index()].is_some() || hops.is_empty() {
-                stack.pop();
-                continue;
-            }
-            if let Some(next) = hops.iter().find_map(|&port| open(port)) {
-                stack.push(next);
-                continue;
-            }
-            let through = |port: u16| {
-                let link = &graph.links[routes.ports().of(switch)[usize::from(port)].link as usize];
-                Some((link, self.cost[peer(port)?.index()]?, port))
-            };
-            let ways = || hops.iter().filter_map(|&port| through(port));
-            let chosen = ways()
-                .map(|(link, rest, port)| {
-                    (rest.rate.min(link.rate), rest.delay + link.delay + link.rate.time_for(COMMON_PACKET), port)
-                })
-                .min_by_key(|&(rate, delay, port)| (Reverse(rate), delay, port));
-            let slowest = ways()
-                .map(|(link, rest, port)| {
-                    let (propagation, serialisation) = rest.slowest;
-                    let serialisation = serialisation.saturating_add(link.rate.time_for(COMMON_PACKET));
-                    ((propagation.saturating_add(link.delay), serialisation), port)
-                })
-                .max_by_key(|&(delays, port)| (delays, Reverse(port)));
-            let mut kinds = ways().map(|(link, rest, _)| (link.rate, link.delay, rest.kind));
-            let first = kinds.next();
-            let only = first.filter(|first| kinds.all(|kind| kind == *first));
-            if let Some(((rate, delay, port), (slowest, slowest_port))) = chosen.zip(slowest) {
-                let kind = self.kind_of(only);
-                self.cost[switch.index()] = Some(Cost { rate, delay, slowest, kind });
-                self.order.push(switch);
-                let at = switch.index() * routes.leaves().len() + leaf;
-                (choice.best[at], choice.slowest[at]) = (port, slowest_port);
-            }
-            stack.pop();
-        }
-    }
-
-    /// The kind of all paths from a switch, if they are of one, or else one of their own.
-    fn kind_of(&mut self, only: Option<(Rate, Duration, u32)>) -> u32 {
-        let next = self.next_kind;
-        let kind = match only {
-            Some(only) => *self.kinds.entry(only).or_insert(next),
-            None => {
-                self.are_alike = false;
-                next
-            }
-        };
-        self.next_kind += u32::from(kind == next);
-        kind
-    }
-}
-
-const COMMON_PACKET: Bytes = Bytes::new(1086);
