@@ -142,7 +142,8 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
     if room.1 < frame {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
     }
-    if network.longest_queueing(&scenario.switch.buffer, frame) > LONGEST_QUEUEING {
+    let data = scenario.switch.data_priorities(nic, scenario.beside.as_ref(), &[]);
+    if network.longest_queueing(&scenario.switch.buffer, frame, &data) > LONGEST_QUEUEING {
         let message = format!(
             "a switch full of packets for its slowest link takes more than {} days to send them: give less, or faster \
              links (the slowest has {})",

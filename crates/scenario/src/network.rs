@@ -1,5 +1,6 @@
 //! A scenario's network, and the facts about it that settings are derived from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
@@ -87,9 +88,10 @@ impl Network {
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
-    /// switches trim, an output has short queues of its own, for full frames of `frame` bytes and for headers; packets
-    /// that take all paths fill many of them, so all on the way may be full.
-    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes) -> Duration {
+    /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
+    /// `data`, and for headers; packets that take all paths fill many of them, so all on the way may be full, and
+    /// those of the lowest priority wait for all others.
+    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes, data: &BTreeSet<u8>) -> Duration {
         match buffer {
             BufferConfig::InputQueued(own) => {
                 self.in_worst_switch(|switch, links| links.iter().map(|link| own.room(link, switch.into())).sum())
@@ -97,7 +99,8 @@ impl Network {
             BufferConfig::SharedBuffer(shared) => self.in_worst_switch(|_, _| Some(shared.total)),
             BufferConfig::FairQueued(fair) => self.in_worst_switch(|_, _| fair.per_port.resolve(|| None)),
             BufferConfig::Trimming(trimming) => {
-                let full = trimming.data_room(frame) + trimming.header_room(frame).unwrap_or_default();
+                let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
+                let full = trimming.data_room(frame) * queues + trimming.header_room(frame).unwrap_or_default();
                 let outputs = self.longest.links.saturating_sub(1);
                 self.slowest_link().time_for(full).saturating_mul(outputs.into())
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Graph, LinkLoad, Topology};
-use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, WorkloadConfig};
+use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, Workload, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Instant, Rate, Setting};
 
@@ -19,7 +19,7 @@ use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::origin::built_in;
-use crate::resolve::{in_common, resolve, sampling_interval, settle};
+use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 use crate::written::{written, written_values};
 
@@ -306,35 +306,24 @@ impl Builder<'_> {
         let draft = self.draft;
         let network = self.network(&variant)?;
         let library = self.library.among(network.graph());
-        let mut scenario = variant.scenario.clone();
         let refuse = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
-        check_nic(&scenario).map_err(refuse)?;
-        let transports = resolve(&mut scenario, &network);
-        let transport = scenario.transport;
-        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
-            scenario.transport = other;
-            for finding in check(&variant.name, &scenario, &network).map_err(refuse)? {
-                let warning = draft.error(&variant, &finding.key, finding.message).to_string();
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
-                }
+        check_nic(&variant.scenario).map_err(refuse)?;
+        // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
+        let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
+        let workload = self.workload(&variant, &resolved, &network, seeds, &library)?;
+        let asks = workload.summaries.iter().any(|summary| !summary.priorities.is_empty());
+        let resolved = match asks {
+            true => Resolved::of(&variant, &network, &workload.summaries).map_err(refuse)?,
+            false => resolved,
+        };
+        let Resolved { mut scenario, transport, transports, findings } = resolved;
+        for finding in findings {
+            let warning = draft.error(&variant, &finding.key, finding.message).to_string();
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
-        scenario.transport = in_common(transport, &transports);
         let graph = network.graph();
-        LossPlan::new(graph, &scenario.loss, seeds[0], &library)
-            .map_err(|error| self.error(&variant, "loss", error))?;
-        link_events(graph, &scenario.failures).map_err(|error| self.error(&variant, "failures", error))?;
-        let env = BuildEnv {
-            graph,
-            routes: network.routes(),
-            seed: seeds[0],
-            library: &library,
-            framing: scenario.nic.framing(&scenario.transport),
-            measure: scenario.measure,
-            stop_flows: scenario.stop.flows,
-        };
-        let workload = scenario.workload.build(&env).map_err(|error| self.error(&variant, "workload", error))?;
         if let Some(beside) = &scenario.beside {
             beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
@@ -384,6 +373,30 @@ impl Builder<'_> {
         })
     }
 
+    /// What runs on the network, whose losses and failures are checked, too.
+    fn workload(
+        &self,
+        variant: &Variant,
+        resolved: &Resolved,
+        network: &Network,
+        seeds: &[u64],
+        library: &FileLibrary,
+    ) -> Result<Workload, ScenarioError> {
+        let (scenario, graph) = (&resolved.scenario, network.graph());
+        LossPlan::new(graph, &scenario.loss, seeds[0], library).map_err(|error| self.error(variant, "loss", error))?;
+        link_events(graph, &scenario.failures).map_err(|error| self.error(variant, "failures", error))?;
+        let env = BuildEnv {
+            graph,
+            routes: network.routes(),
+            seed: seeds[0],
+            library,
+            framing: scenario.nic.framing(&scenario.transport),
+            measure: scenario.measure,
+            stop_flows: scenario.stop.flows,
+        };
+        scenario.workload.build(&env).map_err(|error| self.error(variant, "workload", error))
+    }
+
     fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
         let topology = &variant.scenario.topology;
         if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == topology) {
@@ -408,6 +421,32 @@ impl Builder<'_> {
             inner => format!("{key}.{inner}"),
         };
         self.draft.error(variant, &key, error.message)
+    }
+}
+
+/// The scenario of a series without an "auto", checked.
+struct Resolved {
+    /// Its transport is what all hosts have in common.
+    scenario: Scenario,
+    /// That of the fastest hosts.
+    transport: TransportConfig,
+    transports: Transports,
+    /// What a person should know.
+    findings: Vec<Finding>,
+}
+
+impl Resolved {
+    fn of(variant: &Variant, network: &Network, workloads: &[Summary]) -> Result<Self, Finding> {
+        let mut scenario = variant.scenario.clone();
+        let transports = resolve(&mut scenario, network, workloads);
+        let transport = scenario.transport;
+        let mut findings = Vec::new();
+        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
+            scenario.transport = other;
+            findings.extend(check(&variant.name, &scenario, network)?);
+        }
+        scenario.transport = in_common(transport, &transports);
+        Ok(Self { scenario, transport, transports, findings })
     }
 }
 

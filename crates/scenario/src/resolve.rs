@@ -2,6 +2,7 @@
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, TransportConfig, Trimming};
+use selvedge_sim::workload::Summary;
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
@@ -11,9 +12,9 @@ use crate::scenario::Scenario;
 /// Transports by the rate of hosts' links.
 pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
 
-/// Replaces every "auto" of `scenario`, which runs on `network`, but that of `sample`. Returns the transports of hosts
-/// whose links have other rates than the fastest, where that makes a difference.
-pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports {
+/// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
+/// transports of hosts whose links have other rates than the fastest, where that makes a difference.
+pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[Summary]) -> Transports {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
     let bdp = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
@@ -54,6 +55,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
     let (packet, answer) = (frame + nic.gap, nic.ack_frame(transport) + nic.gap);
     // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
     let least_rtt = network.loaded_rtt(packet, packet + answer);
+    let data = switch.data_priorities(nic, beside.as_ref(), workloads);
     let fabric = Fabric {
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
@@ -64,7 +66,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network) -> Transports 
         links: network.longest().links,
         congested_rtt: network
             .base_rtt()
-            .saturating_add(network.longest_queueing(&switch.buffer, frame))
+            .saturating_add(network.longest_queueing(&switch.buffer, frame, &data))
             .max(least_rtt),
         acks: false,
     };

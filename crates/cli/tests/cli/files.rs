@@ -26,6 +26,32 @@ fn slow_hosts_hold_up_nobody_else() {
 }
 
 #[test]
+fn timeouts_count_the_queues_of_all_priorities() {
+    let topology = "4 1 3\n0\n0 1 33Gbps 1us 0\n0 2 33Gbps 1.037us 0\n0 3 33Gbps 1.074us 0\n";
+    let scratch = Scratch::new("queues")
+        .with("topology.txt", topology)
+        .with("flow.txt", "2\n2 1 3 100 1000000 0.001\n3 1 5 100 1000000 0.001\n");
+    // Priority 5 goes first and has three quarters of the credit.
+    let weighted = "transport.eqds.policy={weighted=[1,1,1,1,1,3,1,1]}";
+    let run = |out: &str, more: &[&str]| {
+        let study = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "eqds", "--seeds", "1"];
+        let (summary, _) = scratch.expect(0, &[&study[..], &["--json", "--out", out], more].concat());
+        let metrics = parsed(&summary)["series"][0]["metrics"].clone();
+        let mean = |name: &str| metrics[name]["mean"].as_f64().expect("a number");
+        let scenario = fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario");
+        let rto = scenario.lines().find_map(|line| line.strip_prefix("rto = ")).expect("a timeout").to_owned();
+        (mean("spurious_retransmissions"), mean("trims"), rto)
+    };
+    let (spurious, trims, both) = run("both", &["--set", weighted]);
+    assert!(spurious == 0.0 && trims > 0.0, "{spurious} packets twice, {trims} trims");
+    let (.., one) = run("one", &["--set", "workload.flows.priorities=nic"]);
+    let ns = |rto: &str| -> f64 { rto.trim_matches(['"', 'n', 's']).parse().expect(rto) };
+    // Eight more frames of 1,094 B at the one switch of 33 Gb/s.
+    let more = ns(&both) - ns(&one);
+    assert!((more - 8.0 * 1_094.0 * 8.0 / 33.0).abs() < 1.0, "{both} and {one}");
+}
+
+#[test]
 fn files_of_other_simulators_run_and_give_an_fct_txt() {
     let scratch = Scratch::new("files").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
     let arguments = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,roce+pfc"];

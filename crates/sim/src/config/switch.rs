@@ -112,24 +112,22 @@ impl EcnConfig {
 }
 
 impl SwitchConfig {
+    /// Priorities that data has, lowest first.
+    pub fn data_priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> BTreeSet<u8> {
+        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
+        asked.chain([nic.data_class]).chain(beside.and_then(|beside| beside.class)).collect()
+    }
     /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
     /// positions here as classes.
     pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> Vec<u8> {
-        let own = [nic.data_class, nic.ack_class, nic.cnp_class];
+        let answers = [nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {
             BufferConfig::Trimming(trimming) => Some(trimming.header_class),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::FairQueued(_) => None,
         };
-        let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
-        let guest = beside.and_then(|beside| beside.class);
         let netrt = self.netrt.enabled.then_some(self.netrt.priority);
-        own.into_iter()
-            .chain(headers)
-            .chain(guest)
-            .chain(netrt)
-            .chain(asked)
-            .collect::<BTreeSet<u8>>()
-            .into_iter()
-            .collect()
+        let mut priorities = self.data_priorities(nic, beside, workloads);
+        priorities.extend(answers.into_iter().chain(headers).chain(netrt));
+        priorities.into_iter().collect()
     }
 }
