@@ -41,6 +41,19 @@ impl Network {
     pub fn longest(&self) -> Path {
         self.longest
     }
+    /// What two hosts at the ends of the longest path can send each other: where packets may spread over several
+    /// paths, as much as both their links take.
+    pub(crate) fn longest_rate(&self) -> Rate {
+        let Path { src, dst, bottleneck, .. } = self.longest;
+        let spreads =
+            self.routes.leaf_of(src).zip(self.routes.leaf_of(dst)).is_some_and(|(from, to)| {
+                from != to && self.routes.next_hops(self.routes.leaves()[from], to).len() > 1
+            });
+        match spreads {
+            true => self.paths.host_rate(src).min(self.paths.host_rate(dst)),
+            false => bottleneck,
+        }
+    }
     /// The propagation delay of the first and the last link of the longest path together.
     pub(crate) fn longest_ends(&self) -> Duration {
         let ends = [self.longest.src, self.longest.dst].map(|host| self.routes.ports().of_host(host).link);

@@ -546,6 +546,23 @@ fn networks_that_hold_more_than_can_be_told_apart_are_pointed_out() {
 }
 
 #[test]
+fn tunnels_between_slow_hosts_need_no_more_than_these_can_send() {
+    let warnings = |far: &str| {
+        let text = format!(
+            "title = 'test'\nstop = {{ flows = 10 }}\n[topology.explicit]\nhosts = ['a', 'b', 'c', 'd']\nswitches = ['s']\nlinks = [\n\
+             {{ between = ['a', 's'], rate = '400Gbps', delay = '1us' }}, {{ between = ['b', 's'], rate = '400Gbps', delay = '1us' }},\n\
+             {{ between = ['c', 's'], rate = '{far}', delay = '50us' }}, {{ between = ['d', 's'], rate = '{far}', delay = '50us' }}]\n\
+             [workload.poisson]\nload = 0.01\nsizes = 'cdf:irn-heavy-tailed'\n",
+        );
+        let changes = Changes { series: Some("eqds".into()), ..Changes::default() };
+        plan(&text, &changes).expect("a plan").warnings
+    };
+    assert_eq!(warnings("10Gbps"), [""; 0]);
+    let [fast] = &warnings("400Gbps")[..] else { panic!("one warning") };
+    assert!(fast.contains("transport.eqds.reorder") && fast.contains("the longest path holds 9"), "{fast}");
+}
+
+#[test]
 fn every_series_runs_in_every_case() {
     let text = extended(
         "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn+pfc'\ncase = 'calm'\n\

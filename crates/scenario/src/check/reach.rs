@@ -14,25 +14,27 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     let held_in = |rtt| network.line_rate().amount_in(rtt).pieces(frame);
     let between_tors = network.base_rtt().saturating_sub(network.longest_ends() * 2);
     let found = [
-        of_tunnels(scenario),
+        of_tunnels(scenario, network),
         of_pool(scenario, held_in(network.base_rtt())),
         of_tors(scenario, held_in(between_tors)),
     ];
     found.into_iter().flatten().collect()
 }
 
-/// EQDS's sequence numbers.
-fn of_tunnels(scenario: &Scenario) -> Option<Finding> {
-    let eqds = scenario.transport.eqds.as_ref()?;
-    let frame = scenario.transport.tunnel_frame(&scenario.nic)?;
-    let (window, Setting::Value(reorder)) = (eqds.window().get() / frame.get().max(1), eqds.reorder) else {
-        return None;
-    };
+/// EQDS's sequence numbers. All tunnels have the credit that the fastest hosts need; the longest path may be between
+/// slower ones.
+fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
+    let Scenario { nic, transport, .. } = scenario;
+    let eqds = transport.eqds.as_ref()?;
+    let frame = transport.tunnel_frame(nic)?;
+    let Setting::Value(reorder) = eqds.reorder else { return None };
+    let round_trip = network.loaded_rtt(frame + nic.gap, eqds.answer_frame() + nic.gap);
+    let held = network.longest_rate().amount_in(round_trip).min(eqds.window()).pieces(frame);
     let message = format!(
-        "a tunnel may have {reorder} packets under way, and has credit for {window}: it cannot fill the longest path; \
-         larger packets reach farther (nic.mtu)"
+        "a tunnel may have {reorder} packets under way, and the longest path holds {held}: it cannot fill it; larger \
+         packets reach farther (nic.mtu)"
     );
-    (u64::from(reorder) < window).then(|| Finding::new("transport.eqds.reorder", message))
+    (u64::from(reorder) < held).then(|| Finding::new("transport.eqds.reorder", message))
 }
 
 /// MELO's bits.
