@@ -44,7 +44,7 @@ pub(crate) fn check(series: &str, scenario: &Scenario, network: &Network) -> Res
     check_balancing(scenario)?;
     check_netrt(scenario, &mut warnings)?;
     check_ecn(scenario, network, &mut warnings)?;
-    check_transport(scenario, network, &mut warnings)?;
+    check_transport(series, scenario, network, &mut warnings)?;
     check_verbs(scenario)?;
     check_times(scenario)?;
     warnings.extend(reach::check(scenario, network));
@@ -416,7 +416,22 @@ fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     Ok(())
 }
 
-fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+/// `[beside]` where the others speak TCP, too.
+fn one_tcp(series: &str, class: &Option<u8>) -> Finding {
+    let priority = class.map_or(String::new(), |class| format!(", at priority {class} (beside.class)"));
+    let message = format!(
+        "in series \"{series}\" all workloads speak TCP as transport.tcp says{priority}: beside.tcp counts for nothing; \
+         leave the series out, or write under transport.tcp what is to count"
+    );
+    Finding::new("beside", message)
+}
+
+fn check_transport(
+    series: &str,
+    scenario: &Scenario,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
     let transport = &scenario.transport;
     if let Some(Beside { tcp, class, .. }) = &scenario.beside {
         if let Some(class) = class.filter(|&class| class > 7) {
@@ -424,6 +439,9 @@ fn check_transport(scenario: &Scenario, network: &Network, warnings: &mut Vec<Fi
             return Err(Finding::new("beside.class", message));
         }
         check_tcp(scenario, tcp, "beside.tcp", warnings)?;
+        if transport.tcp.is_some() {
+            warnings.push(one_tcp(series, class));
+        }
     }
     if let Some(eqds) = &transport.eqds {
         eqds::check(scenario, eqds, warnings)?;

@@ -392,6 +392,20 @@ fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
 }
 
 #[test]
+fn tcp_beside_tcp_is_said_to_be_one() {
+    let text = extended("[beside]\nworkloads = ['poisson']\nclass = 1\ntcp = { min-rto = '1ms' }\n");
+    let warnings = |series: &str| {
+        let changes = Changes { series: Some(series.into()), ..Changes::default() };
+        plan(&text, &changes).expect("the other series want it").warnings
+    };
+    assert_eq!(warnings("irn"), [""; 0]);
+    let [warning] = &warnings("irn,tcp")[..] else { panic!("one warning") };
+    let parts =
+        ["study.toml:9", "beside: in series \"tcp\"", "priority 1 (beside.class)", "beside.tcp counts for nothing"];
+    assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
+}
+
+#[test]
 fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();

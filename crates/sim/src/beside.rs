@@ -17,10 +17,10 @@ use crate::workload::Summary;
 pub struct Beside {
     /// Which, by their keys in `[workload]`: "incast", or "poisson\[1\]" where there are several.
     pub workloads: Vec<String>,
-    /// Priority of their packets, 0 to 7. Absent: as all others have.
+    /// Priority of their packets, 0 to 7; of all TCP's, where the transport is TCP itself. Absent: as all others have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// How they speak it.
+    /// How they speak it. Where the transport is TCP itself, `transport.tcp` counts instead.
     #[serde(default)]
     pub tcp: TcpConfig,
 }
