@@ -18,7 +18,7 @@ use crate::timeline::{Opener, Span, Why, spans};
 /// Why a flow took as long as it did.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explanation {
-    /// The flow.
+    /// The flow. What came twice (`spurious`) is counted when it is over, and zero before.
     pub flow: FlowRow,
     /// Its completion time, part by part; if it had not finished, its time until the end of the run.
     pub parts: Parts,

@@ -32,8 +32,9 @@ pub struct FlowRow {
     /// that is best for its size. Where packets of a flow spread over several paths that are slower than its host's
     /// link, it can take less.
     pub ideal: Duration,
-    /// Arrivals at the receiver of data it had already accepted: retransmissions nobody needed, and
-    /// duplicates made by the network.
+    /// Arrivals at the receiver of data it had already accepted, before the flow finished or the run ended:
+    /// retransmissions nobody needed, and duplicates made by the network. Zero for messages of queue pairs that verbs
+    /// share.
     pub spurious: u32,
     /// Whether it arrived inside the measured interval.
     pub measured: bool,

@@ -2,6 +2,7 @@
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::{EqdsParams, Fate, Pacer, Pieces, Receiver};
+use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -184,6 +185,9 @@ impl Nic {
             Fate::Duplicate => {
                 self.stats.data_received += 1;
                 self.stats.duplicates += 1;
+                if let Some(message) = self.tunnels.message_of(packet, tunnel, &self.by_peer) {
+                    message.duplicates += 1;
+                }
             }
             Fate::Empty => self.stats.data_received += u64::from(data.payload > 0),
             Fate::Stray => {}
@@ -207,12 +211,7 @@ impl Nic {
     #[inline(always)]
     fn take_piece(&mut self, packet: &Packet, data: &Data, tunnel: u32) {
         self.stats.data_received += 1;
-        let message = &mut self.tunnels.inbound[tunnel as usize].message;
-        if message.is_none() {
-            *message = self.by_peer.get((packet.src, packet.qp));
-        }
-        let Some(slot) = *message else { return };
-        let Some(state) = &mut self.tunnels.arriving[(slot - EQDS) as usize] else { return };
+        let Some(state) = self.tunnels.message_of(packet, tunnel, &self.by_peer) else { return };
         if !state.pieces.insert(data.index) {
             state.duplicates += 1;
             self.stats.duplicates += 1;
@@ -250,6 +249,23 @@ impl Nic {
         if let Some(pacer) = &self.tunnels.pacer {
             self.deadlines.set_pull(pacer.poll_timeout());
         }
+    }
+}
+
+impl Tunnels {
+    /// The message that a packet out of this tunnel belongs to, the last that came out of it.
+    #[inline(always)]
+    fn message_of(
+        &mut self,
+        packet: &Packet,
+        tunnel: u32,
+        by_peer: &Table<(HostId, QpNumber)>,
+    ) -> Option<&mut Arriving> {
+        let message = &mut self.inbound[tunnel as usize].message;
+        if message.is_none() {
+            *message = by_peer.get((packet.src, packet.qp));
+        }
+        self.arriving[(message.as_ref()? - EQDS) as usize].as_mut()
     }
 }
 

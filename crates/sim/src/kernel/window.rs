@@ -501,11 +501,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         let mut record = std::mem::take(&mut self.record);
         record.end = self.now;
         for partition in self.partitions {
-            let partition = lock(partition);
-            self.flows.extend(partition.hosts.iter().flat_map(crate::net::host::Host::unfinished));
-            self.flows.extend(partition.unfinished_messages());
+            let mut partition = lock(partition);
             self.ranks.extend(partition.workload.players.iter().flat_map(|player| player.unfinished(self.now)));
             partition.add_to(self.now, &mut record);
+            self.flows.extend(partition.unfinished_messages());
+            self.flows.extend(partition.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
         if !self.flows.is_empty() {

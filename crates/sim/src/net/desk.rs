@@ -19,6 +19,8 @@ use crate::workload::{FlowSpec, Generator};
 /// A flow at its receiver.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiving {
+    /// Which queue pair of which NIC sends it.
+    pub(super) sender: (HostId, QpNumber),
     pub(super) row: FlowRow,
     pub(super) on_received: Option<u32>,
 }
@@ -132,7 +134,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         debug_assert_eq!(notice.at, self.now);
         match notice.news {
             News::Open { qp, row, on_received } => {
-                let context = state.receiving.put(Receiving { row, on_received });
+                let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
                 let nic = &state.params;
                 if self.fabric.speaks_tcp(row.workload) {
                     state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);

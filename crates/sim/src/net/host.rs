@@ -74,13 +74,19 @@ impl Host {
         self.desk_at = notice.min(flow).as_ps();
     }
 
-    /// Flows that have begun and not finished here.
-    pub(crate) fn unfinished(&self) -> impl Iterator<Item = FlowRow> {
+    /// Gives up the flows that have begun and not finished here.
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = FlowRow> {
         let announced = self.inbox.iter().filter_map(|Reverse(notice)| match notice.news {
             News::Open { row, .. } => Some(row),
             _ => None,
         });
-        self.receiving.iter().map(|flow| flow.row).filter(|row| row.finish.is_none()).chain(announced)
+        let nic = &mut self.nic;
+        let begun = self.receiving.iter().filter(|flow| flow.row.finish.is_none()).map(|flow| {
+            let (src, qp) = flow.sender;
+            let duplicates = nic.close_receiver(src, qp).map_or(0, |(_, duplicates)| duplicates);
+            FlowRow { spurious: duplicates, ..flow.row }
+        });
+        begun.chain(announced)
     }
 }
 

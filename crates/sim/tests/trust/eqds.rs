@@ -94,6 +94,35 @@ fn losses_cost_time_and_nothing_else() {
 }
 
 #[test]
+fn flows_know_what_came_twice_whether_they_finish_or_not() {
+    let losing_answers = |scene: Scene, seed, end: Option<Duration>| {
+        let scene = scene.flow(0, 1, 300_000, Duration::ZERO).with(|config| {
+            let model = LossModel::Random(RandomLoss { rate: Chance::ratio(6, 10) });
+            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::Ack);
+            config.loss.push(LossConfig { link, direction, packets, model });
+            config.seed = seed;
+            config.stop.time = end;
+        });
+        scene.run()
+    };
+    for is_eqds in [false, true] {
+        let plain = || Scene::new(star(&[link(40, 500); 2]), Series::Irn);
+        let scene = || if is_eqds { speaks_eqds(plain(), Toggle::Auto) } else { plain() };
+        let mut all = 0;
+        for seed in 1..=8 {
+            let whole = losing_answers(scene(), seed, None);
+            let end = whole.finish(0).since(Instant::ZERO) - Duration::from_ns(1);
+            let cut = losing_answers(scene(), seed, Some(end));
+            assert!(cut.flow(0).finish.is_none());
+            assert_eq!(cut.flow(0).spurious, whole.flow(0).spurious, "EQDS {is_eqds}, seed {seed}");
+            assert_eq!(u64::from(cut.flow(0).spurious), cut.record.spurious_retransmissions);
+            all += whole.flow(0).spurious;
+        }
+        assert!(all > 0, "EQDS {is_eqds}: nothing came twice");
+    }
+}
+
+#[test]
 fn partitions_do_not_change_what_happens() {
     let scene = |threads, partitions| {
         let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a fat-tree");
