@@ -90,7 +90,7 @@ pub struct PortRow {
     pub paused: Duration,
     /// How long it was transmitting during the interval.
     pub busy: Duration,
-    /// Packets dropped on entry through it during the interval.
+    /// Packets of any kind dropped on entry through it during the interval: data, acknowledgements, and others.
     pub drops: u32,
     /// Packets cut to their headers while they waited to leave through it, during the interval.
     pub trims: u32,
@@ -144,7 +144,7 @@ pub struct PortTotals {
     pub egress_peak: Bytes,
     /// The fullest its ingress buffer was.
     pub ingress_peak: Bytes,
-    /// Packets that were dropped on entry through it.
+    /// Packets that were dropped on entry through it, of any kind: data, acknowledgements, and others.
     pub drops: u64,
     /// Packets that were cut to their headers while they waited to leave through it.
     pub trims: u64,
