@@ -85,7 +85,8 @@ fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (Si
         on_sent: None,
         on_received: None,
     };
-    let list = FlowList { flows: (0..).zip(flows).map(flow).collect(), triggers: Vec::new() };
+    let list =
+        FlowList { flows: (0..).zip(flows).map(flow).collect(), triggers: Vec::new(), trigger_places: Vec::new() };
     (config, Lists(list))
 }
 

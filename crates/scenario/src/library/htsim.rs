@@ -86,6 +86,7 @@ impl FileLibrary {
         Ok(FlowList {
             flows: flows.collect::<Result<_, ConfigError>>()?,
             triggers: matrix.triggers.values().map(kind).collect(),
+            trigger_places: matrix.triggers.iter().map(|(&id, trigger)| (id.into(), trigger.line)).collect(),
         })
     }
 

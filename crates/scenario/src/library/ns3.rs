@@ -28,7 +28,11 @@ impl FileLibrary {
                 on_received: None,
             })
         });
-        Ok(FlowList { flows: flows.collect::<Result<_, ConfigError>>()?, triggers: Vec::new() })
+        Ok(FlowList {
+            flows: flows.collect::<Result<_, ConfigError>>()?,
+            triggers: Vec::new(),
+            trigger_places: Vec::new(),
+        })
     }
 
     /// The network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at

@@ -66,6 +66,8 @@ pub struct FlowList {
     pub flows: Vec<ListedFlow>,
     /// The triggers that flows refer to by index.
     pub triggers: Vec<TriggerKind>,
+    /// Their ids and lines in the file, where they have such; else empty.
+    pub trigger_places: Vec<(u64, u64)>,
 }
 
 /// One flow of a [`FlowList`].
@@ -153,22 +155,33 @@ impl FlowList {
         format!("flow {} of {} (id {id}{line})", n + 1, self.flows.len())
     }
 
+    /// The same of a trigger.
+    fn trigger_name(&self, n: usize) -> String {
+        let place = format!("trigger {} of {}", n + 1, self.triggers.len());
+        match self.trigger_places.get(n) {
+            Some((id, line)) => format!("{place} (id {id}, line {line})"),
+            None => place,
+        }
+    }
+
     fn check_triggers(&self) -> Result<(), ConfigError> {
         let mut activations = vec![0u32; self.triggers.len()];
-        let mut waits = vec![false; self.triggers.len()];
-        for flow in &self.flows {
+        let mut waits = vec![None; self.triggers.len()];
+        for (n, flow) in self.flows.iter().enumerate() {
             flow.on_sent.into_iter().chain(flow.on_received).for_each(|trigger| activations[trigger as usize] += 1);
             if let Start::Triggered(trigger) = flow.start {
-                waits[trigger as usize] = true;
+                waits[trigger as usize].get_or_insert(n);
             }
         }
-        for (n, kind) in self.triggers.iter().enumerate().filter(|&(n, _)| waits[n]) {
+        for (n, kind) in self.triggers.iter().enumerate() {
+            let Some(flow) = waits[n] else { continue };
             let needed = if let TriggerKind::Barrier(count) = kind { *count } else { 1 };
             if needed == 0 || activations[n] < needed {
                 let message = format!(
-                    "flows wait for trigger {} of {}, which releases them at activation {needed}, but {} flows activate it: they would never start",
-                    n + 1,
-                    self.triggers.len(),
+                    "{} waits for {}, which releases it at activation {needed}, but {} flows activate it: it would never start; \
+                     let flows activate it when they end, or the flow start at a time",
+                    self.name(flow),
+                    self.trigger_name(n),
                     activations[n]
                 );
                 return Err(ConfigError::new("", message));
@@ -202,11 +215,10 @@ impl FlowList {
         let Some(trigger) = (0..self.triggers.len()).find(stuck) else { return Ok(()) };
         let flow = waiting[trigger][released[trigger]];
         let message = format!(
-            "{} waits for trigger {} of {}, which flows activate that themselves wait for it, or for flows that never \
-             start: it would never start",
+            "{} waits for {}, which flows activate that themselves wait for it, or for flows that never start: it would \
+             never start",
             self.name(flow),
-            trigger + 1,
-            self.triggers.len(),
+            self.trigger_name(trigger),
         );
         Err(ConfigError::new("", message))
     }

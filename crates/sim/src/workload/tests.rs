@@ -389,6 +389,7 @@ fn triggers_release_what_waits_for_them() {
             listed(7, 6, 7, Start::Triggered(2)),
         ],
         triggers: vec![TriggerKind::OneShot, TriggerKind::Barrier(2), TriggerKind::MultiShot],
+        trigger_places: Vec::new(),
     };
     let mut workload = world.build("flows.path = \"x.cm\"").unwrap();
     let timed: Vec<u64> = std::iter::from_fn(|| workload.stream.next_flow()).map(|flow| flow.id).collect();
@@ -410,7 +411,7 @@ fn lists_that_cannot_run_are_refused() {
     let at = Start::At(Instant::ZERO);
     let refused = |flows: Vec<ListedFlow>, triggers: Vec<TriggerKind>| {
         let mut world = World::new();
-        world.shelf.0 = FlowList { flows, triggers };
+        world.shelf.0 = FlowList { flows, triggers, ..FlowList::default() };
         let error = world.build("flows.path = \"x.cm\"").err().unwrap();
         assert_eq!(error.key, "flows.path");
         error.message
@@ -421,10 +422,17 @@ fn lists_that_cannot_run_are_refused() {
     assert!(refused(vec![listed(1, 3, 3, at)], vec![]).contains("host 3 would send to itself"));
     assert!(refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![]).contains("refers to trigger 1 of 0"));
     let error = refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![TriggerKind::OneShot]);
-    assert!(
-        error.contains("trigger 1 of 1") && error.contains("0 flows activate it: they would never start"),
-        "{error}"
-    );
+    assert!(error.contains("trigger 1 of 1") && error.contains("0 flows activate it: it would never start"), "{error}");
+}
+
+#[test]
+fn triggers_are_called_as_their_file_does() {
+    let mut world = World::new();
+    let flow = ListedFlow { line: Some(3), ..listed(7, 0, 1, Start::Triggered(0)) };
+    world.shelf.0 = FlowList { flows: vec![flow], triggers: vec![TriggerKind::OneShot], trigger_places: vec![(4, 12)] };
+    let error = world.build("flows.path = \"x.cm\"").err().unwrap().message;
+    let parts = ["x.cm: flow 1 of 1 (id 7, line 3)", "trigger 1 of 1 (id 4, line 12)", "0 flows activate it"];
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
 #[test]
@@ -433,7 +441,7 @@ fn triggers_that_wait_for_each_other_are_refused() {
         let mut world = World::new();
         let mut flows = vec![listed(1, 0, 1, Start::At(Instant::ZERO))];
         flows.extend(waiting);
-        world.shelf.0 = FlowList { flows, triggers };
+        world.shelf.0 = FlowList { flows, triggers, ..FlowList::default() };
         world.build("flows.path = \"x.cm\"").err().map(|error| error.message)
     };
     let waits = |id, trigger, activates| ListedFlow {
