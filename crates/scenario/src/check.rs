@@ -21,7 +21,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-pub(crate) use arrivals::{check_arrivals, check_begin};
+pub(crate) use arrivals::{check_arrivals, check_begin, check_window};
 
 /// A finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]

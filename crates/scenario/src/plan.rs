@@ -11,7 +11,9 @@ use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, Workload, Workloa
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Instant, Rate, Setting};
 
-use crate::check::{Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities};
+use crate::check::{
+    Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities, check_window,
+};
 use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
@@ -344,6 +346,7 @@ impl Builder<'_> {
         check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
         let begin = first_start(&workload.summaries);
         check_begin(begin, scenario.stop.time, &scenario.measure).map_err(refuse)?;
+        check_window(&workload.summaries, scenario.stop.time, &scenario.measure).map_err(refuse)?;
         let last = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
         let starts = last.saturating_sub(begin);
         let span = match scenario.stop.time.map(|end| end.saturating_sub(begin)) {

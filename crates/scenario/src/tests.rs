@@ -406,6 +406,26 @@ fn tcp_beside_tcp_is_said_to_be_one() {
 }
 
 #[test]
+fn windows_behind_the_last_flow_are_refused() {
+    let text = |end: &str, from: &str| {
+        format!(
+            "title = 'test'\nstop = {{ {end} }}\nmeasure = {{ window = {{ from = '{from}' }} }}\n{FAT_TREE}\
+             link = {{ rate = '40Gbps', delay = '2us' }}\n[workload.poisson]\nload = 0.7\nuntil = '1ms'\nsizes = 'cdf:irn-heavy-tailed'\n"
+        )
+    };
+    plan(&text("time = '5ms'", "900us"), &Changes::default()).expect("flows start until then");
+    let late = impossible(&text("time = '5ms'", "2ms"));
+    let parts = [
+        "study.toml:3:",
+        "measure.window.from",
+        "from 2ms on: the last one starts at 1ms; give that time or an earlier",
+    ];
+    assert!(parts.iter().all(|part| late.contains(part)), "{late}");
+    let over = impossible(&text("time = '900us'", "900us"));
+    assert!(over.contains("measure.window.from") && over.contains("the run ends at 900us (stop.time)"), "{over}");
+}
+
+#[test]
 fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();

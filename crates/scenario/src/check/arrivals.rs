@@ -1,6 +1,6 @@
 //! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::{Measure, Summary};
+use selvedge_sim::workload::{Measure, Summary, Window};
 use selvedge_units::Duration;
 
 use super::Finding;
@@ -41,6 +41,26 @@ pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Meas
         }
     }
     Ok(())
+}
+
+/// Refuses windows of measurement in which no flow can start: the run ends before, or the last flow has started.
+pub(crate) fn check_window(workloads: &[Summary], end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
+    let Measure::Window(Window { from, .. }) = *measure else { return Ok(()) };
+    let refuse = |message| Err(Finding::new("measure.window.from", message));
+    if let Some(end) = end.filter(|&end| end <= from) {
+        return refuse(format!(
+            "no flow starts in what is measured, from {from} on: the run ends at {end} (stop.time)"
+        ));
+    }
+    let last =
+        workloads.iter().map(|workload| workload.last).try_fold(Duration::ZERO, |max, last| Some(max.max(last?)));
+    match last.filter(|&last| last < from) {
+        Some(last) => refuse(format!(
+            "no flow starts in what is measured, from {from} on: the last one starts at {last}; give that time or an \
+             earlier one"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn in_seconds(duration: Duration) -> f64 {

@@ -79,6 +79,8 @@ pub struct Summary {
     pub extent: Extent,
     /// None of its flows starts before this.
     pub first: Duration,
+    /// None of its flows starts after this, where that is known.
+    pub last: Option<Duration>,
     /// How long flows keep starting, in the mean; where that is known.
     pub duration: Option<Duration>,
     /// Priorities that its flows ask for.
@@ -126,6 +128,7 @@ impl Summary {
             flows_per_second: None,
             extent: Extent::Endless,
             first: Duration::ZERO,
+            last: None,
             duration: None,
             priorities: BTreeSet::new(),
         }

@@ -308,6 +308,7 @@ impl Kind for FlowFile {
             extent: Extent::Known(list.flows.len() as u64),
             first: list.flows.iter().filter_map(|flow| flow.start.time()).min().unwrap_or_default(),
             duration: list.flows.iter().filter_map(|flow| flow.start.time()).max(),
+            last: list.flows.iter().map(|flow| flow.start.time()).max().filter(|_| list.triggers.is_empty()).flatten(),
             priorities: list.flows.iter().filter_map(|flow| flow.priority).collect(),
             ..Summary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
         };

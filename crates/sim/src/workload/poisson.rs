@@ -80,6 +80,7 @@ impl Kind for Poisson {
             mean_size: sizes.mean(),
             flows_per_second: Some(total),
             extent,
+            last: self.until,
             duration: by_count.into_iter().chain(span).min(),
             ..Summary::new(Self::NAME, &senders, &receivers)
         };
