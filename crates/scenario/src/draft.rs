@@ -211,7 +211,7 @@ impl Draft {
         }
         let of_case = case.into_iter().flat_map(|case| &case.edits);
         for set in of_case.chain(&self.sets) {
-            if let Applied::Yes = set.apply(&mut table)? {
+            if let Applied::Yes = set.apply_where_it_fits(&mut table)? {
                 edits.push(set.clone());
             }
         }
@@ -297,7 +297,7 @@ impl Draft {
                         edit.apply(&mut table)?;
                     }
                 }
-                if let Applied::OtherKind { at, chosen } = set.apply(&mut table)? {
+                if let Applied::OtherKind { at, chosen } = set.apply_where_it_fits(&mut table)? {
                     return Err(set.other_kind(&at, &chosen));
                 }
             }

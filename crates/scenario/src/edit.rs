@@ -86,6 +86,15 @@ impl Edit {
         Self::new(schema, key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
 
+    /// Puts the value into `table`, a scenario of one series, unless it is about something that the series does not
+    /// have.
+    pub(crate) fn apply_where_it_fits(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
+        match self.other_stack(table) {
+            Some((at, chosen)) => Ok(Applied::OtherKind { at, chosen }),
+            None => self.apply(table),
+        }
+    }
+
     /// Puts the value into `table`.
     pub(crate) fn apply(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
         if let Some(chosen) = self.other_than_eqds(table) {
@@ -150,6 +159,34 @@ impl Edit {
             None
         } else {
             kinds.keys().find(|kind| *kind != "congestion").cloned()
+        }
+    }
+
+    /// What is sent through tunnels instead, or without them, if this is about a stack behind EQDS's tunnels, or about
+    /// one that is not behind those that there are.
+    fn other_stack(&self, table: &Table) -> Option<(KeyPath, String)> {
+        let kinds = table.get("transport")?.as_table()?;
+        let eqif = kinds.get("eqds").and_then(|eqds| eqds.get("eqif")).and_then(Value::as_table);
+        let carried = ["tcp", "rdma"].into_iter().find(|stack| eqif.is_some_and(|eqif| eqif.contains_key(*stack)));
+        let transport = KeyPath::root().join("transport");
+        match self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["transport", "eqds", "eqif", key, ..] => {
+                let fits = match key {
+                    "tcp" | "rdma" => eqif.is_some_and(|eqif| eqif.contains_key(key)),
+                    "native" => kinds.contains_key("eqds"),
+                    _ => carried.is_some(),
+                };
+                let without = || kinds.keys().find(|kind| *kind != "congestion").cloned();
+                match (fits, carried) {
+                    (true, _) => None,
+                    (false, Some(stack)) => Some((transport.join("eqds").join("eqif"), stack.to_owned())),
+                    (false, None) => Some((transport, without()?)),
+                }
+            }
+            ["transport", stack, ..] if stack != "eqds" && carried.is_none() && kinds.contains_key("eqds") => {
+                Some((transport, "eqds".to_owned()))
+            }
+            _ => None,
         }
     }
 

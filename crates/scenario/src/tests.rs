@@ -659,6 +659,27 @@ fn sets_reach_the_series_that_they_fit() {
 }
 
 #[test]
+fn sets_of_stacks_reach_the_series_that_have_them() {
+    let names = "eqds,roce,roce+eqds,irn,tcp,tcp+eqds,melo";
+    let reached = |set: &str| -> Vec<String> {
+        let (plain, changed) = (variants(BASE, &[], Some(names)), variants(BASE, &[set], Some(names)));
+        let (plain, changed) = (plain.expect("schemes"), changed.unwrap_or_else(|error| panic!("{set}: {error}")));
+        let pairs = plain.iter().zip(&changed);
+        pairs.filter(|(plain, changed)| plain.scenario != changed.scenario).map(|(of, _)| of.name.clone()).collect()
+    };
+    assert_eq!(reached("transport.eqds.eqif.rdma.engine-rate=off"), ["roce+eqds"]);
+    assert_eq!(reached("transport.eqds.eqif.tcp.share.weight=2"), ["tcp+eqds"]);
+    assert_eq!(reached("transport.eqds.eqif.encapsulation=44B"), ["roce+eqds", "tcp+eqds"]);
+    assert_eq!(reached("transport.eqds.eqif.native.weight=2"), ["eqds", "roce+eqds", "tcp+eqds"]);
+    assert_eq!(reached("transport.recovery.melo.pool-bits=512"), ["melo"]);
+    assert_eq!(reached("transport.recovery.go-back-n.rto=1ms"), ["roce", "roce+eqds"]);
+    assert_eq!(reached("transport.tcp.sack=false"), ["tcp", "tcp+eqds"]);
+    let idle = |names: &str| variants(BASE, &["transport.eqds.eqif.rdma.engine-rate=off"], Some(names)).unwrap_err();
+    assert!(idle("irn,roce").contains("transport is \"recovery\" here, not \"eqds\""), "{}", idle("irn,roce"));
+    assert!(idle("tcp+eqds").contains("transport.eqds.eqif is \"tcp\" here, not \"rdma\""), "{}", idle("tcp+eqds"));
+}
+
+#[test]
 fn sets_of_tunnels_reach_the_series_that_have_them() {
     let sets = with_sets(&["transport.eqds.paths=4"]);
     let planned = plan(&extended(""), &Changes { series: Some("irn,eqds".into()), ..sets.clone() }).expect("a plan");
