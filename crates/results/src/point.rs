@@ -113,6 +113,7 @@ pub struct RunTotals {
     /// No flow could start before this.
     pub begin_us: f64,
     pub end_us: f64,
+    pub hopeless: bool,
     pub packet_hops: u64,
     pub events: u64,
     pub flows_started: u64,
@@ -161,6 +162,7 @@ impl RunTotals {
             fingerprint: format!("{:016x}", record.fingerprint),
             begin_us: begin.as_us_f64(),
             end_us: record.end.as_us_f64(),
+            hopeless: record.hopeless,
             packet_hops: record.packet_hops,
             events: record.events,
             flows_started: record.flows_started,

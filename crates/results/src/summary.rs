@@ -417,8 +417,15 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
         let hint = |unfinished: fn(&PointSummary) -> u64| {
             // Who waits in a circle waits forever.
-            let ended = points.iter().any(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
-            if ended { " Where stop.time ended the run, give more." } else { "" }
+            let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
+            match cut.clone().next() {
+                None => "",
+                Some(_) if cut.any(|point| !point.run.hopeless) => " Where stop.time ended the run, give more.",
+                Some(_) => {
+                    " Nothing more would have arrived, however long the run: a link is down, or what was lost last is \
+                     not sent again without a timeout (with PFC, RDMA has none by default)."
+                }
+            }
         };
         let (unfinished, measured) = (total(|point| point.unfinished().0), total(|point| point.unfinished().1));
         if unfinished > 0 {

@@ -808,6 +808,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
     assert_eq!(said("workload.incast[0].size"), said("workload.incast.size").replace("incast.size", "incast[0].size"));
     assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes any of the ways"));
     assert!(said("topology").contains("  fat-tree = { ... }\n      Three-tier fat-tree"));
+    assert!(said("loss").contains("selvedge keys loss[0].direction\n"), "{}", said("loss"));
     let wrong = KeyHelp::of("workload.incst").expect_err("misspelt").to_string();
     assert!(wrong.contains("did you mean \"incast\"?"), "{wrong}");
     let page = KeyHelp::page();

@@ -297,6 +297,8 @@ pub struct RunRecord {
     pub fingerprint: u64,
     /// Simulated time when the run ended.
     pub end: Instant,
+    /// Whether it ended because nothing more would have arrived: nothing was left to happen, or only attempts in vain.
+    pub hopeless: bool,
     /// Packets times links crossed, acknowledgements and pause frames included.
     pub packet_hops: u64,
     /// Events handled.

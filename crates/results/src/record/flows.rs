@@ -111,8 +111,9 @@ impl FlowAccumulator {
         let enough = |level: f64, count: u64| (1.0 - level) * count as f64 >= 1.0 - 1e-9;
         let single = self.single_packet_fct_us.quantiles();
         let messages = single.count();
-        let known = tail_levels().into_iter().take_while(|&level| enough(level, messages));
-        let single_packet_tail_us = known.filter_map(|level| single.at(level)).collect();
+        // The first level has a metric of its own, which always says what there is.
+        let known = (0..).zip(tail_levels()).take_while(|&(at, level)| at == 0 || enough(level, messages));
+        let single_packet_tail_us = known.filter_map(|(_, level)| single.at(level)).collect();
         let groups = self.groups.finish();
         FlowSummary {
             measured: self.measured,

@@ -13,6 +13,8 @@ pub(crate) struct Given {
     pub(crate) seeds: Vec<[f64; 3]>,
     /// Measured flows that never finished, of 1,000 per seed.
     pub(crate) unfinished: u64,
+    /// Whether more time would not help these.
+    pub(crate) hopeless: bool,
     /// Seeds that end in a deadlock.
     pub(crate) deadlocks: Vec<u64>,
 }
@@ -31,6 +33,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         info: SeriesInfo { name: name.into(), series: name.into(), case: None, traits },
         seeds,
         unfinished: 0,
+        hopeless: false,
         deadlocks: Vec::new(),
     }
 }
@@ -56,7 +59,13 @@ fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSumm
     PointSummary {
         series: series.info.name.clone(),
         seed,
-        run: RunTotals { fingerprint: format!("{seed:016x}"), data_sent: 1_000, deadlock, ..RunTotals::default() },
+        run: RunTotals {
+            fingerprint: format!("{seed:016x}"),
+            hopeless: series.hopeless,
+            data_sent: 1_000,
+            deadlock,
+            ..RunTotals::default()
+        },
         flows: FlowSummary {
             measured: 1_000,
             unfinished: series.unfinished,

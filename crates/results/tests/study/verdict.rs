@@ -172,7 +172,7 @@ fn flows_that_never_finish_disqualify() {
 fn a_few_stragglers_warn_but_do_not_disqualify() {
     let mut lossy = series("x", "irn", false, 1.0, 0.0);
     lossy.unfinished = 2;
-    let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
+    let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert_eq!(summary.verdict.answer, Answer::No);
     assert_eq!(
         summary.warnings,
@@ -181,6 +181,9 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
           too good. Where stop.time ended the run, give more."
         ]
     );
+    lossy.hopeless = true;
+    let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
+    assert!(summary.warnings[0].contains("Nothing more would have arrived"), "{:?}", summary.warnings);
 }
 
 #[test]

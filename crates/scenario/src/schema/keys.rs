@@ -29,8 +29,8 @@ struct Key {
     /// What holds without it: a value, "required", or nothing.
     without: String,
     about: String,
-    /// Whether there are keys inside.
-    opens: bool,
+    /// Where there are keys inside, its own place.
+    inside: Option<String>,
 }
 
 impl KeyHelp {
@@ -97,10 +97,10 @@ impl fmt::Display for KeyHelp {
             writeln!(f, "  {}{takes}{without}", key.name)?;
             lines(&key.about, WIDTH - 6).iter().try_for_each(|line| writeln!(f, "      {line}"))?;
         }
-        let inner: Vec<&str> = self.keys.iter().filter(|key| key.opens).map(|key| key.name.as_str()).collect();
-        if let Some(first) = inner.first() {
-            let dot = if self.path.is_empty() { "" } else { "." };
-            writeln!(f, "\nThere is more inside {}: selvedge keys {}{dot}{first}", one_of(&inner), self.path)?;
+        let inner: Vec<&Key> = self.keys.iter().filter(|key| key.inside.is_some()).collect();
+        if let Some(place) = inner.first().and_then(|first| first.inside.as_ref()) {
+            let names: Vec<&str> = inner.iter().map(|key| key.name.as_str()).collect();
+            writeln!(f, "\nThere is more inside {}: selvedge keys {place}", one_of(&names))?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
                 takes: String::new(),
                 without: String::new(),
                 about,
-                opens: false,
+                inside: None,
             });
         }
         for table in &tables {
@@ -143,7 +143,8 @@ impl<'a> Reader<'a> {
                 };
                 let about = if is_kind { self.about(&[table, node]) } else { self.about(&[node]) };
                 let opens = !self.tables(node).is_empty() || !self.words(node).is_empty();
-                keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, opens });
+                let inside = if opens { self.inside(path, name).map(|(place, _)| place) } else { None };
+                keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, inside });
             }
         }
         let takes: Vec<String> = nodes.iter().map(|node| self.takes(node)).collect();
@@ -154,16 +155,22 @@ impl<'a> Reader<'a> {
     fn write(self, page: &mut String, path: &str, nodes: &[&'a Value], seen: &mut BTreeSet<String>) {
         let help = self.help(path, nodes);
         page.push_str(&help.section());
-        for key in help.keys.iter().filter(|key| key.opens) {
-            // Of a list, its elements have the keys.
-            let places = [key.name.clone(), format!("{path}.{}", key.name), format!("{path}[0].{}", key.name)];
-            let mut places = places.into_iter().skip(usize::from(!path.is_empty()));
-            let found = places.find_map(|place| Some((follow(self.0, &KeyPath::parse(&place)?).ok()?.1, place)));
-            let Some((nodes, inner)) = found else { continue };
+        for key in help.keys.iter().filter(|key| key.inside.is_some()) {
+            let Some((place, nodes)) = self.inside(path, &key.name) else { continue };
             if seen.insert(self.identity(&nodes)) {
-                self.write(page, &inner, &nodes, seen);
+                self.write(page, &place, &nodes, seen);
             }
         }
+    }
+
+    /// The place of a key inside `path`, and what describes it. Of a list, its elements have the keys.
+    fn inside(self, path: &str, key: &str) -> Option<(String, Vec<&'a Value>)> {
+        let places = [key.to_owned(), format!("{path}.{key}"), format!("{path}[0].{key}")];
+        let mut places = places.into_iter().skip(usize::from(!path.is_empty()));
+        places.find_map(|place| {
+            let (_, nodes) = follow(self.0, &KeyPath::parse(&place)?).ok()?;
+            Some((place, nodes))
+        })
     }
 
     /// The same for nodes whose tables are the same.

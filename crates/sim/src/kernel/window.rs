@@ -327,6 +327,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             // Where everything waits for a link to come back, that happens next.
             let begin = left.map_or(change_at, |window| Instant::from_ps(self.pace.begin(window))).max(self.now);
             if begin == Instant::NEVER {
+                self.record.hopeless = true;
                 return None;
             }
             if self.is_done() {
@@ -365,6 +366,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             if due == check_at {
                 let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
                 if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty(), begin) {
+                    self.record.hopeless = verdict.deadlock.is_none();
                     self.record.deadlock = verdict.deadlock;
                     return None;
                 }

@@ -200,6 +200,18 @@ fn a_host_waits_for_its_own_link_to_be_repaired() {
 }
 
 #[test]
+fn a_run_knows_whether_more_time_would_help() {
+    let hopeless = |repair: Option<u64>, end: Option<Duration>| {
+        let scene = Scene::new(star(&[link(40, 1_000); 2]), Series::RocePfc).flow(0, 1, 500_000, Duration::ZERO);
+        let outcome = scene.with(fail("h1", 50, repair)).with(|config| config.stop.time = end).run();
+        (outcome.flow(0).finish.is_some(), outcome.record.hopeless)
+    };
+    assert_eq!(hopeless(None, None), (false, true), "the link is gone");
+    assert_eq!(hopeless(None, Some(Duration::from_us(60))), (false, false), "nobody knows yet");
+    assert_eq!(hopeless(Some(500), None), (false, true), "the tail is lost, and with PFC nobody has a timeout");
+}
+
+#[test]
 fn a_dead_host_does_not_jam_the_others() {
     for series in Series::ALL {
         let scene = Scene::new(star(&[link(40, 1_000); 3]), series)
