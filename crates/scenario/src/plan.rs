@@ -314,10 +314,8 @@ impl Builder<'_> {
         let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
         let workload = self.workload(&variant, &resolved, &network, seeds, &library)?;
         let asks = workload.summaries.iter().any(|summary| !summary.priorities.is_empty());
-        let resolved = match asks {
-            true => Resolved::of(&variant, &network, &workload.summaries).map_err(refuse)?,
-            false => resolved,
-        };
+        let resolved =
+            if asks { Resolved::of(&variant, &network, &workload.summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
         for finding in findings {
             let warning = draft.error(&variant, &finding.key, finding.message).to_string();
