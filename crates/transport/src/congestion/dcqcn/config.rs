@@ -12,9 +12,12 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 pub struct DcqcnConfig {
     /// Whose values "auto" means. Default: paper.
     pub defaults: Defaults,
-    /// The rate at which flows start, unpaced, and which they never exceed. Default: "auto", the hosts'
-    /// line rate.
+    /// The rate at which flows start and which they never exceed; where it is the link's own, the link paces.
+    /// Default: "auto", the hosts' line rate.
     pub line_rate: Setting<Rate>,
+    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    #[cfg_attr(feature = "config", serde(skip))]
+    pub below_link: bool,
     /// A receiver sends at most one CNP per queue pair in this time. "auto": 50us (paper), 4us
     /// (ConnectX, MIN_TIME_BETWEEN_CNPS).
     pub cnp_interval: Setting<Duration>,
@@ -165,6 +168,7 @@ impl Tuning for DcqcnConfig {
             Defaults::ConnectX => CONNECT_X,
         };
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
         resolve(&mut self.cnp_interval, || Some(values.cnp_interval));
         if self.alpha_update == AlphaUpdate::Auto {
             self.alpha_update = values.alpha_update;

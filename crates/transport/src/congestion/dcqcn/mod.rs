@@ -2,7 +2,8 @@
 //!
 //! Design notes.
 //! 1. *Released at line rate.* A flow at line rate has no limiter: it is not paced, counts no bytes
-//!    and has no timer. The first CNP attaches one; when the rate is back, it is released.
+//!    and has no timer. The first CNP attaches one; when the rate is back, it is released. Where the link is faster
+//!    than the line rate that the settings say, it stays paced, at that rate.
 //! 2. *Alpha is moved when it is needed*, by as many intervals as have passed: the same numbers as
 //!    with a timer, without one.
 
@@ -63,6 +64,7 @@ struct Settings {
     loss_factor: f64,
     fast_recovery_steps: u32,
     per_interval: bool,
+    below_link: bool,
     clamp_always: bool,
 }
 
@@ -88,6 +90,7 @@ impl Control {
             rate_on_first_cnp: resolved(config.rate_on_first_cnp, "rate-on-first-cnp").unwrap_or(Rate::MAX),
             loss_factor: resolved(config.loss_factor, "loss-factor").unwrap_or(1.0),
             fast_recovery_steps: resolved(config.fast_recovery_steps, "fast-recovery-steps").unwrap_or(0),
+            below_link: config.below_link,
             per_interval: config.alpha_update == AlphaUpdate::PerInterval,
             clamp_always: config.clamp_target == ClampTarget::Always,
         };
@@ -187,6 +190,9 @@ impl Control {
     }
 
     fn on_sent(&mut self, bytes: Bytes) {
+        if self.is_released() {
+            return;
+        }
         self.bytes += bytes.get();
         if self.bytes >= self.settings.byte_counter {
             self.bytes -= self.settings.byte_counter;
@@ -221,7 +227,7 @@ impl Congestion for Control {
     }
     #[inline]
     fn rate(&self) -> Rate {
-        if self.is_released() { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
+        if self.is_released() && !self.settings.below_link { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
     }
     #[inline]
     fn deadline(&self) -> Instant {

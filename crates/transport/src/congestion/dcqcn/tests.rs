@@ -49,6 +49,29 @@ fn a_flow_starts_at_line_rate_and_keeps_it_until_a_cnp_comes() {
 }
 
 #[test]
+fn a_line_rate_below_the_link_s_limits() {
+    let line_rate = Rate::from_gbps(25);
+    let mut control =
+        Control::new(&resolved(DcqcnConfig { line_rate: Setting::Value(line_rate), ..DcqcnConfig::default() }));
+    assert_eq!((control.rate(), control.deadline()), (line_rate, Instant::NEVER));
+    // Without a CNP there is nothing to recover from: no counter moves.
+    control.on_signal(&mut Cx::at(at(1)), Signal::Sent { bytes: Bytes::from_kb(25_000) });
+    assert_eq!((control.byte_stage, control.bytes), (0, 0));
+    cnp(&mut control, 2);
+    assert!(control.rate() < line_rate);
+    while control.deadline() < Instant::NEVER {
+        fire(&mut control, 1);
+    }
+    assert_eq!(control.rate(), line_rate, "recovered");
+    // At the link's own, or above it, the link paces.
+    for gbps in [40, 100] {
+        let line_rate = Setting::Value(Rate::from_gbps(gbps));
+        let control = Control::new(&resolved(DcqcnConfig { line_rate, ..DcqcnConfig::default() }));
+        assert_eq!(control.rate(), Rate::MAX);
+    }
+}
+
+#[test]
 fn equation_1_each_cnp_cuts_by_half_of_alpha() {
     let mut control = Control::new(&paper());
     let (mut rate, mut alpha) = (LINE, 1.0);

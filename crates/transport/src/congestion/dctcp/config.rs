@@ -19,8 +19,8 @@ pub struct DctcpConfig {
     pub initial_alpha: f64,
     /// What a loss leaves of the window, from 0 to below 1. Default: 0.5.
     pub decrease_factor: f64,
-    /// K: packets that find more than this before them are marked, on links of the hosts' line rate; what
-    /// `switch.ecn` says "auto" to. Default: "auto", a seventh of the line rate times the round-trip time of
+    /// K: packets that find more than this before them are marked, on links of `line-rate`; what
+    /// `switch.ecn` says "auto" to. Default: "auto", a seventh of that rate times the round-trip time of
     /// the empty longest path (equation 13).
     pub k: Setting<Bytes>,
     /// The rate that `k` is for. Default: "auto", the hosts' line rate.
@@ -44,7 +44,8 @@ impl Tuning for DctcpConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         self.window.resolve(fabric);
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        resolve(&mut self.k, || Some(Bytes::new(fabric.line_rate.amount_in(fabric.base_rtt).get() / 7)));
+        let line_rate = resolved(self.line_rate, "line-rate").unwrap_or(fabric.line_rate);
+        resolve(&mut self.k, || Some(Bytes::new(line_rate.amount_in(fabric.base_rtt).get() / 7)));
     }
     fn check(&self) -> Result<(), SettingError> {
         if !(self.g > 0.0 && self.g <= 1.0) {

@@ -144,6 +144,10 @@ fn auto_is_what_the_sources_have() {
     let marking = needs.marking.expect("it hears marks");
     assert_eq!((marking.k_min, marking.k_max, needs.acks), (Bytes::new(17_142), Bytes::new(17_142), true));
     assert_eq!(marking.on(Rate::from_gbps(80)).k_min, Bytes::new(34_284));
+    // A line rate of one's own changes the rate that K is for, not what K is on a link of any rate.
+    let half = resolved(DctcpConfig { line_rate: Setting::Value(Rate::from_gbps(20)), ..DctcpConfig::default() });
+    assert_eq!(half.k, Setting::Value(Bytes::new(120_000 / 2 / 7)));
+    assert_eq!(half.needs().marking.map(|marking| marking.on(Rate::from_gbps(40)).k_min), Some(Bytes::new(17_142)));
 }
 
 #[test]

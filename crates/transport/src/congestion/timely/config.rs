@@ -13,6 +13,9 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 pub struct TimelyConfig {
     /// The rate that no flow exceeds. Default: "auto", the hosts' line rate.
     pub line_rate: Setting<Rate>,
+    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    #[cfg_attr(feature = "config", serde(skip))]
+    pub below_link: bool,
     /// The rate at which a flow starts. Default: "auto", the line rate. The paper has a part of it that
     /// depends on the host's other flows.
     pub initial_rate: Setting<Rate>,
@@ -51,6 +54,7 @@ impl Default for TimelyConfig {
     fn default() -> Self {
         Self {
             line_rate: Setting::Auto,
+            below_link: false,
             initial_rate: Setting::Auto,
             min_rate: Setting::Auto,
             t_low: Duration::from_us(50),
@@ -73,6 +77,7 @@ impl Tuning for TimelyConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
         let line_rate = resolved(self.line_rate, "line-rate");
+        self.below_link = line_rate.is_some_and(|rate| rate < fabric.line_rate);
         resolve(&mut self.initial_rate, || line_rate);
         resolve(&mut self.min_rate, || line_rate.map(|rate| Rate::from_bps((rate.as_bps() / 100).max(1))));
         let min_rtt = self.min_rtt;

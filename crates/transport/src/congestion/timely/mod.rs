@@ -43,6 +43,7 @@ struct Settings {
     hyper_after: u32,
     segment: u64,
     update_interval: Duration,
+    below_link: bool,
 }
 
 impl Control {
@@ -75,6 +76,7 @@ impl Control {
                 hyper_after: config.hyper_after,
                 segment: config.segment.get(),
                 update_interval: resolved(config.update_interval, "update-interval").unwrap_or(Duration::ZERO),
+                below_link: config.below_link,
             },
         }
     }
@@ -126,8 +128,12 @@ impl Congestion for Control {
     }
     #[inline]
     fn rate(&self) -> Rate {
-        // At line rate the link itself paces.
-        if self.rate >= self.settings.line_rate { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
+        // At line rate the link itself paces, unless it is faster than that.
+        if self.rate >= self.settings.line_rate && !self.settings.below_link {
+            Rate::MAX
+        } else {
+            Rate::from_bps(self.rate as u64)
+        }
     }
 }
 

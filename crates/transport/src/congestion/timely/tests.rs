@@ -36,6 +36,16 @@ fn a_flow_starts_at_line_rate() {
 }
 
 #[test]
+fn a_line_rate_below_the_link_s_limits() {
+    let line_rate = Rate::from_gbps(25);
+    let mut control =
+        Control::new(&resolved(TimelyConfig { line_rate: Setting::Value(line_rate), ..TimelyConfig::default() }));
+    assert_eq!(control.rate(), line_rate);
+    hear(&mut control, &[24; 10]);
+    assert_eq!(control.rate(), line_rate, "it never rises above");
+}
+
+#[test]
 fn losses_cut_the_rate_if_asked_to() {
     // IRN, section 4.3: "explicitly backing off on losses".
     for (loss_factor, left) in [(1.0, 10e9), (0.5, 2.5e9)] {
