@@ -14,6 +14,8 @@ pub struct Network {
     routes: Arc<Routes>,
     paths: Paths,
     longest: Path,
+    /// Between these are the longest round trips.
+    farthest: Vec<(HostId, HostId)>,
 }
 
 impl Network {
@@ -23,7 +25,12 @@ impl Network {
         let routes = Arc::new(Routes::new(&graph, &[]));
         let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
         let longest = paths.longest()?;
-        Some(Self { graph, routes, paths, longest })
+        let mut rates = (0..graph.host_count()).map(|host| paths.host_rate(HostId(host)));
+        let first = rates.next();
+        let are_alike = rates.all(|rate| Some(rate) == first);
+        // Where all hosts are alike, the longest path stands for all.
+        let farthest = if are_alike { vec![(longest.src, longest.dst)] } else { paths.farthest() };
+        Some(Self { graph, routes, paths, longest, farthest })
     }
     /// Hosts, switches and links.
     pub fn graph(&self) -> &Graph {
@@ -41,17 +48,16 @@ impl Network {
     pub fn longest(&self) -> Path {
         self.longest
     }
-    /// What two hosts at the ends of the longest path can send each other: where packets may spread over several
-    /// paths, as much as both their links take.
-    pub(crate) fn longest_rate(&self) -> Rate {
-        let Path { src, dst, bottleneck, .. } = self.longest;
+    /// What two hosts can send each other: where packets may spread over several paths, as much as both their links
+    /// take.
+    fn rate_between(&self, src: HostId, dst: HostId) -> Option<Rate> {
         let spreads =
             self.routes.leaf_of(src).zip(self.routes.leaf_of(dst)).is_some_and(|(from, to)| {
                 from != to && self.routes.next_hops(self.routes.leaves()[from], to).len() > 1
             });
         match spreads {
-            true => self.paths.host_rate(src).min(self.paths.host_rate(dst)),
-            false => bottleneck,
+            true => Some(self.paths.host_rate(src).min(self.paths.host_rate(dst))),
+            false => self.paths.between(src, dst).map(|path| path.bottleneck),
         }
     }
     /// The propagation delay of the first and the last link of the longest path together.
@@ -63,11 +69,33 @@ impl Network {
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2
     }
-    /// The same with serialisation: how long a packet that takes `forth` on each link and an answer that
-    /// takes `back` are under way on the longest path when nothing else is.
-    pub(crate) fn loaded_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
-        let Path { src, dst, .. } = self.longest;
-        self.paths.base_rtt(src, dst, forth, back).unwrap_or_else(|| self.base_rtt())
+    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under way at most when
+    /// nothing else is, between any two hosts: no timeout may be shorter.
+    pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
+        self.rtts(forth, back).map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.base_rtt())
+    }
+    /// The same from hosts whose links have this rate to hosts that are no slower (or the fastest that they reach):
+    /// what a window has to cover so that such a host fills its link.
+    pub(crate) fn rtt_to_fill(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
+        let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
+        // Receivers count by what they can take of this rate.
+        let longest = own.map(|(_, to, rtt)| (to.min(rate), rtt)).max();
+        longest.map_or_else(|| self.longest_rtt(forth, back), |(_, rtt)| rtt)
+    }
+    /// The most that two hosts fill their path with until the first answer comes.
+    pub(crate) fn most_under_way(&self, forth: Bytes, back: Bytes) -> Bytes {
+        let held = self.farthest.iter().filter_map(|&(src, dst)| {
+            let rtt = self.paths.base_rtt(src, dst, forth, back)?;
+            Some(self.rate_between(src, dst)?.amount_in(rtt))
+        });
+        held.max().unwrap_or_default()
+    }
+    /// Rates of the links of senders and receivers, and the longest round trips between them.
+    fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = (Rate, Rate, Duration)> {
+        self.farthest.iter().filter_map(move |&(src, dst)| {
+            let rtt = self.paths.base_rtt(src, dst, forth, back)?;
+            Some((self.paths.host_rate(src), self.paths.host_rate(dst), rtt))
+        })
     }
     /// Bandwidth-delay product of the longest path (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bytes {

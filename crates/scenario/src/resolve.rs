@@ -54,7 +54,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
 
     let (packet, answer) = (frame + nic.gap, nic.ack_frame(transport) + nic.gap);
     // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
-    let least_rtt = network.loaded_rtt(packet, packet + answer);
+    let least_rtt = network.longest_rtt(packet, packet + answer);
     let data = switch.data_priorities(nic, beside.as_ref(), workloads);
     let fabric = Fabric {
         pfc: switch.pfc.enabled,
@@ -62,7 +62,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         bdp,
         frame,
         gap: nic.gap,
-        base_rtt: network.loaded_rtt(packet, answer),
+        base_rtt: network.rtt_to_fill(network.line_rate(), packet, answer),
         links: network.longest().links,
         congested_rtt: network
             .base_rtt()
@@ -77,7 +77,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
     let others = others.map(|line_rate| {
         let mut other = written.agreeing_with(transport);
-        other.resolve(&Fabric { line_rate, bdp: line_rate.amount_in(network.base_rtt()), ..fabric }, nic, trims);
+        let bdp = line_rate.amount_in(network.base_rtt());
+        let base_rtt = network.rtt_to_fill(line_rate, packet, answer);
+        other.resolve(&Fabric { line_rate, bdp, base_rtt, ..fabric }, nic, trims);
         (line_rate, other)
     });
     let others = others.filter(|(_, other)| other != transport).collect();

@@ -21,17 +21,17 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// EQDS's sequence numbers. All tunnels have the credit that the fastest hosts need; the longest path may be between
+/// EQDS's sequence numbers. All tunnels have the credit that the fastest hosts need; the longest paths may be between
 /// slower ones.
 fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let eqds = transport.eqds.as_ref()?;
     let frame = transport.tunnel_frame(nic)?;
     let Setting::Value(reorder) = eqds.reorder else { return None };
-    let round_trip = network.loaded_rtt(frame + nic.gap, eqds.answer_frame() + nic.gap);
-    let held = network.longest_rate().amount_in(round_trip).min(eqds.window()).pieces(frame);
+    let held = network.most_under_way(frame + nic.gap, eqds.answer_frame() + nic.gap);
+    let held = held.min(eqds.window()).pieces(frame);
     let message = format!(
-        "a tunnel may have {reorder} packets under way, and the longest path holds {held}: it cannot fill it; larger \
+        "a tunnel may have {reorder} packets under way, and a path holds up to {held}: it cannot fill it; larger \
          packets reach farther (nic.mtu)"
     );
     (u64::from(reorder) < held).then(|| Finding::new("transport.eqds.reorder", message))

@@ -11,10 +11,10 @@ use crate::scenario::Scenario;
 pub(super) fn check(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport);
-    let round_trip = network.loaded_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap);
+    let round_trip = network.longest_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap);
     let (key, timeout) = shortest(scenario).filter(|&(_, timeout)| timeout < round_trip)?;
     let message = format!(
-        "{timeout} is less than a round trip on the longest path, {round_trip}: what is not lost is sent again, too; \
+        "{timeout} is less than the longest round trip of the empty network, {round_trip}: what is not lost is sent again, too; \
          give more"
     );
     Some(Finding::new(key, message))

@@ -1,7 +1,7 @@
 //! What the way between two hosts is like when nobody else uses it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl Paths {
     /// The path with the longest propagation delay that a flow may take; among those, with the most links; among those,
     /// between the lowest numbers. `None` when no two hosts can reach each other.
     pub fn longest(&self) -> Option<Path> {
-        let far = self.far_hosts();
+        let far = self.far_hosts(|_| ());
         let candidates = far.iter().enumerate().flat_map(|(leaf, from)| {
             let here = from.get(1).map(|&second| (from[0], second));
             // Both directions: the paths there and back may differ.
@@ -110,6 +110,37 @@ impl Paths {
             }
         }
         longest
+    }
+    /// Pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with links of
+    /// their rates, whatever the sizes: of pairs whose paths there and back have links of the same rates, the one with
+    /// the longest propagation.
+    pub fn farthest(&self) -> Vec<(HostId, HostId)> {
+        let far = self.far_hosts(|host| self.host_rate(host));
+        let mut farthest = BTreeMap::new();
+        for (group, from) in far.iter().enumerate() {
+            let here = from.get(1).map(|&second| (from[0], second));
+            let others = far.iter().enumerate().filter(|&(other, _)| other != group);
+            let pairs = here.into_iter().chain(others.flat_map(|(_, to)| self.apart(from, to)));
+            for (src, dst) in pairs {
+                let Some((forth, back)) = self.slowest_links(src, dst).zip(self.slowest_links(dst, src)) else {
+                    continue;
+                };
+                let mut propagation = Duration::ZERO;
+                let mut rates = |links: PathLinks<'_>| {
+                    let links = links.map(|link| &self.graph.links[link as usize]);
+                    let mut rates: Vec<Rate> =
+                        links.inspect(|link| propagation += link.delay).map(|link| link.rate).collect();
+                    rates.sort_unstable();
+                    rates
+                };
+                let key = (self.host_rate(src), self.host_rate(dst), rates(forth), rates(back));
+                let longest = farthest.entry(key).or_insert((propagation, src, dst));
+                if propagation > longest.0 {
+                    *longest = (propagation, src, dst);
+                }
+            }
+        }
+        farthest.into_values().map(|(_, src, dst)| (src, dst)).collect()
     }
     /// Bandwidth-delay product of the longest path: the fastest host's link rate times twice the
     /// propagation delay. IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
@@ -212,13 +243,14 @@ impl Paths {
         first.into_iter().chain(others.into_iter().flatten())
     }
 
-    /// Per leaf (or per host, where there are no switches): the host with the longest link, and of those that do not
-    /// share a server with it the next; of a leaf inside a server, any two.
-    fn far_hosts(&self) -> Vec<Vec<HostId>> {
-        let mut far = vec![Vec::new(); self.routes.leaves().len().max(1)];
+    /// Per leaf (there is one where there are no switches) and kind of hosts: the host with the longest link, and of
+    /// those that do not share a server with it the next; of a leaf inside a server, any two.
+    fn far_hosts<K: Ord>(&self, kind: impl Fn(HostId) -> K) -> Vec<Vec<HostId>> {
+        let mut far: BTreeMap<(usize, K), Vec<HostId>> = BTreeMap::new();
         for host in (0..self.graph.hosts.len() as u32).map(HostId) {
-            far[self.routes.leaf_of(host).unwrap_or(0)].push(host);
+            far.entry((self.routes.leaf_of(host).unwrap_or(0), kind(host))).or_default().push(host);
         }
+        let mut far: Vec<_> = far.into_values().collect();
         for hosts in &mut far {
             let delay = |host: &HostId| self.graph.links[self.routes.ports().of_host(*host).link as usize].delay;
             hosts.sort_by_key(|host| (Reverse(delay(host)), *host));

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_units::{Bytes, Domain, Duration, HostId, Rate, Rng, SwitchId};
@@ -244,6 +245,35 @@ fn the_longest_path_is_the_longest_of_all_pairs() {
         let one_way = paths.base_rtt(longest.src, longest.dst, Bytes::ZERO, Bytes::ZERO).unwrap() / 2;
         assert_eq!(one_way, longest.propagation, "seed {seed}");
     }
+}
+
+#[test]
+fn the_farthest_pairs_have_the_longest_round_trips_of_all_pairs() {
+    let mut alike = 0;
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 3);
+        let graph = with_servers(random_graph(&mut rng), &mut rng);
+        let paths = paths(&graph);
+        let nics = InnerNics::new(&graph, Routes::new(&graph, &[]).ports());
+        let farthest = paths.farthest();
+        alike += pairs(&graph).count() - farthest.len();
+        for (forth, back) in [(0, 0), (1_106, 84), (9_000, 9_000), (1_000_000, 0)] {
+            // By the rates of both hosts' links.
+            let longest = |pairs: &mut dyn Iterator<Item = (HostId, HostId)>| {
+                let mut longest = BTreeMap::new();
+                for (src, dst) in pairs {
+                    let Some(rtt) = paths.base_rtt(src, dst, Bytes::new(forth), Bytes::new(back)) else { continue };
+                    let (from, to) = nics.between(src, dst);
+                    let found = longest.entry((paths.host_rate(from), paths.host_rate(to))).or_insert(rtt);
+                    *found = rtt.max(*found);
+                }
+                longest
+            };
+            let brute = longest(&mut pairs(&graph));
+            assert_eq!(longest(&mut farthest.iter().copied()), brute, "seed {seed}, {forth} B and {back} B");
+        }
+    }
+    assert!(alike > 200, "{alike} pairs fewer");
 }
 
 #[test]
