@@ -102,9 +102,11 @@ pub const METRICS: &[Metric] = &[
         name: "retransmissions_per_loss",
         title: "retransmissions per loss",
         unit: Unit::Plain,
-        meaning: "data packets sent again / data packets dropped",
+        meaning: "data packets sent again / data packets dropped, copies that come when their flow is over (unknown-qp) \
+                  left out",
         of: |point| {
-            let lost = point.run.data_drops.total();
+            let drops = &point.run.data_drops;
+            let lost = drops.total() - drops.unknown_qp;
             (lost > 0).then(|| point.run.retransmissions as f64 / lost as f64)
         },
     },

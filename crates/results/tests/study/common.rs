@@ -48,7 +48,7 @@ pub(crate) fn study(given: &[Given]) -> Summary {
     summarise(&info, &series, &points)
 }
 
-fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSummary {
+pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSummary {
     let deadlock = series.deadlocks.contains(&seed).then(|| DeadlockReport {
         at_us: 200.0,
         since_us: 100.0,

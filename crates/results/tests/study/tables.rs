@@ -4,13 +4,15 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::synthetic;
+use crate::{common, synthetic};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
-use selvedge_results::{FlowSummary, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows};
+use selvedge_results::{
+    FlowSummary, Metric, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows,
+};
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
@@ -446,4 +448,18 @@ fn a_point_counts_what_it_saw() {
     assert_eq!((worst.node.as_str(), worst.peer.as_str(), worst.pauses), ("tor", "h0", 3));
     assert_eq!(worst.share, [0.0, 0.5]);
     assert_eq!((point.pauses.paused_ports, point.pauses.ports), (1, 2));
+}
+
+#[test]
+fn copies_behind_the_end_of_a_flow_are_no_losses() {
+    let per_loss = |link_loss, unknown_qp| {
+        let mut point = common::point(&common::series("irn", "irn", false, 1.0, 0.0), 1, [1.0; 3]);
+        point.run.retransmissions = 6;
+        point.run.data_drops.link_loss = link_loss;
+        point.run.data_drops.unknown_qp = unknown_qp;
+        let metric = Metric::find("retransmissions_per_loss").expect("a metric");
+        (metric.of)(&point)
+    };
+    assert_eq!(per_loss(4, 2), Some(1.5));
+    assert_eq!(per_loss(0, 2), None);
 }
