@@ -9,6 +9,9 @@
 //! <qp> 2 <quick>                  the timer expires (timeout)
 //! ```
 //!
+//! Sequence numbers are PSNs, of 24 bits. The authors' modules would count on behind them, where PSNs wrap around;
+//! larger ones are refused.
+//!
 //! Readers hold one line at a time. Where the count on the first line is wrong, they say so when the
 //! file has ended: [`Events::warning`].
 
@@ -24,7 +27,7 @@ pub struct ReceiverEvent {
     pub qp: u32,
     /// The BTH opcode; 1 is RC SEND middle.
     pub opcode: u8,
-    /// The packet's sequence number; the authors do not wrap it at 24 bits.
+    /// The packet's sequence number, of 24 bits.
     pub psn: u32,
 }
 
@@ -150,7 +153,7 @@ impl ReceiverEvent {
         Ok(Self {
             qp: number(words, "a queue pair")?,
             opcode: words.require("an opcode")?.integer32("an opcode", 0..=255)? as u8,
-            psn: number(words, "a sequence number")?,
+            psn: psn(words, "a sequence number")?,
         })
     }
 }
@@ -162,8 +165,8 @@ impl SenderEvent {
         let kind = match event.text() {
             "0" => SenderEventKind::TxFree,
             "1" => SenderEventKind::Ack {
-                cum: number(words, "the next expected sequence number")?,
-                sack: number(words, "the acknowledged sequence number")?,
+                cum: psn(words, "the next expected sequence number")?,
+                sack: psn(words, "the acknowledged sequence number")?,
                 nack: flag(words, "the syndrome")?,
             },
             "2" => SenderEventKind::Timeout { quick: flag(words, "the quick flag")? },
@@ -175,6 +178,10 @@ impl SenderEvent {
 
 fn number(words: &mut Words<'_>, what: &str) -> Result<u32, FormatError> {
     words.require(what)?.integer32(what, 0..=u32::MAX)
+}
+
+fn psn(words: &mut Words<'_>, what: &str) -> Result<u32, FormatError> {
+    words.require(what)?.integer32(what, 0..=(1 << 24) - 1)
 }
 
 fn flag(words: &mut Words<'_>, what: &str) -> Result<bool, FormatError> {

@@ -321,7 +321,8 @@ fn receiver_traces() {
             (&b"1\n1 2\n"[..], "f:2:4: the line ends here, expected a sequence number"),
             (&b"1\n1 256 0\n"[..], r#"f:2:3: found "256", expected an opcode from 0 to 255"#),
             (&b"1\n1 1 0 0\n"[..], r#"f:2:7: found "0", expected the end of the line"#),
-            (&b"1\n1 1 -1\n"[..], r#"f:2:5: found "-1", expected a sequence number"#),
+            (&b"1\n1 1 -1\n"[..], r#"f:2:5: found "-1", expected a sequence number from 0 to 16777215"#),
+            (&b"1\n1 1 16777216\n"[..], r#"f:2:5: found "16777216", expected a sequence number from 0 to 16777215"#),
         ],
     );
 }
@@ -334,6 +335,14 @@ fn sender_traces() {
             (&b"1\n1 3\n"[..], r#"f:2:3: found "3", expected an event: 0 (txFree), 1 (receiveAck) or 2 (timeout)"#),
             (&b"1\n1 0 5\n"[..], r#"f:2:5: found "5", expected the end of the line"#),
             (&b"1\n1 1 5\n"[..], "f:2:6: the line ends here, expected the acknowledged sequence number"),
+            (
+                &b"1\n1 1 16777216 6 1\n"[..],
+                r#"f:2:5: found "16777216", expected the next expected sequence number from 0 to 16777215"#,
+            ),
+            (
+                &b"1\n1 1 5 16777216 1\n"[..],
+                r#"f:2:7: found "16777216", expected the acknowledged sequence number from 0 to 16777215"#,
+            ),
             (&b"1\n1 1 5 6 2\n"[..], r#"f:2:9: found "2", expected the syndrome from 0 to 1"#),
             (&b"1\n1 2 quick\n"[..], r#"f:2:5: found "quick", expected the quick flag from 0 to 1"#),
         ],
