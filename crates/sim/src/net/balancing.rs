@@ -37,7 +37,8 @@ pub enum BalancingConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DrillConfig {
-    /// Queues that are drawn at random for each packet, 1 to 8 (DRILL's choice: 2).
+    /// Queues that are drawn at random for each packet, 1 to 8 (DRILL's choice: 2). Each is drawn from all,
+    /// so that one may be drawn twice; ConWeave's ns-3 code draws different ones.
     pub choices: u8,
     /// Shortest queues of the last time that are remembered for each leaf switch, 0 to 8 (DRILL's choice:
     /// 1).
