@@ -29,15 +29,19 @@ pub(super) struct Credit {
     /// The highest pull number that has come.
     pub(super) pull: u32,
     /// The highest pull target that was announced.
-    pub(super) target: u32,
+    target: u32,
     /// What the receiver will grant for packets that it said were trimmed.
     promise: Promise,
+    /// Bytes in flight whose credit was not asked for again: that anything would follow was not known yet.
+    unasked: u32,
+    /// Those of them that something waits for, which came later: it has their credit when they arrive.
+    reserved: u32,
 }
 
 impl Credit {
     /// Of a new tunnel, which may send so much unasked.
     pub(super) fn new(burst: u32) -> Self {
-        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default() }
+        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default(), unasked: 0, reserved: 0 }
     }
 
     /// Bytes that may be sent now.
@@ -52,6 +56,25 @@ impl Credit {
         let unasked = bytes.saturating_sub(self.granted);
         self.granted -= bytes - unasked;
         self.burst -= unasked;
+        self.unasked += bytes;
+    }
+
+    /// So many bytes have arrived. What is asked for again is the credit of the last ones sent, so the first to arrive
+    /// are the others.
+    #[inline]
+    pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64) {
+        let back = u64::from(self.unasked).min(bytes) as u32;
+        self.unasked -= back;
+        let taken = back.min(self.reserved);
+        self.reserved -= taken;
+        // Never more than one window, whatever the other end has granted beyond what was asked for.
+        self.burst += taken.min(scale.window.saturating_sub(self.held()));
+    }
+
+    /// So many bytes were lost.
+    pub(super) fn note_lost(&mut self, bytes: u64) {
+        self.unasked = u64::from(self.unasked).saturating_sub(bytes) as u32;
+        self.release();
     }
 
     /// A pull number has come; returns whether it is news.
@@ -78,10 +101,22 @@ impl Credit {
         self.promise.add(scale, pull, bytes);
     }
 
-    /// The target that asks for what `demand` wants beyond what is held: at most one window (section 5).
+    /// Asks for what `demand` wants; returns the target to announce.
     #[inline]
-    pub(super) fn wanted(&self, scale: &Scale, demand: u64) -> u32 {
-        let want = demand.min(u64::from(scale.window)).saturating_sub(u64::from(self.held())) as u32;
+    pub(super) fn ask(&mut self, scale: &Scale, demand: u64) -> u32 {
+        let before = self.outstanding(scale);
+        self.target = self.wanted(scale, demand);
+        let more = self.outstanding(scale).saturating_sub(before);
+        self.unasked = self.unasked.saturating_sub(more * scale.quantum);
+        self.reserved = self.reserved.min(self.unasked);
+        self.target
+    }
+
+    /// The target that asks for what `demand` wants beyond what is held, and reserved: at most one window (section 5).
+    #[inline]
+    fn wanted(&self, scale: &Scale, demand: u64) -> u32 {
+        let have = u64::from(self.held()) + u64::from(self.reserved);
+        let want = demand.min(u64::from(scale.window)).saturating_sub(have) as u32;
         let target = scale.numbers.add(self.pull, want.div_ceil(scale.quantum));
         let expected = self.promise.beyond(scale, self.target);
         if scale.numbers.distance(expected, target) > 0 { target } else { expected }
@@ -94,17 +129,38 @@ impl Credit {
         scale.numbers.distance(self.pull, expected).max(0) as u32
     }
 
+    /// Whether so much `demand` is to be asked for in a packet of its own: nothing was, or no more than half of it.
+    /// Stacks hand over packet by packet; each would be asked for by itself, or the rest only when the first was given.
+    #[inline]
+    pub(super) fn wants(&self, scale: &Scale, demand: u64) -> bool {
+        let asked = scale.numbers.distance(self.pull, self.wanted(scale, demand)).max(0) as u32;
+        asked >= (2 * self.outstanding(scale)).max(1)
+    }
+
     /// The sender has been idle: it may send one window unasked again, less what is still under way.
-    pub(super) fn restart(&mut self, scale: &Scale, in_flight: u64) {
-        let owed = u64::from(self.outstanding(scale)) * u64::from(scale.quantum);
-        let away = u64::from(self.granted) + in_flight + owed;
-        let rest = u64::from(scale.window).saturating_sub(away) as u32;
-        self.burst = self.burst.max(rest);
+    pub(super) fn restart(&mut self, scale: &Scale) {
+        let own = self.held() + self.unasked + self.outstanding(scale) * scale.quantum;
+        self.burst += scale.window.saturating_sub(own);
+    }
+
+    /// What waits beyond what is held and awaited is to have the credit that acknowledgements will bring back. A stack
+    /// that hands over packet by packet never says how much will follow; while the network keeps up with it, it need not
+    /// ask.
+    #[inline]
+    pub(super) fn reserve(&mut self, scale: &Scale, demand: u64) {
+        let own = u64::from(self.held()) + u64::from(self.outstanding(scale)) * u64::from(scale.quantum);
+        self.reserved = u64::from(self.unasked).min(demand.saturating_sub(own)) as u32;
     }
 
     /// What might be sent unasked must be asked for: the receiver is busy.
     pub(super) fn forfeit(&mut self) {
         self.burst = 0;
+    }
+
+    /// What waits for acknowledgements must be asked for: something was lost, or the receiver is busy.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        self.reserved = 0;
     }
 }
 

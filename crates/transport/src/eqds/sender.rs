@@ -106,8 +106,8 @@ impl<H: Copy> Sender<H> {
         if let State::Closed(last) = self.state {
             let base = last.map_or(params.numbers.random_epoch(random), |last| params.numbers.epoch_after(last, 1));
             self.open(params, base);
-        } else if was_idle {
-            self.restart(params, now);
+        } else {
+            self.renew(params, now, was_idle);
         }
         self.arm(params, now);
     }
@@ -174,10 +174,10 @@ impl<H: Copy> Sender<H> {
         self.credit.held() == 0 && !self.may_ask(params)
     }
 
-    /// Whoever is owed credit has been heard; whoever is not must ask.
+    /// Whoever is owed credit has been heard; whoever is not, or wants much more, must ask.
     #[inline(always)]
     fn may_ask(&self, params: &EqdsParams) -> bool {
-        self.repeat || self.credit.outstanding(&scale(params)) == 0
+        self.repeat || self.credit.wants(&scale(params), self.demand())
     }
 
     /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most
@@ -216,18 +216,23 @@ impl<H: Copy> Sender<H> {
         if control.busy > 0 {
             let until = now.saturating_add(Duration::from_us(control.busy.into()));
             self.busy_until = self.busy_until.max(until);
+            self.credit.release();
         }
         if self.credit.take_pull(&scale(params), control.pull) {
             (self.asked_at, self.repeat) = (now, false);
         }
+        let before = self.window.in_flight;
         if flags.any(Flags::NACK) {
             if let Some(bytes) = self.window.lose(numbers, number) {
+                self.credit.note_lost(bytes.into());
                 self.credit.note_trimmed(&scale(params), control.pull, bytes);
             }
         } else if flags.any(Flags::SACK) {
             self.window.acknowledge(numbers, number, &mut freed);
+            self.credit.note_arrived(&scale(params), before - self.window.in_flight);
         } else {
             self.window.acknowledge_to(numbers, number, &mut freed);
+            self.credit.note_arrived(&scale(params), before - self.window.in_flight);
         }
         true
     }
@@ -242,7 +247,11 @@ impl<H: Copy> Sender<H> {
         if now < self.deadline {
             return false;
         }
+        let before = self.window.in_flight;
         let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
+        if lost {
+            self.credit.note_lost(before - self.window.in_flight);
+        }
         let mut is_late = false;
         if self.demand() > 0 {
             // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost
@@ -255,6 +264,7 @@ impl<H: Copy> Sender<H> {
         self.deadline = next;
         if is_late {
             self.repeat = true;
+            self.credit.release();
             self.timeouts += 1;
             if self.timeouts > params.max_timeouts {
                 let base = params.numbers.epoch_after(self.last(params), 1);
@@ -300,13 +310,20 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Demand returns after a pause: may the tunnel burst again? Not while the receiver's link is busy (section 5).
-    fn restart(&mut self, params: &EqdsParams, now: Instant) {
-        self.asked_at = now;
-        if !params.bursts || now < self.busy_until {
+    /// Demand grows, or returns after a pause: may the tunnel send unasked? Not while the receiver's link is busy
+    /// (section 5), nor when something was lost.
+    fn renew(&mut self, params: &EqdsParams, now: Instant, was_idle: bool) {
+        if was_idle {
+            self.asked_at = now;
+        }
+        let may_burst = params.bursts && now >= self.busy_until;
+        if was_idle && may_burst {
+            self.credit.restart(&scale(params));
+        } else if was_idle {
             self.credit.forfeit();
-        } else {
-            self.credit.restart(&scale(params), self.window.in_flight);
+        }
+        if may_burst && !self.repeat && self.window.lost_bytes == 0 {
+            self.credit.reserve(&scale(params), self.demand());
         }
     }
 
@@ -374,8 +391,7 @@ impl<H: Copy> Sender<H> {
     /// The target to announce now.
     #[inline]
     fn ask(&mut self, params: &EqdsParams) -> u32 {
-        self.credit.target = self.credit.wanted(&scale(params), self.demand());
-        self.credit.target
+        self.credit.ask(&scale(params), self.demand())
     }
 
     #[inline]

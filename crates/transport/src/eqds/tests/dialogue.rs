@@ -104,6 +104,69 @@ fn who_hears_of_a_trim_when_its_credit_is_spent_requests_more() {
 }
 
 #[test]
+fn packets_that_come_one_by_one_are_sent_as_their_window_is_acknowledged() {
+    let mut tunnel = Tunnel::new(params());
+    for _ in 0..10 {
+        tunnel.supply([MTU]);
+        assert!(tunnel.send().expect("the first window").cargo.is_some());
+    }
+    for packet in 10..30 {
+        tunnel.supply([MTU]);
+        assert_eq!(tunnel.wants(), Wish::Nothing, "the window is full, and acknowledgements are under way");
+        tunnel.arrive(0, false);
+        tunnel.answer(0);
+        assert_eq!(tunnel.send().expect("a place in the window").cargo, Some(packet));
+        assert_eq!(tunnel.sender.in_flight(), 10_000);
+        assert!(!tunnel.grant(), "nothing was asked for");
+    }
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(0..30));
+}
+
+#[test]
+fn while_the_receiver_is_busy_packets_that_come_one_by_one_are_asked_for() {
+    let mut tunnel = Tunnel::new(params());
+    for _ in 0..10 {
+        tunnel.supply([MTU]);
+        assert!(tunnel.send().is_some());
+    }
+    tunnel.supply([MTU]);
+    tunnel.arrive(0, false);
+    tunnel.control[0].busy = 5;
+    tunnel.answer(0);
+    let request = tunnel.send().expect("a request");
+    assert!(request.flags.any(Flags::RTS));
+    assert_eq!(request.pull_target, 1);
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(0..11));
+}
+
+#[test]
+fn a_request_is_followed_by_another_when_twice_as_much_waits() {
+    let mut tunnel = Tunnel::new(EqdsParams { bursts: false, ..params() });
+    let mut targets = Vec::new();
+    for _ in 0..40 {
+        tunnel.supply([MTU]);
+        targets.extend(tunnel.send().map(|transmit| transmit.pull_target));
+    }
+    assert_eq!(targets, [1, 2, 4, 8], "the window is ten");
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(0..40));
+}
+
+#[test]
+fn what_was_asked_for_is_not_sent_unasked() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 15]);
+    assert_eq!(tunnel.send_all(), 10);
+    for _ in 0..10 {
+        tunnel.arrive(0, false);
+        tunnel.answer(0);
+    }
+    assert_eq!((tunnel.sender.in_flight(), tunnel.wants()), (0, Wish::Nothing), "five pulls will come");
+}
+
+#[test]
 fn retransmissions_go_first() {
     let mut tunnel = Tunnel::new(params());
     tunnel.supply(vec![MTU; 30]);
