@@ -143,7 +143,7 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
     }
     let data = scenario.switch.data_priorities(nic, scenario.beside.as_ref(), &[]);
-    if network.longest_queueing(&scenario.switch.buffer, frame, &data) > LONGEST_QUEUEING {
+    if network.longest_queueing(&scenario.switch.buffer, frame, nic.gap, &data) > LONGEST_QUEUEING {
         let message = format!(
             "a switch full of packets for its slowest link takes more than {} days to send them: give less, or faster \
              links (the slowest has {})",

@@ -131,8 +131,14 @@ impl Network {
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
     /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
     /// `data`, and for headers; packets that take all paths fill many of them, so all on the way may be full, and
-    /// those of the lowest priority wait for all others.
-    pub(crate) fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes, data: &BTreeSet<u8>) -> Duration {
+    /// those of the lowest priority wait for all others. Frames have a `gap` after them.
+    pub(crate) fn longest_queueing(
+        &self,
+        buffer: &BufferConfig,
+        frame: Bytes,
+        gap: Bytes,
+        data: &BTreeSet<u8>,
+    ) -> Duration {
         match buffer {
             BufferConfig::InputQueued(own) => {
                 self.in_worst_switch(|switch, links| links.iter().map(|link| own.room(link, switch.into())).sum())
@@ -141,7 +147,7 @@ impl Network {
             BufferConfig::FairQueued(fair) => self.in_worst_switch(|_, _| fair.per_port.resolve(|| None)),
             BufferConfig::Trimming(trimming) => {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
-                let full = trimming.data_room(frame) * queues + trimming.header_room(frame).unwrap_or_default();
+                let full = trimming.longest_wait(frame, gap, queues);
                 let outputs = self.longest.links.saturating_sub(1);
                 self.slowest_link().time_for(full).saturating_mul(outputs.into())
             }

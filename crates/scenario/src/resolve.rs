@@ -66,7 +66,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         links: network.longest().links,
         congested_rtt: network
             .base_rtt()
-            .saturating_add(network.longest_queueing(&switch.buffer, frame, &data))
+            .saturating_add(network.longest_queueing(&switch.buffer, frame, nic.gap, &data))
             .max(least_rtt),
         acks: false,
     };

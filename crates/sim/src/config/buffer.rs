@@ -121,6 +121,21 @@ impl Trimming {
     pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
         self.headers.resolve(|| Some(self.data_room(frame) * 2))
     }
+    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues: full frames in
+    /// those of data, one for each of `classes`, and the headers that go between, at most as many as their queue holds; or,
+    /// when it is a header itself, that queue and the data that goes between. What one without limit holds is not known,
+    /// and counts for nothing.
+    pub fn longest_wait(&self, frame: Bytes, gap: Bytes, classes: u64) -> Bytes {
+        let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());
+        let room = self.header_room(frame).map(|room| room.get().div_ceil(Self::HEADER.get()));
+        let turn = self.headers_per_data.resolve(|| Some(Self::HEADERS_PER_DATA)).map(|turn| u64::from(turn.max(1)));
+        let data = u64::from(self.packets).saturating_mul(classes);
+        let between = turn.map(|turn| turn.saturating_mul(data)).into_iter().chain(room).min().unwrap_or(0);
+        let of_data = full.saturating_mul(data).saturating_add(cut.saturating_mul(between));
+        let headers = room.unwrap_or(0);
+        let of_headers = cut.saturating_mul(headers).saturating_add(full * turn.map_or(0, |turn| headers / turn));
+        Bytes::new(of_data.max(of_headers))
+    }
 }
 
 impl Default for Trimming {
@@ -156,5 +171,27 @@ pub struct FairQueued {
 impl Default for FairQueued {
     fn default() -> Self {
         Self { per_port: Setting::Auto, per_flow: Setting::Off, queues: 1_024, quantum: Setting::Auto }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_last_to_full_queues_waits_for_all_that_goes_before() {
+        let (frame, gap) = (Bytes::new(1_000), Bytes::new(20));
+        let wait = |trimming: Trimming, classes| trimming.longest_wait(frame, gap, classes).get();
+        let ndp = Trimming::default();
+        // 250 headers, and a frame of data after ten; eight frames and the headers between would take less.
+        assert_eq!(wait(ndp, 1), 250 * 84 + 25 * 1_020);
+        // Six classes: 48 frames, and as many headers as there are.
+        assert_eq!(wait(ndp, 6), 48 * 1_020 + 250 * 84);
+        let headers_first = Trimming { headers_per_data: Setting::Off, ..ndp };
+        assert_eq!(wait(headers_first, 1), 8 * 1_020 + 250 * 84);
+        let boundless = Trimming { headers: Setting::Off, ..ndp };
+        assert_eq!(wait(boundless, 1), 8 * 1_020 + 80 * 84);
+        let most = Trimming { packets: u32::MAX, headers_per_data: Setting::Value(u32::MAX), ..boundless };
+        assert!(wait(most, 8) > 1 << 60, "no overflow");
     }
 }
