@@ -273,7 +273,7 @@ fn flowlet(config: &mut SimConfig) {
 fn training(config: &mut SimConfig) {
     let team = Team { placement: Placement::Random, ..Team::default() };
     config.workload.collective = Many::from(Collective {
-        operation: Operation::TreeAllReduce { chunk: Bytes::new(4_000) },
+        operation: Operation::TreeAllReduce { chunk: Bytes::new(4_000), outstanding: 2 },
         size: Bytes::new(40_000),
         team: team.clone(),
         compute: Duration::from_us(3),

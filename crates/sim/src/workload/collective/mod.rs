@@ -55,6 +55,9 @@ pub enum Operation {
     TreeAllReduce {
         /// Size of a chunk; above zero.
         chunk: Bytes,
+        /// How many chunks each connection has under way, at least 1; the next waits until one is acknowledged.
+        #[serde(default = "two")]
+        outstanding: u32,
     },
     /// All-reduce by recursive halving and doubling: 2 log2 n steps (Rabenseifner, 2004). Groups of a power
     /// of two.
@@ -85,7 +88,9 @@ impl Kind for Collective {
             match self.operation {
                 Operation::RingAllReduce => ring::all_reduce(ranks, self.size, &ready),
                 Operation::ReduceScatter | Operation::AllGather => ring::half(ranks, self.size, &ready),
-                Operation::TreeAllReduce { chunk } => tree::all_reduce(ranks, self.size, chunk, &ready),
+                Operation::TreeAllReduce { chunk, outstanding } => {
+                    tree::all_reduce(ranks, self.size, chunk, outstanding, &ready);
+                }
                 Operation::HalvingDoublingAllReduce => exchange::halving_doubling(ranks, self.size, &ready),
                 Operation::AllToAll { outstanding } => {
                     let size = |from, to| share(self.size, n, (from + to) % n);
@@ -101,7 +106,7 @@ impl Collective {
     fn steps(&self, n: u32) -> u64 {
         let n = u64::from(n);
         match self.operation {
-            Operation::TreeAllReduce { chunk } => 6 * (self.size.get() / chunk.get().max(1) + 2),
+            Operation::TreeAllReduce { chunk, .. } => 6 * (self.size.get() / chunk.get().max(1) + 2),
             _ => 4 * n,
         }
     }
@@ -110,8 +115,11 @@ impl Collective {
 impl Operation {
     fn check(self, n: u32) -> Result<(), ConfigError> {
         match self {
-            Self::TreeAllReduce { chunk } if chunk.is_zero() => {
+            Self::TreeAllReduce { chunk, .. } if chunk.is_zero() => {
                 Err(ConfigError::new("operation.tree-all-reduce.chunk", "found 0, expected at least a byte"))
+            }
+            Self::TreeAllReduce { outstanding: 0, .. } => {
+                Err(ConfigError::new("operation.tree-all-reduce.outstanding", "found 0, expected at least 1"))
             }
             Self::AllToAll { outstanding: Some(0) } => {
                 Err(ConfigError::new("operation.all-to-all.outstanding", "found 0, expected at least 1"))
@@ -138,6 +146,9 @@ fn share(size: Bytes, parts: u32, index: u32) -> Bytes {
 
 fn one() -> u32 {
     1
+}
+fn two() -> u32 {
+    2
 }
 
 #[cfg(test)]

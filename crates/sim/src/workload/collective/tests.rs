@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use crate::topology::{Framing, Graph, Routes, Topology};
@@ -94,6 +96,21 @@ fn trees_send_the_buffer_up_and_down() {
     assert_eq!(all, 2 * 15 * 16_000, "n - 1 edges, both ways, half of the buffer in each of two trees");
     let busiest = (0..16).map(|host| sent(&flows, host).0).max();
     assert_eq!(busiest, Some(3 * 8_000 + 8_000), "inside one tree: up, and down to two; a leaf of the other");
+}
+
+#[test]
+fn chunks_of_a_connection_follow_each_other() {
+    for (outstanding, most) in [("", 2), (", outstanding = 1", 1), (", outstanding = 100", 8)] {
+        let toml = collective(&format!("{{ tree-all-reduce = {{ chunk = \"1KB\"{outstanding} }} }}"), "");
+        let (flows, _) = play(&toml);
+        // Each message takes a microsecond: those that are under way at a time began together. Eight chunks go up a tree.
+        let mut under_way: BTreeMap<_, usize> = BTreeMap::new();
+        let leaves = flows.iter().filter(|flow| flow.src == HostId(15) && flow.dst == HostId(7));
+        leaves.for_each(|flow| *under_way.entry(flow.start).or_default() += 1);
+        assert_eq!(under_way.into_values().max(), Some(most), "{toml}");
+    }
+    let wrong = build(&collective("{ tree-all-reduce = { chunk = \"1KB\", outstanding = 0 } }", ""));
+    assert_eq!(wrong.err().unwrap().key, "collective.operation.tree-all-reduce.outstanding");
 }
 
 #[test]

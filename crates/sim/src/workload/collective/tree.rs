@@ -5,19 +5,36 @@ use selvedge_units::Bytes;
 use super::share;
 use crate::workload::schedule::{Rank, Step};
 
-/// Up one tree in chunks, and down again; the same in its mirror image with the other half.
-pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, chunk: Bytes, ready: &[Vec<u32>]) {
+/// Up one tree in chunks, and down again; the same in its mirror image with the other half. Each connection has at most
+/// `outstanding` chunks under way: sent all at once they would arrive all at once, and nothing would follow anything.
+pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, chunk: Bytes, outstanding: u32, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     for tree in 0..2 {
         let half = share(size, 2, tree);
         let chunks = u32::try_from(half.pieces(chunk)).unwrap_or(u32::MAX).max(1);
         for (own, rank) in (0..).zip(&mut *ranks) {
             let place = Place { n, own, is_mirrored: tree == 1 };
+            let mut sent = Sent { outstanding: outstanding as usize, chunks: Vec::new() };
             for number in 0..chunks {
                 let tag = 4 * number + 2 * tree;
-                place.pass(rank, share(half, chunks, number), tag, &ready[own as usize]);
+                place.pass(rank, share(half, chunks, number), tag, &ready[own as usize], &mut sent);
             }
         }
+    }
+}
+
+/// What a rank has sent, and how much of it may be under way on each of its connections.
+struct Sent {
+    outstanding: usize,
+    /// By chunk: one step per connection, always in the same order.
+    chunks: Vec<Vec<u32>>,
+}
+
+impl Sent {
+    /// The step that a send on connection `place` waits for besides the data, where there is one.
+    fn before(&self, place: usize) -> Option<u32> {
+        let earlier = self.chunks.len().checked_sub(self.outstanding)?;
+        Some(self.chunks[earlier][place])
     }
 }
 
@@ -42,15 +59,21 @@ impl Place {
     }
 
     /// One chunk's way through this rank: tag `tag` up, the next one down.
-    fn pass(&self, rank: &mut Rank, size: Bytes, tag: u32, ready: &[u32]) {
+    fn pass(&self, rank: &mut Rank, size: Bytes, tag: u32, ready: &[u32], sent: &mut Sent) {
+        let mut sends = Vec::new();
+        let mut send = |rank: &mut Rank, to, tag, data: &[u32]| {
+            let after: Vec<u32> = data.iter().copied().chain(sent.before(sends.len())).collect();
+            sends.push(rank.step(Step::Send { to, size, tag }, &after));
+        };
         let mut whole: Vec<u32> = ready.to_vec();
-        whole.extend(self.children().map(|from| rank.step(Step::Recv { from, tag }, &[])).collect::<Vec<_>>());
+        whole.extend(self.children().map(|from| rank.step(Step::Recv { from, tag }, &[])));
         if let Some(parent) = self.parent() {
-            rank.step(Step::Send { to: parent, size, tag }, &whole);
+            send(rank, parent, tag, &whole);
             whole = vec![rank.step(Step::Recv { from: parent, tag: tag + 1 }, &[])];
         }
         for to in self.children() {
-            rank.step(Step::Send { to, size, tag: tag + 1 }, &whole);
+            send(rank, to, tag + 1, &whole);
         }
+        sent.chunks.push(sends);
     }
 }
