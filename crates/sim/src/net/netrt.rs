@@ -22,6 +22,9 @@ use crate::net::beside::Record;
 pub(crate) struct Tor {
     pub(crate) src: SrcTor<Packet>,
     pub(crate) dst: DstTor<Descriptor>,
+    /// Bytes that `dst` holds, by the port that they entered through, and of all.
+    held_from: Vec<u64>,
+    held: u64,
     /// When its timer fires.
     timer_at: u64,
     /// Messages sent.
@@ -35,11 +38,21 @@ impl Tor {
     /// A ToR whose links have these rates.
     pub(crate) fn new(settings: Settings, rates: Vec<Rate>) -> Self {
         let dst = DstTor::new(settings, rates.len());
-        Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
+        let held_from = vec![0; rates.len()];
+        Self { src: SrcTor::new(settings, rates), dst, held_from, held: 0, timer_at: NEVER, messages: 0 }
     }
-}
 
-impl Tor {
+    /// A packet is held from now on.
+    fn note_held(&mut self, packet: &Descriptor) {
+        self.held += u64::from(packet.frame);
+        self.held_from[usize::from(packet.port)] += u64::from(packet.frame);
+    }
+    /// It is held no more.
+    fn note_let_go(&mut self, packet: &Descriptor) {
+        self.held -= u64::from(packet.frame);
+        self.held_from[usize::from(packet.port)] -= u64::from(packet.frame);
+    }
+
     /// Adds what it has done to that of others.
     pub(crate) fn add_to(&self, totals: &mut NetRtTotals) {
         let (src, dst) = (self.src.stats(), self.dst.stats());
@@ -57,6 +70,17 @@ impl Tor {
         self.src.occupancy().for_each(|occupancy| add(&mut totals.pool, occupancy));
         self.dst.occupancy().iter().for_each(|occupancy| add(&mut totals.buffer, occupancy));
     }
+}
+
+/// Bytes that regular traffic leaves of a buffer: duplicates and held packets share them.
+#[derive(Clone, Copy)]
+enum Room {
+    /// Of that of one input.
+    OfPort(u64),
+    /// Of that of the whole switch.
+    OfSwitch(u64),
+    /// There is no telling.
+    Boundless,
 }
 
 /// What a packet is to the ToR that it passes.
@@ -107,8 +131,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Keeps a duplicate of a packet that entered through a host's port.
     fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) {
-        let room = self.room(switch, at);
         let packet = *self.pool.get(descriptor.slot);
+        let room = self.room(switch, at);
+        let Some(tor) = &mut self.tors[switch] else { return };
+        let room = match room {
+            Room::OfPort(room) => room.saturating_sub(tor.held_from[usize::from(descriptor.port)]),
+            Room::OfSwitch(room) => {
+                let room = room.saturating_sub(tor.held);
+                tor.src.yield_to(self.now, room);
+                room - (tor.src.kept() - tor.src.kept_of(descriptor.port))
+            }
+            Room::Boundless => u64::MAX,
+        };
         let passing = Passing {
             handle: packet,
             bytes: u32::from(packet.frame),
@@ -116,9 +150,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             port: descriptor.port,
             room,
         };
-        if let Some(tor) = &mut self.tors[switch] {
-            tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
-        }
+        tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
     }
 
     /// Lets the destination ToR look at a packet; returns whether it goes on.
@@ -134,10 +166,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pool.get_mut(descriptor.slot).class = descriptor.class;
         }
         let (bytes, class) = (u32::from(descriptor.frame), descriptor.class);
+        let here = tor.dst.occupancy()[usize::from(descriptor.exit)].bytes();
+        let room = match room {
+            Room::OfPort(room) => {
+                let entry = usize::from(descriptor.port);
+                let kept = tor.src.kept_of(descriptor.port);
+                (room + here).saturating_sub(kept + tor.held_from[entry])
+            }
+            Room::OfSwitch(room) => (room + here).saturating_sub(tor.src.kept() + tor.held),
+            Room::Boundless => u64::MAX,
+        };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
             Verdict::Forward => self.forward(switch, at, &descriptor),
-            Verdict::Held => {}
+            Verdict::Held => tor.note_held(&descriptor),
             Verdict::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
         }
         self.serve_tor(switch);
@@ -178,6 +220,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_tor(&mut self, switch: u32) {
         let first = self.switches[switch].site.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
+            if let (Tracked::Release(held) | Tracked::Discard(held), Some(tor)) = (&output, &mut self.tors[switch]) {
+                tor.note_let_go(held);
+            }
             match output {
                 Tracked::Release(held) => self.forward(switch, first + u32::from(held.port), &held),
                 Tracked::Discard(held) => {
@@ -207,8 +252,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         while let Some((port, shall)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_pause()) {
             let at = self.switches[switch].site.first_port + u32::from(port);
             let classes = self.fabric.nic.data_classes;
-            let pausing = &mut self.ingress[at].pausing;
-            *pausing = if shall { *pausing | classes } else { *pausing & !classes };
+            self.ingress[at].held_up = if shall { classes } else { 0 };
             self.note_pause_due(at);
             self.kick(at);
         }
@@ -259,18 +303,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.forward(switch, self.switches[switch].site.first_port + u32::from(port), &descriptor);
     }
 
-    /// Bytes that regular traffic leaves of the buffer behind port `at`.
-    fn room(&self, switch: u32, at: u32) -> u64 {
+    /// What regular traffic leaves of the buffer behind port `at`.
+    fn room(&self, switch: u32, at: u32) -> Room {
         let port = &self.ingress[at];
         match self.fabric.buffer {
-            BufferConfig::SharedBuffer(_) => self.switches[switch].shared_free(),
+            BufferConfig::SharedBuffer(_) => Room::OfSwitch(self.switches[switch].shared_free()),
             BufferConfig::InputQueued(_) if !self.accounting.is_plain => {
                 let accounts = &self.accounts[at * self.classes];
-                accounts.limits.most.saturating_sub(port.buffered)
+                Room::OfPort(accounts.limits.most.saturating_sub(port.buffered))
             }
-            BufferConfig::InputQueued(_) => self.limits[port.limits].most.saturating_sub(port.buffered),
+            BufferConfig::InputQueued(_) => Room::OfPort(self.limits[port.limits].most.saturating_sub(port.buffered)),
             // Their queues belong to outputs: inputs hold nothing back.
-            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => u64::MAX,
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Room::Boundless,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Priority flow control (802.1Qbb).
 //!
-//! An input that fills up pauses its peer: `Ingress::pausing` says which classes shall be paused,
+//! An input that fills up pauses its peer: `Ingress::shall_pause` says which classes shall be paused,
 //! `Ingress::announced` which the peer has been told of. Where the two differ, the next thing the port
 //! sends is a pause frame, which takes its time on the wire like any other; a change of mind before
 //! it is sent costs nothing. A pause runs out by itself unless it is refreshed, so a lost resume
@@ -27,14 +27,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let pause_time = self.pause_time(at, quanta);
         let refreshes = self.refresh_is_due(at);
         let port = &mut self.ingress[at];
-        let begins = port.pausing & !port.announced != 0 || refreshes;
+        let begins = port.shall_pause() & !port.announced != 0 || refreshes;
         let pause = if begins {
             // All classes that shall be paused: a fresh X-OFF renews the older ones too.
-            port.announced |= port.pausing;
-            Pause { classes: port.pausing, quanta }
+            port.announced |= port.shall_pause();
+            Pause { classes: port.shall_pause(), quanta }
         } else {
-            let end = port.announced & !port.pausing;
-            port.announced = port.pausing;
+            let end = port.announced & !port.shall_pause();
+            port.announced = port.shall_pause();
             Pause { classes: end, quanta: 0 }
         };
         let extra = &mut self.extras[at];
@@ -70,13 +70,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Compares what the peer of port `at` shall know with what it has been told.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
-        self.egress[at].pause_due = port.pausing != port.announced || self.refresh_is_due(at);
+        self.egress[at].pause_due = port.shall_pause() != port.announced || self.refresh_is_due(at);
     }
 
     /// Whether the peer of port `at` has to be reminded of its pause.
     fn refresh_is_due(&self, at: u32) -> bool {
         let port = &self.ingress[at];
-        port.announced & port.pausing != 0 && self.extras[at].refresh_at <= self.now
+        port.announced & port.shall_pause() != 0 && self.extras[at].refresh_at <= self.now
     }
 
     /// The peer of port `at` asks it to pause or to resume.

@@ -56,8 +56,10 @@ pub(crate) struct Ingress {
     pub(crate) limits: u32,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
-    /// Bit per class: the peer shall be paused.
+    /// Bit per class: the peer shall be paused, as the buffer is filling up.
     pub(crate) pausing: u8,
+    /// Bit per class: the peer shall be paused, as NetRT sends again what it had sent.
+    pub(crate) held_up: u8,
     /// Bit per class: the peer has been told so.
     pub(crate) announced: u8,
 }
@@ -129,7 +131,13 @@ impl Egress {
 
 impl Ingress {
     pub(crate) const NEW: Self =
-        Self { buffered: 0, peak: 0, digest: 0, limits: 0, rare_arrivals: false, pausing: 0, announced: 0 };
+        Self { buffered: 0, peak: 0, digest: 0, limits: 0, rare_arrivals: false, pausing: 0, held_up: 0, announced: 0 };
+
+    /// Bit per class: the peer shall be paused, for whatever reason.
+    #[inline]
+    pub(crate) fn shall_pause(&self) -> u8 {
+        self.pausing | self.held_up
+    }
 }
 
 impl Egress {

@@ -107,7 +107,7 @@ impl<H: Copy> Duplicates<H> {
 
     /// Evicts until at most `most` bytes are left; returns bytes that no longer wait to be sent.
     #[inline]
-    fn shrink(&mut self, now: Instant, most: u64) -> u64 {
+    pub(super) fn shrink(&mut self, now: Instant, most: u64) -> u64 {
         let mut lost = 0;
         while self.occupancy.bytes() > most {
             lost += self.evict(now);

@@ -65,7 +65,8 @@ pub struct Passing<H> {
     pub class: u8,
     /// The port towards its host, numbered from 0 within the switch.
     pub port: u16,
-    /// Bytes of buffer that regular traffic leaves there: duplicates and held packets yield to it.
+    /// Bytes of buffer that regular traffic leaves to the duplicates, or the held packets, of this port, those that are
+    /// there included: they yield to it.
     pub room: u64,
 }
 

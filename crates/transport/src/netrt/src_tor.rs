@@ -34,6 +34,8 @@ pub struct SrcTor<H> {
     due: BinaryHeap<Reverse<(Instant, u16)>>,
     /// Ports whose hosts may have to be paused, or may go on; once each.
     changed: Vec<u16>,
+    /// Bytes of all duplicates.
+    kept: u64,
     stats: SrcTorStats,
 }
 
@@ -81,6 +83,7 @@ impl<H: Copy> SrcTor<H> {
             ports: rates.into_iter().map(port).collect(),
             due: BinaryHeap::new(),
             changed: Vec::new(),
+            kept: 0,
             stats: SrcTorStats::default(),
         }
     }
@@ -95,10 +98,28 @@ impl<H: Copy> SrcTor<H> {
         let most = self.settings.pool.min(packet.room);
         let lifetime = self.settings.lifetime.map_or(u64::MAX, Duration::as_ps);
         let oldest = Instant::from_ps(now.as_ps().saturating_sub(lifetime));
+        let before = port.duplicates.occupancy.bytes();
         let lost = port.duplicates.add(now, (flow, requests), psn, packet, (most, oldest));
+        self.kept = self.kept - before + port.duplicates.occupancy.bytes();
         if lost > 0 {
             port.requested -= lost;
             self.note_change(packet.port);
+        }
+    }
+
+    /// Where ports share a buffer that regular traffic needs: evicts duplicates, of whoever has most, until all together
+    /// have at most `room` bytes.
+    pub fn yield_to(&mut self, now: Instant, room: u64) {
+        while self.kept > room {
+            let ports = (0..).zip(&self.ports);
+            let fullest = ports.max_by_key(|(number, port)| (port.duplicates.occupancy.bytes(), Reverse(*number)));
+            let Some((number, _)) = fullest else { return };
+            let port = &mut self.ports[usize::from(number)];
+            let before = port.duplicates.occupancy.bytes();
+            let lost = port.duplicates.shrink(now, before - 1);
+            port.requested -= lost;
+            self.kept = self.kept - before + port.duplicates.occupancy.bytes();
+            self.note_change(number);
         }
     }
 
@@ -185,6 +206,14 @@ impl<H: Copy> SrcTor<H> {
     /// What it has done so far.
     pub fn stats(&self) -> &SrcTorStats {
         &self.stats
+    }
+    /// Bytes of all duplicates.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+    /// Bytes of the duplicates of one port.
+    pub fn kept_of(&self, port: u16) -> u64 {
+        self.ports[usize::from(port)].duplicates.occupancy.bytes()
     }
     /// Duplicates, by port.
     pub fn occupancy(&self) -> impl Iterator<Item = &Occupancy> {

@@ -363,6 +363,27 @@ fn duplicates_yield_to_regular_traffic() {
 }
 
 #[test]
+fn in_a_shared_buffer_the_fullest_pool_yields_first() {
+    let rates = [Rate::from_gbps(10); 3];
+    let mut tor = SrcTor::new(settings(|_| {}), rates);
+    for (port, packets) in [(0, 2), (1, 5), (2, 4)] {
+        for psn in 0..packets {
+            tor.on_data(us(0), flow(u32::from(port)), Psn::new(psn), &Passing { port, ..passing(psn) });
+        }
+    }
+    assert_eq!(tor.kept(), 11_000);
+    tor.yield_to(us(1), 11_000);
+    assert_eq!(tor.kept(), 11_000, "there is room for all");
+    tor.yield_to(us(1), 7_500);
+    assert_eq!([0, 1, 2].map(|port| tor.kept_of(port)), [2_000, 2_000, 3_000]);
+    // What waited to be sent again and had to go waits no more.
+    tor.on_request(us(1), flow(0), 0, &request(0, 0b1));
+    tor.yield_to(us(1), 0);
+    assert_eq!((tor.kept(), tor.poll_transmit(us(1))), (0, None));
+    assert_eq!(tor.poll_pause(), None);
+}
+
+#[test]
 fn a_burst_of_losses_is_sent_slowly_and_its_sender_paused() {
     let mut tor = src(|config| {
         config.pool = Setting::Value(Bytes::new(200_000));
