@@ -121,10 +121,10 @@ impl Trimming {
     pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
         self.headers.resolve(|| Some(self.data_room(frame) * 2))
     }
-    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues: full frames in
-    /// those of data, one for each of `classes`, and the headers that go between, at most as many as their queue holds; or,
-    /// when it is a header itself, that queue and the data that goes between. What one without limit holds is not known,
-    /// and counts for nothing.
+    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues: full frames
+    /// in those of data, one for each of `classes`, and the headers that go between, at most as many as their queue
+    /// holds; or, when it is a header itself, that queue and the data that goes between. What one without limit holds
+    /// is not known, and counts for nothing.
     pub fn longest_wait(&self, frame: Bytes, gap: Bytes, classes: u64) -> Bytes {
         let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());
         let room = self.header_room(frame).map(|room| room.get().div_ceil(Self::HEADER.get()));

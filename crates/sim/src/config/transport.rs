@@ -113,8 +113,8 @@ impl TransportConfig {
     }
     /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other
     /// notion of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when
-    /// nothing else is under way its round trip may be three of the network's, where data and acknowledgements each wait
-    /// one for credit.
+    /// nothing else is under way its round trip may be three of the network's, where data and acknowledgements each
+    /// wait one for credit.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {
         if self.tcp.is_some() {
             return self.around_tcp(fabric);

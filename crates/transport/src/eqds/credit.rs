@@ -144,8 +144,8 @@ impl Credit {
     }
 
     /// What waits beyond what is held and awaited is to have the credit that acknowledgements will bring back. A stack
-    /// that hands over packet by packet never says how much will follow; while the network keeps up with it, it need not
-    /// ask.
+    /// that hands over packet by packet never says how much will follow; while the network keeps up with it, it need
+    /// not ask.
     #[inline]
     pub(super) fn reserve(&mut self, scale: &Scale, demand: u64) {
         let own = u64::from(self.held()) + u64::from(self.outstanding(scale)) * u64::from(scale.quantum);

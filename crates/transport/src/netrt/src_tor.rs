@@ -107,8 +107,8 @@ impl<H: Copy> SrcTor<H> {
         }
     }
 
-    /// Where ports share a buffer that regular traffic needs: evicts duplicates, of whoever has most, until all together
-    /// have at most `room` bytes.
+    /// Where ports share a buffer that regular traffic needs: evicts duplicates, of whoever has most, until all
+    /// together have at most `room` bytes.
     pub fn yield_to(&mut self, now: Instant, room: u64) {
         while self.kept > room {
             let ports = (0..).zip(&self.ports);

@@ -103,7 +103,7 @@ fn chunks_of_a_connection_follow_each_other() {
     for (outstanding, most) in [("", 2), (", outstanding = 1", 1), (", outstanding = 100", 8)] {
         let toml = collective(&format!("{{ tree-all-reduce = {{ chunk = \"1KB\"{outstanding} }} }}"), "");
         let (flows, _) = play(&toml);
-        // Each message takes a microsecond: those that are under way at a time began together. Eight chunks go up a tree.
+        // Each message takes a microsecond: those under way at a time began together. Eight chunks go up a tree.
         let mut under_way: BTreeMap<_, usize> = BTreeMap::new();
         let leaves = flows.iter().filter(|flow| flow.src == HostId(15) && flow.dst == HostId(7));
         leaves.for_each(|flow| *under_way.entry(flow.start).or_default() += 1);
