@@ -65,7 +65,7 @@ impl Marker {
 impl ResultsFolder {
     /// Makes `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and what
     /// that needs beside it. With `force`, unfinished results there are removed, and at the end those
-    /// in `target` are replaced.
+    /// in `target` are replaced. What a run left that was killed before it had begun is taken over.
     ///
     /// # Errors
     /// Results exist and `force` was not given; `target` is something else than results; another process is
@@ -73,29 +73,32 @@ impl ResultsFolder {
     pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
         let target = without_trailing_slash(target);
         let partial = partial_of(&target);
-        check_target(&target, force)?;
-        if partial.exists() {
-            let _old = if partial.join(MARKER).exists() { lock(&partial)? } else { None };
-            if !force {
+        let lock = if partial.exists() {
+            let here = partial.display();
+            if !is_ours(&partial) {
+                let message = "is in the way and holds no unfinished results; choose another --out";
+                return Err(StudyError::input(format!("{here}: {message}")));
+            }
+            let lock = lock(&partial)?;
+            if partial.join(MARKER).exists() && !force {
                 return Err(StudyError::input(format!(
-                    "{}: unfinished results are here; continue them with --resume {}, or give --force to begin anew",
-                    partial.display(),
-                    partial.display()
+                    "{here}: unfinished results are here; continue them with --resume {here}, or give --force to begin anew"
                 )));
             }
-            if !partial.join(MARKER).exists() {
-                let message = "is in the way and holds no unfinished results; choose another --out";
-                return Err(StudyError::input(format!("{}: {message}", partial.display())));
+            check_target(&target, force)?;
+            clear(&partial)?;
+            lock
+        } else {
+            check_target(&target, force)?;
+            if let Some(parent) = partial.parent() {
+                fs::create_dir_all(parent).map_err(|error| cannot_make(parent, &error))?;
             }
-            fs::remove_dir_all(&partial).map_err(|error| StudyError::io(&partial, "remove it", &error))?;
-        }
-        if let Some(parent) = partial.parent() {
-            fs::create_dir_all(parent).map_err(|error| StudyError::io(parent, "make this folder", &error))?;
-        }
-        // Fails if another process was faster, so that no two write to one folder.
-        fs::create_dir(&partial).map_err(|error| StudyError::io(&partial, "make this folder", &error))?;
+            // Fails if another process was faster, so that no two write to one folder.
+            fs::create_dir(&partial).map_err(|error| cannot_make(&partial, &error))?;
+            lock(&partial)?
+        };
         let marker = Marker { replace: force, ..marker.clone() };
-        let folder = Self { _lock: lock(&partial)?, target, partial, marker };
+        let folder = Self { _lock: lock, target, partial, marker };
         let parts = folder.parts();
         fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
         folder.write(SCENARIO, &plan.to_toml())?;
@@ -109,29 +112,24 @@ impl ResultsFolder {
     /// Opens unfinished results: `<name>.partial`, or `<name>`.
     ///
     /// # Errors
-    /// There are none, another process is writing there, or their marker cannot be read.
+    /// There are none, another process is writing there, their marker cannot be read, or something has taken their
+    /// name meanwhile.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = without_trailing_slash(path);
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
         let target = PathBuf::from(partial.to_string_lossy().strip_suffix(SUFFIX).unwrap_or_default());
         let marker = partial.join(MARKER);
-        let lock = if marker.exists() { lock(&partial)? } else { None };
+        let lock = if is_ours(&partial) { lock(&partial)? } else { None };
         let text = match fs::read_to_string(&marker) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && target.join("summary.json").exists() => {
-                let message = "these results are complete; there is nothing to resume";
-                return Err(StudyError::input(format!("{}: {message}", target.display())));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = "no unfinished results here; expected a folder as in results/name-1.partial";
-                return Err(StudyError::input(format!("{}: {message}", partial.display())));
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(nothing_to_resume(&target, &partial)),
             Err(error) => return Err(StudyError::io(&marker, "read it", &error)),
         };
         let marker: Marker = serde_json::from_str(&text).map_err(|error| {
             let message = format!("not a marker of unfinished results ({error}); begin anew with --force");
             StudyError::input(format!("{}: {message}", marker.display()))
         })?;
+        check_way(&target, marker.replace)?;
         Ok(Self { target, partial, marker, _lock: lock })
     }
 
@@ -227,7 +225,7 @@ impl ResultsFolder {
 
     /// Removes what only unfinished results need, and gives the folder its name.
     pub(crate) fn complete(&self) -> Result<(), StudyError> {
-        check_target(&self.target, self.marker.replace)?;
+        check_way(&self.target, self.marker.replace)?;
         let parts = self.parts();
         fs::remove_dir_all(&parts).map_err(|error| StudyError::io(&parts, "remove it", &error))?;
         let old = PathBuf::from(format!("{}.old", self.target.display()));
@@ -261,29 +259,65 @@ pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
         .expect("some number is free")
 }
 
-/// Results may be put where nothing is, and with `force` where results are.
-fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
-    let here = target.display();
+/// What is at `target` that new results cannot replace, if anything; with `force` they replace others.
+fn obstacle(target: &Path, force: bool) -> Result<Option<&'static str>, StudyError> {
     match fs::metadata(target) {
-        Err(_) if target.is_symlink() => {
-            let message = "is a link that leads nowhere; remove it, or choose another --out";
-            Err(StudyError::input(format!("{here}: {message}")))
-        }
+        Err(_) if target.is_symlink() => Ok(Some("is a link that leads nowhere")),
         // Whether it can be made is seen when it is made.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(StudyError::io(target, "look at it", &error)),
-        Ok(meta) if !meta.is_dir() => Err(StudyError::input(format!("{here}: is a file; --out wants a folder"))),
-        Ok(_) if is_empty(target) => Ok(()),
-        Ok(_) if !target.join("summary.json").exists() => {
-            let message = "exists and holds no results of a study; choose another --out";
-            Err(StudyError::input(format!("{here}: {message}")))
-        }
-        Ok(_) if !force => {
-            let message = "results are here already; choose another --out, or give --force to replace them";
-            Err(StudyError::input(format!("{here}: {message}")))
-        }
-        Ok(_) => Ok(()),
+        Ok(meta) if !meta.is_dir() => Ok(Some("is a file")),
+        Ok(_) if is_empty(target) => Ok(None),
+        Ok(_) if !target.join("summary.json").exists() => Ok(Some("exists and holds no results of a study")),
+        Ok(_) => Ok((!force).then_some(RESULTS)),
     }
+}
+
+/// Whether a new study may have `target`.
+fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
+    let Some(found) = obstacle(target, force)? else { return Ok(()) };
+    let or_force = if found == RESULTS { ", or give --force to replace them" } else { "" };
+    Err(StudyError::input(format!("{}: {found}; choose another --out{or_force}", target.display())))
+}
+
+/// Whether a study that was begun can still get its name, `target`.
+fn check_way(target: &Path, replace: bool) -> Result<(), StudyError> {
+    let Some(found) = obstacle(target, replace)? else { return Ok(()) };
+    let message = "where the unfinished results are to go; move that away";
+    Err(StudyError::input(format!("{}: {found}, {message}", target.display())))
+}
+
+/// Why there is no marker in `partial`.
+fn nothing_to_resume(target: &Path, partial: &Path) -> StudyError {
+    let (path, message) = if is_ours(partial) {
+        (partial, "the run ended before it had begun to simulate; nothing is lost: give the same command again")
+    } else if target.join("summary.json").exists() {
+        (target, "these results are complete; there is nothing to resume")
+    } else {
+        (partial, "no unfinished results here; expected a folder as in results/name-1.partial")
+    };
+    StudyError::input(format!("{}: {message}", path.display()))
+}
+
+fn cannot_make(folder: &Path, error: &io::Error) -> StudyError {
+    StudyError::input(format!("{}: cannot make this folder: {error}; choose another --out", folder.display()))
+}
+
+/// Whether a run made this folder, and has not completed it: it has the marker, or it was left before it had one.
+fn is_ours(partial: &Path) -> bool {
+    let has = |name: &str| partial.join(name).exists();
+    has(MARKER) || has(LOCK) && !has("summary.json") || is_empty(partial)
+}
+
+/// Removes all but the lock.
+fn clear(partial: &Path) -> Result<(), StudyError> {
+    let remove = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let entries = fs::read_dir(partial).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<PathBuf> = entries.map_err(|error| StudyError::io(partial, "read it", &error))?;
+    paths.retain(|path| !path.ends_with(LOCK));
+    // The marker goes first: without the rest, there is nothing to resume.
+    paths.sort_by_key(|path| !path.ends_with(MARKER));
+    paths.iter().try_for_each(|path| remove(path).map_err(|error| StudyError::io(path, "remove it", &error)))
 }
 
 /// The right to write to `partial`, until the file is closed.
@@ -321,3 +355,4 @@ pub(crate) const MARKER: &str = "unfinished.json";
 const LOCK: &str = "unfinished.lock";
 pub(crate) const SCENARIO: &str = "scenario.toml";
 const SUFFIX: &str = ".partial";
+const RESULTS: &str = "results are here already";

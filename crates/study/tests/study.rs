@@ -338,7 +338,8 @@ fn nothing_is_overwritten_by_accident() {
     let file = scratch.join("file");
     fs::write(&file, "").expect("a file");
     assert!(begin(&plan, &file, true).expect_err("refused").to_string().contains("is a file"));
-    assert!(begin(&plan, &file.join("below"), false).expect_err("refused").is_input(), "a folder in a file");
+    let error = begin(&plan, &file.join("below"), false).expect_err("a folder in a file");
+    assert!(error.is_input() && error.to_string().ends_with("choose another --out"), "{error}");
 
     // Nothing can take the name of a link.
     #[cfg(unix)]
@@ -375,6 +376,66 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
     assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
     let error = ResultsFolder::open(&target).expect_err("complete").to_string();
     assert!(error.contains("these results are complete"), "{error}");
+}
+
+/// Killed before there was a marker, at any step.
+#[test]
+fn a_run_that_was_killed_before_it_had_begun_is_begun_anew() {
+    for left in [&[][..], &["unfinished.lock"], &["unfinished.lock", "unfinished.json.new", "old-input.txt"]] {
+        let scratch = Scratch::new("study-stillborn");
+        let (plan, target, partial) = (plan(), scratch.join("out"), scratch.join("out.partial"));
+        fs::create_dir(&partial).expect("a folder");
+        left.iter().for_each(|name| fs::write(partial.join(name), "").expect("a file"));
+        let error = ResultsFolder::open(&target).expect_err("nothing to resume").to_string();
+        assert!(error.ends_with("nothing is lost: give the same command again"), "{error}");
+        let folder = begin(&plan, &target, false).expect("it is taken over");
+        assert_eq!(files(&partial), ["parts", "scenario.toml", "unfinished.json", "unfinished.lock"]);
+        assert!(begin(&plan, &target, false).expect_err("refused").to_string().contains("in use"));
+        run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
+    }
+
+    // Somebody's own folder, and results that only lack their name, are left alone.
+    for kept in [&["beach.jpg"][..], &["unfinished.lock", "summary.json"]] {
+        let scratch = Scratch::new("study-not-ours");
+        let partial = scratch.join("out.partial");
+        fs::create_dir(&partial).expect("a folder");
+        kept.iter().for_each(|name| fs::write(partial.join(name), "").expect("a file"));
+        for force in [false, true] {
+            let error = begin(&plan(), &scratch.join("out"), force).expect_err("refused").to_string();
+            assert!(error.contains("out.partial: is in the way and holds no unfinished results"), "{error}");
+        }
+        let mut kept = kept.to_vec();
+        kept.sort_unstable();
+        assert_eq!(files(&partial), kept);
+    }
+}
+
+#[test]
+fn unfinished_results_beside_results_can_be_continued() {
+    let scratch = Scratch::new("study-both");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let complete = |folder: &ResultsFolder| run(&plan, folder, &Spectator::until(usize::MAX), 1).map(drop);
+    complete(&begin(&plan, &target, false).expect("a folder")).expect("a study");
+
+    // A run that was to replace results: to continue it comes first.
+    drop(begin(&plan, &target, true).expect("by force"));
+    let error = begin(&plan, &target, false).expect_err("refused").to_string();
+    assert!(error.contains("continue them with --resume"), "{error}");
+    complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
+
+    // Results have come to where others are to go: said before anything is simulated, and at the end.
+    let in_the_way = |error: &StudyError| {
+        let wanted = "out: results are here already, where the unfinished results are to go; move that away";
+        assert!(error.is_input() && error.to_string().ends_with(wanted), "{error}");
+    };
+    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    let folder = begin(&plan, &target, false).expect("a folder");
+    fs::rename(scratch.join("elsewhere"), &target).expect("it moves back");
+    in_the_way(&complete(&folder).expect_err("refused"));
+    drop(folder);
+    in_the_way(&ResultsFolder::open(&target).expect_err("refused"));
+    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
 }
 
 #[test]
