@@ -147,8 +147,8 @@ impl<'a> Reader<'a> {
                 keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, inside });
             }
         }
-        let takes: Vec<String> = nodes.iter().map(|node| self.takes(node)).collect();
-        KeyHelp { path: path.to_owned(), about: self.about(nodes), takes: takes.join(" or "), keys }
+        let takes = choice(nodes.iter().map(|node| self.takes(node)));
+        KeyHelp { path: path.to_owned(), about: self.about(nodes), takes, keys }
     }
 
     /// Writes what may stand at `path` and inside; what was written before under another name is referred to.
@@ -234,13 +234,7 @@ impl<'a> Reader<'a> {
             None => self.options(node).map(|option| self.takes(option)).filter(|takes| !takes.is_empty()).collect(),
         };
         if !options.is_empty() {
-            let mut distinct: Vec<String> = Vec::new();
-            options.into_iter().for_each(|option| {
-                if !distinct.contains(&option) {
-                    distinct.push(option);
-                }
-            });
-            return distinct.join(" or ");
+            return choice(options);
         }
         let of_type = |name: &str| match name {
             "string" => "a text".to_owned(),
@@ -259,6 +253,17 @@ impl<'a> Reader<'a> {
             _ => String::new(),
         }
     }
+}
+
+/// Alternatives, each once.
+fn choice(options: impl IntoIterator<Item = String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for option in options {
+        if !distinct.contains(&option) {
+            distinct.push(option);
+        }
+    }
+    distinct.join(" or ")
 }
 
 /// Whether a description says how something is written, as "a time, as in ..." does, not what it means.
