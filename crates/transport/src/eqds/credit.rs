@@ -133,8 +133,12 @@ impl Credit {
     /// Stacks hand over packet by packet; each would be asked for by itself, or the rest only when the first was given.
     #[inline]
     pub(super) fn wants(&self, scale: &Scale, demand: u64) -> bool {
-        let asked = scale.numbers.distance(self.pull, self.wanted(scale, demand)).max(0) as u32;
-        asked >= (2 * self.outstanding(scale)).max(1)
+        let enough = (2 * self.outstanding(scale)).max(1);
+        // More than a window is never wanted; most who wait have asked for one.
+        if u64::from(enough) * u64::from(scale.quantum) >= u64::from(scale.window) + u64::from(scale.quantum) {
+            return false;
+        }
+        scale.numbers.distance(self.pull, self.wanted(scale, demand)).max(0) as u32 >= enough
     }
 
     /// The sender has been idle: it may send one window unasked again, less what is still under way.
