@@ -1,6 +1,7 @@
 //! The metrics: one table that the summary, the terminal, the report and expectations share.
 
 use crate::PointSummary;
+use crate::point::ReorderingTotals;
 
 /// One number about a run.
 #[derive(Clone, Copy)]
@@ -414,7 +415,42 @@ pub const METRICS: &[Metric] = &[
             has_buffers.then(|| share(run.reordering.buffered_bytes, run.goodput_bytes))
         },
     },
+    Metric {
+        name: "melo_refused_full",
+        title: "refused for want of room",
+        unit: Unit::Count,
+        meaning: "data packets that receivers dropped as there was no room for their bits, or their payload (MELO)",
+        of: |point| of_pools(point, |pools| pools.refused_full),
+    },
+    Metric {
+        name: "melo_refused_middle",
+        title: "refused in the middle",
+        unit: Unit::Count,
+        meaning: "data packets that receivers dropped as their bits lay in the middle of a connection's blocks, which are \
+                  reached from both ends only (MELO)",
+        of: |point| of_pools(point, |pools| pools.refused_middle),
+    },
+    Metric {
+        name: "melo_forgotten_nacks",
+        title: "NACKs forgotten",
+        unit: Unit::Count,
+        meaning: "NACKs that senders had no room in their pool to remember (MELO)",
+        of: |point| of_pools(point, |pools| pools.forgotten),
+    },
+    Metric {
+        name: "melo_swaps",
+        title: "connections swapped out",
+        unit: Unit::Count,
+        meaning: "connections whose state left a NIC's chip for others (MELO, `on-chip`)",
+        of: |point| of_pools(point, |pools| pools.swaps),
+    },
 ];
+
+/// What happened to bits pools, where there are such.
+fn of_pools(point: &PointSummary, count: impl FnOnce(&ReorderingTotals) -> u64) -> Option<f64> {
+    let pools = &point.run.reordering;
+    (pools.pool_blocks > 0).then(|| count(pools) as f64)
+}
 
 /// How many of [`METRICS`] the tables show.
 pub(crate) const TABLE_METRICS: usize = 7;
