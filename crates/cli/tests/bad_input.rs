@@ -201,11 +201,11 @@ fn topologies() -> Vec<Case> {
         (with("4 1 3", "4 9 3"), NETWORK, "input:1:3:"),
         (with("4 1 3", "4 1 99999999999999999999"), NETWORK, "input:1:5:"),
         (with("0 1 10Gbps", "0 1 0Gbps"), NETWORK, "input:3:5:"),
-        (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK, "input:5: node 1 is a host and has a link already (line 3)"),
+        (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK, "input:5:1: node 1 is a host and has a link already (line 3)"),
         (
             with("4 1 3\n0\n", "7 2 4\n0 4\n4 5 10Gbps 1us 0\n"),
             NETWORK,
-            "input:4: no path leads from node 4 to node 0: the network must hang together",
+            "input:4:1: no path leads from node 4 to node 0: the network must hang together",
         ),
         (
             with("4 1 3", "4 2 3"),
@@ -236,7 +236,7 @@ fn flows() -> Vec<Case> {
         (
             line("1 7 3 100 10000 0.001"),
             FLOW,
-            "input:2: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
+            "input:2:3: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
         ),
         // Nothing follows: no scheme is to blame.
         (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
@@ -256,7 +256,7 @@ fn flows() -> Vec<Case> {
         (
             matrix("0->2 id 7 trigger 1 size 10 send_done_trigger 1\ntrigger id 1 oneshot"),
             CM,
-            "input: flow 1 of 1 (id 7, line 3) waits for trigger 1 of 1",
+            "input:3:1: flow 1 of 1 (id 7) waits for trigger 1 of 1",
         ),
         (matrix("0->2 start 0 size 10 prio high"), CM, "input:3:27: found \"high\", expected a priority"),
     ]

@@ -46,6 +46,16 @@ fn faults_are_named_with_their_place() {
         (within("l1: sned 8b to 1"), "f:3:5: found \"sned\", expected an operation"),
         (within("l1: calc 1\nl1: calc 2"), "f:4:1: found label \"l1\" again"),
         (within("l1: calc 1\nl1 requires l2"), "f:4:13: found \"l2\", expected a label of this rank"),
+        (
+            within("l1: calc 1\nl1 requires l1"),
+            "f:4:1: found \"l1\" waiting for itself: a circle, of which none ever begins; expected",
+        ),
+        (
+            within(
+                "a: calc 1\nb: calc 1\nc: calc 1\nd: calc 1\na requires c\nb irequires a\nd requires a\nc requires b",
+            ),
+            "f:10:1: found \"c\" waiting for \"b\", which waits for \"a\", which waits for \"c\": a circle",
+        ),
         (within("l1: calc 1 tag 2"), "f:3:12: found \"tag\", expected \"cpu\" or the end of the line"),
         ("num_ranks 2\nrank 0 {\n".into(), "f:3:1: the file ends here, expected \"}\" at the end of the rank"),
         ("num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n".into(), "f:4:6: found rank 0 again, expected each rank once"),
@@ -68,4 +78,31 @@ fn every_cut_and_every_wrong_byte_of_a_binary_file_is_an_error_or_means_somethin
             assert!(error.message.contains("expected"), "{error}");
         }
     }
+}
+
+#[test]
+fn operations_of_a_binary_file_that_wait_for_each_other_are_named() {
+    // The magic number, one rank, and where that begins and ends behind the first eight bytes.
+    let mut file = b"\x7f\x10\0\0\0\0\0\0\x01\0\0\0\0\0".to_vec();
+    let rank = 8 + 39 * 2 + 8;
+    file.extend([22_u64, 22 + rank].iter().flat_map(|offset| offset.to_le_bytes()));
+    // Two computations, each of which has the other for a follower.
+    file.extend(2_u32.to_le_bytes());
+    file.extend(0_u32.to_le_bytes());
+    for first in [0_u32, 1] {
+        file.extend(1_u32.to_le_bytes());
+        file.push(3);
+        file.extend([0; 4]);
+        file.extend(5_u64.to_le_bytes());
+        file.extend([0; 6]);
+        for number in [1, first, 0, 0] {
+            file.extend(number.to_le_bytes());
+        }
+    }
+    file.extend(1_u32.to_le_bytes());
+    file.extend(0_u32.to_le_bytes());
+    let error = goal::read(&file, "f").unwrap_err();
+    let expected = "found operation 0 waiting for operation 1, which waits for operation 0: a circle";
+    assert!(error.message.starts_with(expected), "{error}");
+    assert_eq!(error.column, 22 + 8 + 8 + 1);
 }

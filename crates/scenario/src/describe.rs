@@ -51,7 +51,7 @@ fn range(values: impl Iterator<Item = f64>) -> String {
 }
 
 /// Each text once: "ring or leaf-spine".
-fn alternatives(texts: impl Iterator<Item = String>) -> String {
+pub(crate) fn alternatives(texts: impl IntoIterator<Item = String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for text in texts {
         if !distinct.contains(&text) {

@@ -9,7 +9,7 @@
 
 use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, given};
+use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, circle, circle_message, given};
 use crate::FormatError;
 use crate::text::BYTES_MAX;
 
@@ -106,6 +106,10 @@ impl Reader<'_> {
                     format!("found operation {number} waiting for {said} others, expected {found}, as many as name it");
                 return Err(self.error(at, &message));
             }
+        }
+        if let Some(waiting) = circle(&rank) {
+            let names: Vec<String> = waiting.iter().map(|number| format!("operation {number}")).collect();
+            return Err(self.error(first + NODE * u64::from(waiting[0]), &circle_message(&names)));
         }
         Ok(rank)
     }

@@ -123,3 +123,48 @@ fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
     let idle = u64::from(goal.rank_count) - goal.ranks.len() as u64;
     (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
 }
+
+/// Operations of a rank each of which waits for the next, and the last for the first: none of them ever begins.
+fn circle(rank: &Rank) -> Option<Vec<u32>> {
+    let pairs = || rank.requires.iter().chain(&rank.start_requires);
+    let mut waits = vec![0u32; rank.operations.len()];
+    pairs().for_each(|&(after, _)| waits[after as usize] += 1);
+    let mut followers: Vec<(u32, u32)> = pairs().map(|&(after, before)| (before, after)).collect();
+    followers.sort_unstable();
+    let mut free: Vec<u32> = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(number, _)| number).collect();
+    while let Some(number) = free.pop() {
+        let first = followers.partition_point(|&(before, _)| before < number);
+        for &(_, after) in followers[first..].iter().take_while(|(before, _)| *before == number) {
+            waits[after as usize] -= 1;
+            if waits[after as usize] == 0 {
+                free.push(after);
+            }
+        }
+    }
+    // Whatever still waits, waits for another that does.
+    let stuck = |number: u32| waits[number as usize] > 0;
+    let cause: BTreeMap<u32, u32> = pairs().copied().filter(|&(_, before)| stuck(before)).collect();
+    let mut way = vec![(0..rank.operations.len() as u32).find(|&number| stuck(number))?];
+    loop {
+        let next = *cause.get(way.last()?)?;
+        if let Some(begin) = way.iter().position(|&number| number == next) {
+            return Some(way.split_off(begin));
+        }
+        way.push(next);
+    }
+}
+
+/// What is said of a circle of operations with these names.
+fn circle_message(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let shown = names.iter().skip(1).take(SHOWN).map(|name| format!("{name}, which waits for "));
+    let skipped = names.len().saturating_sub(SHOWN + 1);
+    let more = if skipped > 0 { format!("{skipped} others, which wait for ") } else { String::new() };
+    format!(
+        "found {} waiting for {}{more}{}: a circle, of which none ever begins; expected operations to wait for \
+         others only",
+        names[0],
+        shown.collect::<String>(),
+        if names.len() == 1 { "itself" } else { &names[0] }
+    )
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, given, idle_ranks};
+use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, circle, circle_message, given, idle_ranks};
 use crate::text::{BYTES_MAX, Line, Lines, Word, Words};
 use crate::{FormatError, Warning};
 
@@ -138,12 +138,32 @@ impl Block {
     }
 
     fn finish(mut self) -> Result<Rank, FormatError> {
-        for Requirement { ends, at_start } in self.open {
-            let [after, before] = ends.map(|(label, error)| self.labels.get(&label).copied().ok_or(error));
-            let pairs = if at_start { &mut self.rank.start_requires } else { &mut self.rank.requires };
-            pairs.push((after?, before?));
+        for Requirement { ends, at_start } in &self.open {
+            let find = |end: &(String, FormatError)| self.labels.get(&end.0).copied().ok_or_else(|| end.1.clone());
+            let pair = (find(&ends[0])?, find(&ends[1])?);
+            let pairs = if *at_start { &mut self.rank.start_requires } else { &mut self.rank.requires };
+            pairs.push(pair);
         }
-        Ok(self.rank)
+        match circle(&self.rank) {
+            None => Ok(self.rank),
+            Some(waiting) => Err(self.circle_error(waiting)),
+        }
+    }
+
+    /// The error of a circle, at the last of the lines that make it.
+    fn circle_error(&self, mut waiting: Vec<u32>) -> FormatError {
+        let is_part = |requirement: &&Requirement| {
+            let [after, before] = &requirement.ends;
+            let place = waiting.iter().position(|number| *number == self.labels[&after.0]);
+            place.is_some_and(|at| waiting[(at + 1) % waiting.len()] == self.labels[&before.0])
+        };
+        let Some(closing) = self.open.iter().rev().find(is_part) else { unreachable!("each waits for the next") };
+        let (label, error) = &closing.ends[0];
+        let first = waiting.iter().position(|number| *number == self.labels[label]).unwrap_or_default();
+        waiting.rotate_left(first);
+        let names: BTreeMap<u32, &String> = self.labels.iter().map(|(label, number)| (*number, label)).collect();
+        let names: Vec<String> = waiting.iter().map(|number| format!("{:?}", names[number])).collect();
+        FormatError { message: circle_message(&names), ..error.clone() }
     }
 }
 

@@ -90,6 +90,20 @@ impl Files {
         }
     }
 
+    /// Where `word` stands in a line of a file that was read, as in "flow.txt:3:5"; the line's beginning if it does not.
+    pub(super) fn place(&self, path: &str, line: u64, word: &str) -> String {
+        let content = self.content(path).unwrap_or_default();
+        let nth = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+        let text = content.split(|&byte| byte == b'\n').nth(nth).map(String::from_utf8_lossy).unwrap_or_default();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let in_word = |c: char| c.is_alphanumeric();
+        let is_whole = |&(at, found): &(usize, &str)| {
+            !text[..at].ends_with(in_word) && !text[at + found.len()..].starts_with(in_word)
+        };
+        let at = text.match_indices(word).find(is_whole).map_or(0, |(at, _)| at);
+        format!("{path}:{line}:{}", text[..at].chars().count() + 1)
+    }
+
     pub(super) fn warnings(&self) -> Vec<String> {
         self.shared().warnings.clone()
     }

@@ -132,7 +132,8 @@ impl FileLibrary {
                 Some((first, last)) => format!("the topology's hosts have numbers from {first} to {last}"),
                 None => "the topology has no hosts".to_owned(),
             };
-            ConfigError::new("", format!("{path}:{line}: node {node} is not a host: {known}"))
+            let place = self.files.place(path, line, &node.to_string());
+            ConfigError::new("", format!("{place}: node {node} is not a host: {known}"))
         })
     }
 }
@@ -186,8 +187,9 @@ impl Library for FileLibrary {
         for (line, text) in (1..).zip(String::from_utf8_lossy(content).lines()) {
             for word in text.split('#').next().unwrap_or_default().split_whitespace() {
                 let number = word.parse().map_err(|_| {
-                    let message = format!("{path}:{line}: found \"{word}\", expected the number of a packet, from 0");
-                    ConfigError::new("", message)
+                    let place = self.files.place(path, line, word);
+                    let remedy = "expected the number of a packet, from 0, with blanks or lines between them";
+                    ConfigError::new("", format!("{place}: found \"{word}\", {remedy}"))
                 })?;
                 drops.push(number);
             }

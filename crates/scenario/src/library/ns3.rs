@@ -47,9 +47,9 @@ impl FileLibrary {
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
         let outer = file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
-        check_hosts(file, outer)
-            .and_then(|()| check_connected(file))
-            .map_err(|(line, message)| ConfigError::new("", format!("{path}:{line}: {message}")))?;
+        check_hosts(file, outer).and_then(|()| check_connected(file)).map_err(|(line, node, message)| {
+            ConfigError::new("", format!("{}: {message}", self.files.place(path, line, &node.to_string())))
+        })?;
         for &id in file.switches.keys().filter(|id| linked.contains(id)) {
             nodes.insert(id, graph.add_switch(id.to_string(), 0, 0).into());
         }
@@ -103,11 +103,11 @@ impl FileLibrary {
     }
 }
 
-/// Whether each host has one of these links at most; the line of one that has more, and what to do.
+/// Whether each host has one of these links at most; else the line and the one that has more, and what to do.
 fn check_hosts<'a>(
     file: &Ns3Topology,
     links: impl Iterator<Item = &'a ns3_topology::Link>,
-) -> Result<(), (u64, String)> {
+) -> Result<(), (u64, u32, String)> {
     let mut linked = BTreeMap::new();
     for link in links {
         for host in [link.a, link.b].into_iter().filter(|&id| file.is_host(id)) {
@@ -116,15 +116,16 @@ fn check_hosts<'a>(
                     "node {host} is a host and has a link already (line {before}), but a host has one NIC with one link: \
                      put a switch in between, or make it several hosts"
                 );
-                return Err((link.line, message));
+                return Err((link.line, host, message));
             }
         }
     }
     Ok(())
 }
 
-/// Whether all links hang together; the line of the first that does not hang on the first of all.
-fn check_connected(file: &Ns3Topology) -> Result<(), (u64, String)> {
+/// Whether all links hang together; else the line and the first that does not hang on the first
+/// of all.
+fn check_connected(file: &Ns3Topology) -> Result<(), (u64, u32, String)> {
     let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for link in &file.links {
         neighbours.entry(link.a).or_default().push(link.b);
@@ -139,6 +140,7 @@ fn check_connected(file: &Ns3Topology) -> Result<(), (u64, String)> {
         None => Ok(()),
         Some(link) => Err((
             link.line,
+            link.a,
             format!("no path leads from node {first} to node {}: the network must hang together", link.a),
         )),
     }

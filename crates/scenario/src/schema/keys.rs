@@ -7,6 +7,7 @@ use selvedge_units::words::{lines, one_of};
 use serde_json::Value;
 
 use super::{follow, resolved, schema};
+use crate::describe::alternatives;
 use crate::error::ScenarioError;
 use crate::path::KeyPath;
 
@@ -114,7 +115,7 @@ impl<'a> Reader<'a> {
     /// What may stand at `path`, which `nodes` describe.
     fn help(self, path: &str, nodes: &[&'a Value]) -> KeyHelp {
         let tables: Vec<_> = nodes.iter().flat_map(|node| self.tables(node)).collect();
-        let alternatives = tables.len() > 1;
+        let has_choice = tables.len() > 1;
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
             let about = self.about(&[node]);
@@ -135,10 +136,10 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 // One kind of several: what is said of it is said of its table.
-                let is_kind = alternatives && properties.len() == 1;
+                let is_kind = has_choice && properties.len() == 1;
                 let without = match node.get("default").and_then(short) {
                     Some(value) => value,
-                    None if required(name) && !alternatives => "required".to_owned(),
+                    None if required(name) && !has_choice => "required".to_owned(),
                     None => String::new(),
                 };
                 let about = if is_kind { self.about(&[table, node]) } else { self.about(&[node]) };
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
                 keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, inside });
             }
         }
-        let takes = choice(nodes.iter().map(|node| self.takes(node)));
+        let takes = alternatives(nodes.iter().map(|node| self.takes(node)));
         KeyHelp { path: path.to_owned(), about: self.about(nodes), takes, keys }
     }
 
@@ -234,7 +235,7 @@ impl<'a> Reader<'a> {
             None => self.options(node).map(|option| self.takes(option)).filter(|takes| !takes.is_empty()).collect(),
         };
         if !options.is_empty() {
-            return choice(options);
+            return alternatives(options);
         }
         let of_type = |name: &str| match name {
             "string" => "a text".to_owned(),
@@ -253,17 +254,6 @@ impl<'a> Reader<'a> {
             _ => String::new(),
         }
     }
-}
-
-/// Alternatives, each once.
-fn choice(options: impl IntoIterator<Item = String>) -> String {
-    let mut distinct: Vec<String> = Vec::new();
-    for option in options {
-        if !distinct.contains(&option) {
-            distinct.push(option);
-        }
-    }
-    distinct.join(" or ")
 }
 
 /// Whether a description says how something is written, as "a time, as in ..." does, not what it means.

@@ -125,13 +125,14 @@ impl FlowList {
     /// zero, triggers exist and are activated often enough by flows that start.
     ///
     /// # Errors
-    /// The first flow or trigger of which that is not true, by its place in the list, from 1.
-    pub fn check(&self, graph: &Graph) -> Result<(), ConfigError> {
+    /// The first flow or trigger of which that is not true, by its line in the file at `path` and its place in the
+    /// list, from 1.
+    pub fn check(&self, path: &str, graph: &Graph) -> Result<(), ConfigError> {
         for (n, flow) in self.flows.iter().enumerate() {
             flow.check(graph, self.triggers.len())
-                .map_err(|message| ConfigError::new("", format!("{}: {message}", self.name(n))))?;
+                .map_err(|message| ConfigError::new("", format!("{}: {message}", self.name(path, n))))?;
         }
-        self.check_triggers()
+        self.check_triggers(path)
     }
     /// The flows that start at a time, in that order, and those that wait with their trigger, as
     /// flows of the workload `workload` whose triggers are numbered from `first_trigger`.
@@ -148,11 +149,12 @@ impl FlowList {
         (ListedFlows::new(timed), waiting)
     }
 
-    /// What a person calls a flow of the list.
-    fn name(&self, n: usize) -> String {
+    /// What a person calls a flow of the list, and where it stands.
+    fn name(&self, path: &str, n: usize) -> String {
         let ListedFlow { id, line, .. } = self.flows[n];
-        let line = line.map_or(String::new(), |line| format!(", line {line}"));
-        format!("flow {} of {} (id {id}{line})", n + 1, self.flows.len())
+        // All of its line is meant.
+        let place = line.map_or(String::new(), |line| format!(":{line}:1"));
+        format!("{path}{place}: flow {} of {} (id {id})", n + 1, self.flows.len())
     }
 
     /// The same of a trigger.
@@ -164,7 +166,7 @@ impl FlowList {
         }
     }
 
-    fn check_triggers(&self) -> Result<(), ConfigError> {
+    fn check_triggers(&self, path: &str) -> Result<(), ConfigError> {
         let mut activations = vec![0u32; self.triggers.len()];
         let mut waits = vec![None; self.triggers.len()];
         for (n, flow) in self.flows.iter().enumerate() {
@@ -180,18 +182,18 @@ impl FlowList {
                 let message = format!(
                     "{} waits for {}, which releases it at activation {needed}, but {} flows activate it: it would never start; \
                      let flows activate it when they end, or the flow start at a time",
-                    self.name(flow),
+                    self.name(path, flow),
                     self.trigger_name(n),
                     activations[n]
                 );
                 return Err(ConfigError::new("", message));
             }
         }
-        self.check_circles(&activations)
+        self.check_circles(path, &activations)
     }
 
     /// Whether every flow starts, but for those whose multi-shot trigger has fewer activations than flows.
-    fn check_circles(&self, activations: &[u32]) -> Result<(), ConfigError> {
+    fn check_circles(&self, path: &str, activations: &[u32]) -> Result<(), ConfigError> {
         let mut waiting = vec![Vec::new(); self.triggers.len()];
         let mut starting = Vec::new();
         for (n, flow) in self.flows.iter().enumerate() {
@@ -217,7 +219,7 @@ impl FlowList {
         let message = format!(
             "{} waits for {}, which flows activate that themselves wait for it, or for flows that never start: it would \
              never start",
-            self.name(flow),
+            self.name(path, flow),
             self.trigger_name(trigger),
         );
         Err(ConfigError::new("", message))
@@ -287,14 +289,10 @@ impl Kind for FlowFile {
         if self.priorities == Priorities::Nic {
             list.flows.iter_mut().for_each(|flow| flow.priority = None);
         }
-        let in_file = |mut error: ConfigError| {
-            error.message = format!("{}: {}", self.path, error.message);
-            error.within("path")
-        };
         if list.flows.is_empty() {
-            return Err(in_file(ConfigError::new("", "no flows")));
+            return Err(ConfigError::new("path", format!("{}: no flows", self.path)));
         }
-        list.check(env.graph).map_err(in_file)?;
+        list.check(&self.path, env.graph).map_err(|error| error.within("path"))?;
 
         let ends = |end: fn(&ListedFlow) -> HostId| {
             let mut hosts: Vec<HostId> = list.flows.iter().map(end).collect();

@@ -431,7 +431,7 @@ fn triggers_are_called_as_their_file_does() {
     let flow = ListedFlow { line: Some(3), ..listed(7, 0, 1, Start::Triggered(0)) };
     world.shelf.0 = FlowList { flows: vec![flow], triggers: vec![TriggerKind::OneShot], trigger_places: vec![(4, 12)] };
     let error = world.build("flows.path = \"x.cm\"").err().unwrap().message;
-    let parts = ["x.cm: flow 1 of 1 (id 7, line 3)", "trigger 1 of 1 (id 4, line 12)", "0 flows activate it"];
+    let parts = ["x.cm:3:1: flow 1 of 1 (id 7) waits for", "trigger 1 of 1 (id 4, line 12)", "0 flows activate it"];
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
