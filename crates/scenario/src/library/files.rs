@@ -90,7 +90,7 @@ impl Files {
         }
     }
 
-    /// Where `word` stands in a line of a file that was read, as in "flow.txt:3:5"; where the line begins, if it does not.
+    /// Where `word` stands in a line of a file that was read, as in "flow.txt:3:5"; else where the line begins.
     pub(super) fn place(&self, path: &str, line: u64, word: &str) -> String {
         let content = self.content(path).unwrap_or_default();
         let nth = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
