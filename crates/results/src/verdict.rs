@@ -145,7 +145,7 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
 }
 
 /// "a, b and c".
-fn and(names: &[&str]) -> String {
+pub(crate) fn and(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),

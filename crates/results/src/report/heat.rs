@@ -7,8 +7,9 @@ use super::html::escape;
 use crate::PausedPort;
 
 const WIDTH: f64 = 1040.0;
-/// Room for the names of ports.
-const LEFT: f64 = 170.0;
+/// Room for the names of ports, of which a letter takes so much.
+const LEFT: [f64; 2] = [170.0, 420.0];
+const LETTER: f64 = 6.4;
 const RIGHT: f64 = 10.0;
 const ROW: f64 = 13.0;
 const TOP: f64 = 8.0;
@@ -18,44 +19,46 @@ const SHADES: [f32; 9] = [0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9];
 
 /// The map; one row per port in the given order, `bin_us` per column from `begin_us` on.
 pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str) -> String {
+    let names: Vec<String> = ports.iter().map(|port| format!("{} ⇠ {}", port.node, port.peer)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * LETTER + 14.0).ceil().clamp(LEFT[0], LEFT[1]);
     let bins = ports.iter().map(|port| port.share.len()).max().unwrap_or(0).max(1);
-    let cell = (WIDTH - LEFT - RIGHT) / bins as f64;
+    let cell = (WIDTH - left - RIGHT) / bins as f64;
     let bottom = TOP + ROW * ports.len() as f64;
     let height = bottom + BOTTOM;
     let mut shades = vec![String::new(); SHADES.len() + 1];
     let mut labels = String::new();
     let mut digits = Vec::new();
-    for (row, port) in ports.iter().enumerate() {
+    for (row, (port, name)) in ports.iter().zip(&names).enumerate() {
         let y = TOP + row as f64 * ROW;
         let levels: Vec<usize> = port.share.iter().map(|&share| shade(share)).collect();
         let mut column = 0;
         // Neighbours of one shade become one rectangle.
         for run in levels.chunk_by(|a, b| a == b) {
-            let (x, w) = (LEFT + column as f64 * cell, run.len() as f64 * cell);
+            let (x, w) = (left + column as f64 * cell, run.len() as f64 * cell);
             let _ = write!(shades[run[0]], "M{x:.1} {:.1}h{w:.1}v{:.1}h-{w:.1}z", y + 0.5, ROW - 1.0);
             column += run.len();
         }
-        let name = format!("{} ⇠ {}", port.node, port.peer);
         let _ = write!(
             labels,
             "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 7.0,
+            left - 7.0,
             y + ROW - 3.2,
-            escape(&name)
+            escape(&shortened(name, ((left - 14.0) / LETTER) as usize))
         );
         digits.push(format!("{name}|{}", levels.iter().map(usize::to_string).collect::<String>()));
     }
     let mut out = format!(
         "<svg class=\"heat wide\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
-         data-cell=\"{LEFT},{TOP},{cell},{ROW},{bin_us}\" data-shades=\"{}\" data-rows=\"{}\">",
+         data-cell=\"{left},{TOP},{cell},{ROW},{bin_us}\" data-shades=\"{}\" data-rows=\"{}\">",
         escape(label),
         SHADES.map(|least| Quantity::Share.label(f64::from(least))).join(","),
         escape(&digits.join(";"))
     );
     let _ = write!(
         out,
-        "<rect class=\"blank\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
-        WIDTH - LEFT - RIGHT,
+        "<rect class=\"blank\" x=\"{left}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
+        WIDTH - left - RIGHT,
         bottom - TOP
     );
     for (level, path) in shades.iter().enumerate().skip(1).filter(|(_, path)| !path.is_empty()) {
@@ -64,7 +67,7 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     let end_us = bins as f64 * bin_us;
     let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
     for tick in axis.ticks() {
-        let x = LEFT + axis.place(tick) * (WIDTH - LEFT - RIGHT);
+        let x = left + axis.place(tick) * (WIDTH - left - RIGHT);
         let _ = write!(
             out,
             "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
@@ -83,6 +86,17 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     out
 }
 
+/// The name with dots in its middle if it has more letters than `most`.
+fn shortened(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= most {
+        return name.to_owned();
+    }
+    let (begin, end) = letters.split_at(most / 2);
+    let end = &end[end.len() - (most - most / 2 - 1)..];
+    begin.iter().chain(&['…']).chain(end).collect()
+}
+
 /// 0 when hardly paused, else 1 to the number of shades.
 fn shade(share: f32) -> usize {
     SHADES.iter().filter(|&&least| share >= least).count()
@@ -94,9 +108,9 @@ fn opacity(level: usize) -> f64 {
 
 /// What the shades mean.
 fn key(y: f64) -> String {
-    let mut out = format!("<text class=\"tick\" x=\"{LEFT}\" y=\"{}\">paused at least</text>", y + 9.0);
+    let mut out = format!("<text class=\"tick\" x=\"{}\" y=\"{}\">paused at least</text>", LEFT[0], y + 9.0);
     for (at, least) in SHADES.iter().enumerate() {
-        let x = LEFT + 92.0 + at as f64 * 58.0;
+        let x = LEFT[0] + 92.0 + at as f64 * 58.0;
         let _ = write!(
             out,
             "<rect class=\"shade\" fill-opacity=\"{:.2}\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"10\"/>\

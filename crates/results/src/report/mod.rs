@@ -63,7 +63,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),
-            "verdict" => page += &soften_intervals(without_answer(summary)),
+            "verdict" => page += &soften_intervals(&without_answer(summary)),
             "trouble" => page += &trouble::trouble(&study),
             "sections" => sections.iter().for_each(|section| page += section),
             _ => {}
@@ -127,10 +127,16 @@ fn soften_intervals(sentence: &str) -> String {
 }
 
 /// The sentence without the word that the headline shows already.
-fn without_answer(summary: &Summary) -> &str {
+fn without_answer(summary: &Summary) -> String {
     let sentence = &summary.verdict.sentence;
-    match sentence.split_once(": ") {
+    let rest = match sentence.split_once(": ") {
         Some((word, rest)) if word == answer(summary.verdict.answer) => rest,
         _ => sentence,
+    };
+    // A sentence of its own now: a metric's title begins it as one, names of series stay as they are.
+    let is_name = summary.series.iter().any(|series| rest.starts_with(&series.name));
+    match rest.chars().next().filter(|_| !is_name) {
+        Some(first) => first.to_uppercase().chain(rest.chars().skip(1)).collect(),
+        None => rest.to_owned(),
     }
 }

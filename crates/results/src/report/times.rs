@@ -4,6 +4,7 @@ use super::Study;
 use super::axis::{Axis, Quantity, time_title};
 use super::chart::{Chart, decimate};
 use super::html::{escape, figure, legend, section};
+use crate::verdict::and;
 use crate::{PointSummary, PortTimes, Tier, TierTimes};
 
 /// Points per curve.
@@ -78,10 +79,35 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
     tiers.sort_unstable();
     tiers.dedup();
     let Some((_, first)) = runs.first().filter(|_| !tiers.is_empty()) else { return String::new() };
-    let rows: String = (0..subject.rows.len()).map(|row| one_row(study, &runs, subject, row, &tiers)).collect();
+    let (end_us, cut) = end(&runs);
+    let rows: String = (0..subject.rows.len()).map(|row| one_row(study, &runs, subject, row, &tiers, end_us)).collect();
     let (what, how) = subject.lead;
-    let lead = format!("{what} in the run with seed {}, {how}", first.seed);
+    let mut lead = format!("{what} in the run with seed {}, {how}", first.seed);
+    if !cut.is_empty() {
+        lead += &format!(
+            " Drawn as far as runs go that complete their flows; {} went on to {}.",
+            and(&cut.iter().map(|point| point.series.as_str()).collect::<Vec<_>>()),
+            Quantity::Time.label(cut.iter().map(|point| point.run.span_us()).fold(0.0, f64::max))
+        );
+    }
     section(subject.id, subject.title, &escape(&lead), &format!("{}{rows}", legend(study)))
+}
+
+/// Where time ends in charts, and the runs that go on beyond that: those that do not complete their flows would leave
+/// the others no room.
+fn end<'a>(runs: &[(usize, &'a PointSummary)]) -> (f64, Vec<&'a PointSummary>) {
+    /// How much longer than the others they must be, and how much of that is drawn.
+    const TOO_LONG: f64 = 2.0;
+    const DRAWN: f64 = 1.25;
+    let is_complete = |point: &PointSummary| point.run.flows_finished == point.run.flows_started;
+    let complete = runs.iter().filter(|(_, point)| is_complete(point));
+    let last = complete.map(|(_, point)| point.run.span_us()).fold(0.0, f64::max);
+    let beyond: Vec<_> =
+        runs.iter().map(|&(_, point)| point).filter(|point| point.run.span_us() > last * TOO_LONG).collect();
+    if last == 0.0 || beyond.is_empty() {
+        return (runs.iter().map(|(_, point)| point.run.span_us()).fold(0.0, f64::max), Vec::new());
+    }
+    (last * DRAWN, beyond)
 }
 
 /// The charts of one statistic: one per tier.
@@ -91,11 +117,11 @@ fn one_row(
     subject: &Subject,
     row: usize,
     tiers: &[Tier],
+    end_us: f64,
 ) -> String {
     let (title, of) = subject.rows[row];
     let begin_us = runs.iter().map(|(_, point)| point.run.begin_us).fold(0.0, f64::max);
     let time_title = if row + 1 == subject.rows.len() { time_title(begin_us) } else { "" };
-    let end_us = runs.iter().map(|(_, point)| point.run.span_us()).fold(0.0, f64::max);
     let values = runs.iter().flat_map(|(_, point)| &(subject.of)(point).tiers).flat_map(of);
     let most = subject.most.unwrap_or_else(|| values.copied().fold(0.0, f64::max));
     let width = match tiers.len() {
@@ -113,7 +139,8 @@ fn one_row(
             let times = (subject.of)(point);
             let Some(found) = times.tiers.iter().find(|times| times.tier == tier) else { continue };
             let time = |bin: usize| (bin as f64 + 0.5) * times.bin_us;
-            let points: Vec<_> = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value)).collect();
+            let points = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value));
+            let points: Vec<_> = points.take_while(|&(time, _)| time <= end_us).collect();
             chart.line(*at, &point.series, study.is_pfc(*at), &decimate(&points, POINTS));
         }
         let label = format!("{}: {tier}, {title}", subject.title);

@@ -97,6 +97,35 @@ fn trouble_comes_before_the_numbers() {
 }
 
 #[test]
+fn a_run_that_never_completes_leaves_the_others_room() {
+    let (summary, mut points) = made_up("endless", false);
+    assert!(!render(&summary, &points).contains("went on to"), "all end about together");
+    for point in points.iter_mut().filter(|point| point.series == "roce") {
+        point.run.flows_finished = point.run.flows_started - 1;
+        point.run.end_us = point.run.begin_us + 1e6;
+    }
+    let html = render(&summary, &points);
+    assert_well_nested(&html);
+    let cut = "Drawn as far as runs go that complete their flows; roce went on to 1 s.";
+    assert_eq!(html.matches(cut).count(), 2, "for queues and for utilisation");
+    // Where none completes, nothing is cut.
+    points.iter_mut().for_each(|point| point.run.flows_finished = 0);
+    assert!(!render(&summary, &points).contains("went on to"));
+}
+
+#[test]
+fn long_names_of_ports_have_room_or_are_shortened() {
+    let (summary, mut points) = made_up("names", false);
+    let paused = points.iter_mut().filter(|point| !point.pauses.worst.is_empty());
+    paused.for_each(|point| point.pauses.worst[0].node = "spine-".repeat(30));
+    let html = render(&summary, &points);
+    assert_well_nested(&html);
+    let shown = html.split("text-anchor=\"end\">").filter_map(|rest| rest.split_once('<')).map(|(text, _)| text);
+    let longest = shown.filter(|text| text.contains('⇠')).max_by_key(|text| text.chars().count()).unwrap();
+    assert!(longest.contains('…') && (60..70).contains(&longest.chars().count()), "{longest}");
+}
+
+#[test]
 fn a_report_without_anything_to_draw_is_still_whole() {
     for given in [vec![], vec![series("only", "irn", false, 1.0, 0.0)]] {
         let summary = study(&given);
