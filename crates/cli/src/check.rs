@@ -10,6 +10,7 @@ use selvedge_results::{
 };
 use selvedge_scenario::{Changes, Plan, World};
 use selvedge_study::{Batch, Completed, Marker, ResultsFolder, Worlds, check_writable};
+use selvedge_units::words::plural;
 
 use crate::args::CheckArgs;
 use crate::clock::{Stopwatch, timed_run};
@@ -111,7 +112,8 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
     let plans: Vec<Plan> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
     if !args.manner.quiet {
         let points: usize = plans.iter().map(|plan| plan.points().count()).sum();
-        say(&format!("{} figures, {points} runs on {threads} threads", plans.len()));
+        let (figures, runs) = (plural(plans.len() as u64, "figure"), plural(points as u64, "run"));
+        say(&format!("{figures}, {runs} on {}", plural(threads as u64, "thread")));
         let warnings = prepared.iter().flat_map(|one| one.plan.warnings.iter().map(move |text| (one, text)));
         warnings.for_each(|(one, text)| say(&format!("warning: {}: {text}", one.figure.display())));
     }
@@ -193,7 +195,8 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
     let at = began.seconds() / 60.0;
     format!(
-        "{figure}: {runs} runs{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{}\n",
+        "{figure}: {}{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{}\n",
+        plural(*runs as u64, "run"),
         render_claims(&checked.claims),
         render_measured(&checked.measured)
     )
@@ -226,7 +229,8 @@ impl<'a> Tables<'a> {
         }
         if !quiet {
             let minutes = input.wall_s / 60.0;
-            say(&format!("{} figures in {minutes:.1} minutes on {} threads", input.figures.len(), input.threads));
+            let figures = plural(input.figures.len() as u64, "figure");
+            say(&format!("{figures} in {minutes:.1} minutes on {}", plural(input.threads as u64, "thread")));
             let written = self.html.as_deref().into_iter().chain(self.markdown);
             written.for_each(|path| say(&format!("claims: {}", path.display())));
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan, World};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, Worlds, free_name};
+use selvedge_units::words::plural;
 
 use crate::args::{Input, Manner, RunArgs, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
@@ -40,7 +41,8 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
     if !manner.quiet {
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
         say(&format!("{}: {}", plan.title, plan.in_one_line()));
-        say(&format!("{series} series x {seeds} seeds on {threads} threads, to {}", folder.target().display()));
+        let (seeds, threads) = (plural(seeds as u64, "seed"), plural(threads as u64, "thread"));
+        say(&format!("{series} series x {seeds} on {threads}, to {}", folder.target().display()));
         let large = folder.tracing().warning(plan);
         plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
     }

@@ -1,6 +1,8 @@
 //! Which format a file is in.
 
-use crate::text::{Lines, plural};
+use selvedge_units::words::plural;
+
+use crate::text::Lines;
 use crate::{Dialect, FormatError, goal};
 
 /// The dialect of a topology or a flow list, from its first lines. Does not read the rest, which may

@@ -17,7 +17,9 @@
 
 use std::io::BufRead;
 
-use crate::text::{Lines, Word, Words, plural};
+use selvedge_units::words::plural;
+
+use crate::text::{Lines, Word, Words};
 use crate::{FormatError, Warning};
 
 /// A data packet arrives.

@@ -20,9 +20,10 @@
 
 use std::io::BufRead;
 
+use selvedge_units::words::plural;
 use selvedge_units::{Bytes, Instant};
 
-use crate::text::{BYTES_MAX, Line, Lines, Word, plural};
+use crate::text::{BYTES_MAX, Line, Lines, Word};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// One flow.

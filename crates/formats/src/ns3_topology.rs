@@ -24,9 +24,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
+use selvedge_units::words::plural;
 use selvedge_units::{Chance, Duration, Rate};
 
-use crate::text::{Decimal, Line, Lines, Word, plural};
+use crate::text::{Decimal, Line, Lines, Word};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// A network with the node ids of its file.

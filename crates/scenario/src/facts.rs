@@ -7,6 +7,7 @@ use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
 use selvedge_sim::workload::schedule::Cue;
 use selvedge_sim::workload::{FlowSpec, Generator, Workload};
 use selvedge_units::SwitchId;
+use selvedge_units::words::plural;
 use serde::Serialize;
 
 use crate::network::Network;
@@ -102,7 +103,7 @@ impl fmt::Display for TopologyFacts {
             row(f, "links", format!("{count} {between}, {rate_gbps} Gb/s, {delay_us} us"))?;
         }
         let PathFacts { from, to, links, propagation_us } = &self.longest_path;
-        row(f, "longest path", format!("{from} to {to}: {links} links, {propagation_us} us"))?;
+        row(f, "longest path", format!("{from} to {to}: {}, {propagation_us} us", plural(u64::from(*links), "link")))?;
         row(f, "base RTT", format!("{} us (propagation)", self.base_rtt_us))?;
         row(f, "BDP", format!("{} bytes", self.bdp_bytes))?;
         if let Some(factor) = self.oversubscription {
@@ -205,7 +206,8 @@ impl WorkloadFacts {
 impl fmt::Display for WorkloadFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for source in &self.workloads {
-            let mut text = format!("{} from {} hosts to {}", source.kind, source.senders, source.receivers);
+            let mut text =
+                format!("{} from {} to {}", source.kind, plural(source.senders as u64, "host"), source.receivers);
             if let Some(load) = source.load {
                 write!(text, ", load {:.1} %", load * 100.0)?;
             }
@@ -226,7 +228,7 @@ impl fmt::Display for WorkloadFacts {
             row(f, "fullest link", format!("{link}: {:.1} % with headers", load * 100.0))?;
         }
         if !self.sizes.is_empty() {
-            writeln!(f, "\nsizes of the first {} flows", self.sampled)?;
+            writeln!(f, "\nsizes of the first {}", plural(self.sampled as u64, "flow"))?;
             let largest = (self.sizes.iter().map(|&(_, size)| size).max().unwrap_or(1).max(2) as f64).ln();
             for &(level, size) in &self.sizes {
                 // On a logarithmic scale: most distributions span five decades.

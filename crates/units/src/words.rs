@@ -31,6 +31,21 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     if quoted.is_empty() { String::new() } else { format!(", did you mean {}?", one_of(&quoted)) }
 }
 
+/// So many of a thing.
+///
+/// ```
+/// use selvedge_units::words::plural;
+///
+/// assert_eq!([plural(1, "link"), plural(0, "link"), plural(2, "switch")], ["1 link", "0 links", "2 switches"]);
+/// ```
+pub fn plural(count: u64, thing: &str) -> String {
+    match thing {
+        _ if count == 1 => format!("1 {thing}"),
+        _ if thing.ends_with("ch") => format!("{count} {thing}es"),
+        _ => format!("{count} {thing}s"),
+    }
+}
+
 /// "a", "a or b", "a, b or c"; "nothing".
 pub fn one_of(names: &[impl AsRef<str>]) -> String {
     match names {

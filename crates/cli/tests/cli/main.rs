@@ -131,10 +131,10 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "--topology", "topology.txt"], "add --flows"),
         (&["run", "--flows", "flow.txt"], "add --topology"),
         (&["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
-        (&["run", "--topology", "topology.txt", "--flows", "strange.txt"], "strange.txt:2: node 9 is not a host"),
+        (&["run", "--topology", "topology.txt", "--flows", "strange.txt"], "strange.txt:2:3: node 9 is not a host"),
         (
             &["run", "--topology", "unlinked.txt", "--flows", "flow.txt"],
-            "flow.txt:2: node 1 is not a host: in the topology it is a switch, or has no link",
+            "flow.txt:2:1: node 1 is not a host: in the topology it is a switch, or has no link",
         ),
         (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
         (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),

@@ -15,8 +15,9 @@ mod known;
 use std::io::BufRead;
 
 use selvedge_units::Bytes;
+use selvedge_units::words::plural;
 
-use crate::text::{BYTES_MAX, Line, Lines, Word, plural};
+use crate::text::{BYTES_MAX, Line, Lines, Word};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 pub use known::{NAMES, known};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_units::words::plural;
+
 use super::read::{COUNTS, Reader};
 use super::{Start, Trigger, TriggerKind};
 use crate::Warning;
-use crate::text::plural;
 
 impl<R> Reader<R> {
     pub(super) fn check_counts(&mut self) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use selvedge_units::words::plural;
 use serde::Serialize;
 
 use super::parse::{Claim, Expectations, Measurement, Take};
@@ -136,15 +137,15 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     }
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     let fails = verdicts.iter().filter(|verdict| verdict.fails).count();
-    let claims = verdicts.len();
+    let claims = plural(verdicts.len() as u64, "claim");
     out += &match count(Outcome::NotJudged) {
         0 => format!(
-            "{claims} claims: {} reproduced, {} in direction only, {} not; {fails} without a known reason\n",
+            "{claims}: {} reproduced, {} in direction only, {} not; {fails} without a known reason\n",
             count(Outcome::Reproduced),
             count(Outcome::DirectionOnly),
             count(Outcome::NotReproduced),
         ),
-        valued => format!("{claims} claims: {valued} with a value, not judged after a smoke run; {fails} without\n"),
+        valued => format!("{claims}: {valued} with a value, not judged after a smoke run; {fails} without\n"),
     };
     out
 }
@@ -254,7 +255,7 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
             notes.push(format!("{share} % of the {what} of {name} never finished and count in no average"));
         }
         if !series.deadlocks.is_empty() {
-            notes.push(format!("{} runs of {name} ended in a deadlock", series.deadlocks.len()));
+            notes.push(format!("{} of {name} ended in a deadlock", plural(series.deadlocks.len() as u64, "run")));
         }
     }
     (!notes.is_empty()).then(|| notes.join("; "))
