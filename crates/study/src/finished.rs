@@ -102,10 +102,14 @@ impl Finished {
             let FlowKey { workload, id } = key;
             let place = if workload == 0 { String::new() } else { format!(" of workload {workload}") };
             let known = self.flows(point)?.filter_map(Result::ok).filter(|row| row.workload == workload);
-            let remedy = known.map(|row| row.id).max().map_or_else(
-                || format!("there is no workload {workload}"),
-                |last| format!("they are numbered up to {last}"),
-            );
+            let range = known.fold(None, |range, FlowRow { id, .. }| match range {
+                None => Some((id, id)),
+                Some((first, last)) => Some((first.min(id), last.max(id))),
+            });
+            let remedy = match range {
+                None => format!("there is no workload {workload}"),
+                Some((first, last)) => format!("they are numbered {first} to {last}"),
+            };
             let here = self.folder.display();
             Err(StudyError::input(format!("{here}: no flow {id}{place} in {series}, seed {}; {remedy}", point.seed)))
         })

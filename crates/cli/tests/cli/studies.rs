@@ -74,7 +74,7 @@ fn slow_flows_are_explained() {
     assert!(error.contains("--out posted --force (and --real, if they are of the real world)"), "{error}");
 
     for (arguments, message) in [
-        (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered up to 49"),
+        (["--flow", "50"], "out: no flow 50 in irn, seed 1; they are numbered 0 to 49"),
         (["--flow", "1:0"], "out: no flow 0 of workload 1 in irn, seed 1; there is no workload 1"),
         (["--series", "roce"], "out: no series \"roce\"; there are irn, roce+pfc"),
         (["--seed", "3"], "out: no seed 3; there are 1, 2"),
