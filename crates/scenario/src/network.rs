@@ -74,13 +74,21 @@ impl Network {
     pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
         self.rtts(forth, back).map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.base_rtt())
     }
-    /// The same from hosts whose links have this rate to hosts that are no slower (or the fastest that they reach):
-    /// what a window has to cover so that such a host fills its link.
-    pub(crate) fn rtt_to_fill(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
+    /// The same from hosts whose links have this rate.
+    pub(crate) fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
-        // Receivers count by what they can take of this rate.
-        let longest = own.map(|(_, to, rtt)| (to.min(rate), rtt)).max();
-        longest.map_or_else(|| self.longest_rtt(forth, back), |(_, rtt)| rtt)
+        own.map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
+    }
+    /// For so long such a host has to send until it fills the link of any receiver, whose first answer comes then.
+    pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
+        let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
+        // Slower receivers count by what they can take.
+        let times = own.map(|(_, to, rtt)| if to < rate { rate.time_for(to.amount_in(rtt)) } else { rtt });
+        times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
+    }
+    /// What any host needs for that at most.
+    pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
+        self.rtts(forth, back).map(|(from, to, rtt)| from.min(to).amount_in(rtt)).max().unwrap_or_default()
     }
     /// The most that two hosts fill their path with until the first answer comes.
     pub(crate) fn most_under_way(&self, forth: Bytes, back: Bytes) -> Bytes {

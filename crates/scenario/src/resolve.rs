@@ -56,13 +56,14 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
     let least_rtt = network.longest_rtt(packet, packet + answer);
     let data = switch.data_priorities(nic, beside.as_ref(), workloads);
-    let fabric = Fabric {
+    let mut fabric = Fabric {
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
         bdp,
         frame,
         gap: nic.gap,
-        base_rtt: network.rtt_to_fill(network.line_rate(), packet, answer),
+        base_rtt: network.longest_rtt_from(network.line_rate(), packet, answer),
+        fill_time: network.fill_time(network.line_rate(), packet, answer),
         links: network.longest().links,
         congested_rtt: network
             .base_rtt()
@@ -71,6 +72,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         acks: false,
     };
     switch.netrt.resolve(&fabric);
+    if transport.eqds.is_some() {
+        // All tunnels have the same credit.
+        fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(network.widest_pipe(packet, answer)));
+    }
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let written = *transport;
     let mut needs = transport.resolve(&fabric, nic, trims);
@@ -78,8 +83,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     let others = others.map(|line_rate| {
         let mut other = written.agreeing_with(transport);
         let bdp = line_rate.amount_in(network.base_rtt());
-        let base_rtt = network.rtt_to_fill(line_rate, packet, answer);
-        other.resolve(&Fabric { line_rate, bdp, base_rtt, ..fabric }, nic, trims);
+        let base_rtt = network.longest_rtt_from(line_rate, packet, answer);
+        let fill_time = network.fill_time(line_rate, packet, answer);
+        other.resolve(&Fabric { line_rate, bdp, base_rtt, fill_time, ..fabric }, nic, trims);
         (line_rate, other)
     });
     let others = others.filter(|(_, other)| other != transport).collect();

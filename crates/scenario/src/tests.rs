@@ -561,6 +561,56 @@ sizes = "cdf:web-search"
     assert_eq!(cap(&irn.transport), Setting::Value(47));
 }
 
+/// A receiver that is slower and farther away than all others.
+#[test]
+fn windows_and_targets_reach_slower_receivers() {
+    let text = r#"title = "far"
+stop = { flows = 10 }
+[topology.explicit]
+hosts = ["a", "b", "c"]
+switches = ["s"]
+links = [
+    { between = ["a", "s"], rate = "40Gbps", delay = "1us" },
+    { between = ["b", "s"], rate = "40Gbps", delay = "1us" },
+    { between = ["c", "s"], rate = "25Gbps", delay = "100us" },
+]
+[workload.poisson]
+load = 0.01
+sizes = "cdf:web-search"
+"#;
+    let all = "irn+swift,irn+hpcc,irn+aimd,irn+dctcp,ndp,eqds";
+    let plan = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
+    let value = |transport: &TransportConfig, key: &str| -> String {
+        let table = toml::Table::try_from(transport).expect("a table").into();
+        let found = key.split('.').fold(&table, |table: &toml::Value, key| &table[key]);
+        found.as_str().map_or_else(|| found.to_string(), str::to_owned)
+    };
+    let (rtt, held) = (Duration::from_us(202), Rate::from_gbps(25).amount_in(Duration::from_us(202)));
+    let bytes = |text: &str| text.parse::<Bytes>().expect("a size");
+    let time = |text: &str| text.parse::<Duration>().expect("a time");
+    for series in &plan.series {
+        let transport = &series.transport;
+        match &*series.name {
+            "irn+swift" => {
+                assert!(time(&value(transport, "congestion.swift.base-target")) > rtt);
+                assert!(bytes(&value(transport, "congestion.swift.initial-window")) > held);
+            }
+            "irn+hpcc" => {
+                let time = time(&value(transport, "congestion.hpcc.base-rtt"));
+                assert!(time < rtt && Rate::from_gbps(40).amount_in(time) > held);
+            }
+            "irn+aimd" => assert!(bytes(&value(transport, "congestion.aimd.window.initial")) > held),
+            "irn+dctcp" => assert!(bytes(&value(transport, "congestion.dctcp.window.initial")) > held),
+            "ndp" => {
+                let packets: u64 = value(transport, "ndp.initial-window").parse().expect("a number");
+                assert!(packets > held.pieces(Bytes::new(1_106)));
+            }
+            "eqds" => assert!(bytes(&value(transport, "eqds.window")) > held),
+            other => panic!("{other}"),
+        }
+    }
+}
+
 #[test]
 fn each_host_has_what_fits_its_link() {
     let text = r#"title = "unlike"

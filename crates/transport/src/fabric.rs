@@ -21,6 +21,9 @@ pub struct Fabric {
     /// Round-trip time of the longest path when it is empty: propagation, and serialisation of a full
     /// frame there and an acknowledgement back at every link.
     pub base_rtt: Duration,
+    /// For so long a host has to send at line rate until it fills the link of any receiver, whose first answer comes
+    /// then: that round-trip time where all hosts are alike. Receivers that are slower count by what they can take.
+    pub fill_time: Duration,
     /// Links of that path.
     pub links: u32,
     /// Maximum round-trip time with one congested link: the propagation delay of the longest path
@@ -41,10 +44,16 @@ impl Fabric {
         frame: Bytes::new(1_024 + 62),
         gap: Bytes::new(20),
         base_rtt: Duration::from_us(24),
+        fill_time: Duration::from_us(24),
         links: 6,
         congested_rtt: Duration::from_us(320),
         acks: false,
     };
+
+    /// What a host has under way, on the wire, when it fills the longest empty path.
+    pub fn pipe(&self) -> Bytes {
+        self.line_rate.amount_in(self.fill_time)
+    }
 
     /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
     /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
@@ -52,7 +61,7 @@ impl Fabric {
     /// such a path holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
     pub fn frames_in_flight(&self, frame: Bytes) -> u64 {
         let propagating = self.bdp.pieces(frame);
-        let idle = self.line_rate.amount_in(self.base_rtt).pieces(frame + self.gap);
+        let idle = self.pipe().pieces(frame + self.gap);
         if idle * 4 > propagating * 5 { idle } else { propagating.max(1) }
     }
 }

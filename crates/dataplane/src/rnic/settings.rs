@@ -92,6 +92,7 @@ fn host() -> Fabric {
         bdp: Bytes::new(frame.get() * u64::from(WINDOW)),
         frame,
         base_rtt: rtt,
+        fill_time: rtt,
         congested_rtt: rtt,
         links: 2,
         ..Fabric::IRN_PAPER

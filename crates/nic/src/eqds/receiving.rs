@@ -309,6 +309,7 @@ mod tests {
             frame,
             gap: Bytes::ZERO,
             base_rtt: rtt,
+            fill_time: rtt,
             links: 2,
             congested_rtt: rtt * 2,
             acks: false,

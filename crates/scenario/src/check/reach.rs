@@ -21,8 +21,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// EQDS's sequence numbers. All tunnels have the credit that the fastest hosts need; the longest paths may be between
-/// slower ones.
+/// EQDS's sequence numbers.
 fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let eqds = transport.eqds.as_ref()?;

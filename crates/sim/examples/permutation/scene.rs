@@ -82,6 +82,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         frame,
         gap: nic.gap,
         base_rtt: round_trip,
+        fill_time: round_trip,
         links: 6,
         congested_rtt,
         acks: false,

@@ -123,8 +123,8 @@ impl TransportConfig {
             return *fabric;
         }
         let usual = Duration::from_ns(4_096 << 14);
-        let (bdp, base_rtt) = (fabric.bdp * 3, fabric.base_rtt.saturating_mul(3));
-        Fabric { bdp, base_rtt, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
+        let [base_rtt, fill_time] = [fabric.base_rtt, fabric.fill_time].map(|time| time.saturating_mul(3));
+        Fabric { bdp: fabric.bdp * 3, base_rtt, fill_time, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
     }
     /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may
     /// have under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.

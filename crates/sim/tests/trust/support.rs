@@ -172,6 +172,7 @@ impl Scene {
             frame,
             gap: config.nic.gap,
             base_rtt: propagation * 2,
+            fill_time: propagation * 2,
             links: paths.longest().expect("two hosts").links,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,

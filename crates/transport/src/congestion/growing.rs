@@ -9,8 +9,8 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct WindowConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the line rate times the
-    /// round-trip time of the empty longest path: flows start at line rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills the
+    /// longest empty path: the line rate, or a slower receiver's, times its round-trip time. Flows start at line rate.
     pub initial: Setting<Bytes>,
     /// The smallest window. Default: "auto", one full frame.
     pub min: Setting<Bytes>,
@@ -24,7 +24,7 @@ pub struct WindowConfig {
 impl WindowConfig {
     pub(super) fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
-        resolve(&mut self.initial, || Some(fabric.line_rate.amount_in(fabric.base_rtt).max(frame)));
+        resolve(&mut self.initial, || Some(fabric.pipe().max(frame)));
         resolve(&mut self.min, || Some(frame));
         resolve(&mut self.step, || Some(frame));
     }

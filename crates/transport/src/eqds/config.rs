@@ -20,8 +20,8 @@ pub struct EqdsConfig {
     /// (section 5). Default: "auto", true where switches trim packets.
     pub burst: Toggle,
     /// Credit of each tunnel, rounded up to whole packets, upon which both ends count. Default: "auto", the
-    /// bandwidth-delay product of the longest path between the fastest hosts, serialisation included; at least 10
-    /// packets (section 5: "typically 10 to 30 packets").
+    /// bandwidth-delay product of the path that holds most, serialisation included; at least 10 packets (section 5:
+    /// "typically 10 to 30 packets").
     pub window: Setting<Bytes>,
     /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
@@ -124,7 +124,7 @@ impl EqdsConfig {
         self.ordered = self.ordered.resolve(|| carries).into();
         let frame = frame.get().max(1);
         resolve(&mut self.window, || {
-            let packets = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame);
+            let packets = fabric.pipe().get().div_ceil(frame);
             Some(Bytes::new(packets.max(Self::LEAST_WINDOW) * frame))
         });
         if let Setting::Value(window) = &mut self.window {

@@ -50,7 +50,7 @@ impl NdpConfig {
     /// Replaces every "auto".
     pub fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
-        let pipe = fabric.line_rate.amount_in(fabric.base_rtt).get().div_ceil(frame.get().max(1));
+        let pipe = fabric.pipe().get().div_ceil(frame.get().max(1));
         resolve(&mut self.initial_window, || u32::try_from(pipe + Self::QUEUE).ok());
         let share = self.pull_rate.as_f64().max(f64::MIN_POSITIVE);
         let ps = fabric.line_rate.time_for(frame).as_ps() as f64 / share;

@@ -15,7 +15,8 @@ pub struct HpccConfig {
     /// rate.
     pub line_rate: Setting<Rate>,
     /// T: the round-trip time of the empty fabric, the same for all flows. Default: "auto", that of the
-    /// longest path, serialisation included.
+    /// longest path, serialisation included; paths to slower receivers count for as long as line rate takes to fill
+    /// them.
     pub base_rtt: Setting<Duration>,
     /// Eta: the utilisation that links are kept at, above 0, at most 1. Default: 0.95.
     pub target_utilisation: f64,
@@ -61,7 +62,7 @@ impl HpccConfig {
 impl Tuning for HpccConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        resolve(&mut self.base_rtt, || Some(fabric.base_rtt));
+        resolve(&mut self.base_rtt, || Some(fabric.fill_time));
         let room = self.initial_window().get() as f64 * (1.0 - self.target_utilisation);
         let flows = f64::from(self.flows.max(1));
         resolve(&mut self.additive_increase, || Some(Bytes::new((room / flows).max(1.0) as u64)));

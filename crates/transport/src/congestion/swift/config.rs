@@ -11,8 +11,8 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct SwiftConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the line rate times the
-    /// round-trip time of the empty longest path: flows start at line rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills the
+    /// longest empty path: the line rate, or a slower receiver's, times its round-trip time. Flows start at line rate.
     pub initial_window: Setting<Bytes>,
     /// The largest window. Default: "auto", what keeps the longest path's delay at its target, alone and at
     /// line rate.
@@ -70,7 +70,7 @@ impl Tuning for SwiftConfig {
         let frame = fabric.frame + fabric.gap;
         let links = u64::from(fabric.links.max(1));
         resolve(&mut self.packet, || Some(frame));
-        resolve(&mut self.initial_window, || Some(fabric.line_rate.amount_in(fabric.base_rtt).max(frame)));
+        resolve(&mut self.initial_window, || Some(fabric.pipe().max(frame)));
         resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
         resolve(&mut self.base_target, || Some(fabric.base_rtt));
         let base_target = resolved(self.base_target, "base-target").unwrap_or_default();

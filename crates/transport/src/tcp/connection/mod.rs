@@ -20,10 +20,8 @@ mod output;
 /// use selvedge_units::{Bytes, Duration, Instant, Setting, TcpSeq};
 ///
 /// let mut config = TcpConfig { mss: Setting::Value(Bytes::new(1_000)), ..TcpConfig::default() };
-/// # let rate = selvedge_units::Rate::from_gbps(40);
-/// # let fabric = selvedge_transport::Fabric { pfc: false, line_rate: rate, bdp: Bytes::new(120_000),
-/// #     frame: Bytes::new(1_070), gap: Bytes::new(20), base_rtt: Duration::from_us(24), links: 6,
-/// #     congested_rtt: Duration::from_us(320), acks: false };
+/// # use selvedge_transport::Fabric;
+/// # let fabric = Fabric { frame: Bytes::new(1_070), ..Fabric::IRN_PAPER };
 /// config.resolve(&fabric, Bytes::new(1_000));
 /// let (ours, theirs) = (TcpSeq::new(1), TcpSeq::new(2));
 /// let mut one = Connection::established(&config, ours, theirs);
