@@ -244,9 +244,13 @@ impl<R: BufRead> Flows<R> {
     /// The flow in the line read last.
     fn flow(&mut self) -> Result<Flow, FormatError> {
         let line = self.lines.line();
-        let columns = match self.columns {
-            Some(columns) => columns,
-            None => columns(line)?,
+        let columns = match (self.columns, line.words().count()) {
+            (Some(columns), found @ 5..=7) if found != columns => {
+                let message = format!("found {found} columns, expected {columns} as in the flows above");
+                return Err(line.error(0, message));
+            }
+            (Some(columns), _) => columns,
+            (None, _) => columns(line)?,
         };
         let flow = Flow::parse(line, columns, self.options)?;
         self.columns = Some(columns);

@@ -126,7 +126,7 @@ fn flow_lists_of_ns3() {
                 &b"1\n0 1 3 100 99999999999999999999 2\n"[..],
                 r#"f:2:11: found "99999999999999999999", expected a size in bytes from 1 to 1152921504606846976"#,
             ),
-            (&b"2\n0 1 3 100 200 2\n0 1 3 200 2\n"[..], "f:3:12: the line ends here, expected the start in seconds"),
+            (&b"2\n0 1 3 100 200 2\n0 1 3 200 2\n"[..], "f:3:1: found 5 columns, expected 6 as in the flows above"),
             (&b"2\n0 1 3 100 200 2\ngarbage\n"[..], r#"f:3:1: found "garbage", expected a node id"#),
             (
                 &b"1\n4294967296 1 3 100 200 2\n"[..],

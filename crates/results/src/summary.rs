@@ -420,7 +420,9 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
             match cut.clone().next() {
                 None => "",
-                Some(_) if cut.any(|point| !point.run.hopeless) => " Where stop.time ended the run, give more.",
+                Some(_) if cut.any(|point| !point.run.hopeless) => {
+                    " Where stop.time or stop.flows ended the run, give more."
+                }
                 Some(_) => {
                     " Nothing more would have arrived, however long the run: a link is down, or what was lost last is \
                      not sent again without a timeout (with PFC, RDMA has none by default)."

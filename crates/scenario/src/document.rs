@@ -209,7 +209,18 @@ fn in_toml_words(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
     let found = found.replace("unit variant", "a name alone");
+    let most = match expected {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        // Numbers beyond this no TOML file can hold.
+        _ => i64::MAX,
+    };
+    let up_to = format!("a whole number from 0 to {most}");
+    let digits = found.trim_start_matches("integer ").trim_start_matches("the text ").trim_matches('"');
+    let is_too_large = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" if is_too_large => &up_to,
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or above",
         "i64" => "a whole number",
         "f64" => "a number",

@@ -52,7 +52,8 @@ impl Plan {
         let graph = library.topology(&topology).map_err(|error| wrong(&topology, error.message))?;
         let matrix = library.connection_matrix(&flows).map_err(|error| wrong(&flows, error.message))?;
         let failures = match matrix {
-            Some(matrix) => failures(&matrix, &graph, &flows).map_err(|message| wrong(&flows, message))?,
+            Some(matrix) => failures(&matrix, &graph, |line, word| library.place(&flows, line, word))
+                .map_err(|message| wrong(&flows, message))?,
             None => Vec::new(),
         };
         let is_schedule = library.dialect(&flows).is_ok_and(Dialect::is_schedule);
@@ -103,7 +104,11 @@ impl Network {
 /// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core `(s mod a) * a + l`, with
 /// `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and stops where a failure
 /// asks for another.)
-fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<LinkFailure>, String> {
+fn failures(
+    matrix: &ConnectionMatrix,
+    graph: &Graph,
+    place: impl Fn(u64, &str) -> String,
+) -> Result<Vec<LinkFailure>, String> {
     let cores = graph.switches.iter().filter(|switch| switch.name.starts_with("core")).count();
     // Each ToR has links to all aggregation switches of its pod, perhaps several.
     let above = graph.links.iter().filter(|link| graph.name(link.a) == "tor0").map(|link| link.b);
@@ -112,12 +117,23 @@ fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<
         .failures
         .iter()
         .map(|failure| {
-            let line = failure.line;
-            if failure.tier != SwitchTier::Agg {
-                return Err(format!("{file}:{line}: htsim fails links of AGG switches only; found another tier"));
+            let wrong = |word: &str, message: String| Err(format!("{}: {message}", place(failure.line, word)));
+            let tier = match failure.tier {
+                SwitchTier::Agg => None,
+                SwitchTier::Tor => Some("TOR"),
+                SwitchTier::Core => Some("CORE"),
+            };
+            if let Some(tier) = tier {
+                let remedy = "those of others stand in a scenario, under [[failures]]";
+                return wrong(tier, format!("found {tier}, but htsim fails links from AGG to core alone; {remedy}"));
             }
             if cores == 0 {
-                return Err(format!("{file}:{line}: failed links need an htsim topology of three tiers"));
+                return wrong("failure", "failed links need an htsim topology of three tiers".into());
+            }
+            let switches = graph.switches.iter().filter(|switch| switch.name.starts_with("agg")).count();
+            if failure.switch as usize >= switches {
+                let message = format!("there is no AGG switch {}: they are 0 to {}", failure.switch, switches - 1);
+                return wrong(&failure.switch.to_string(), message);
             }
             let first = failure.switch % per_pod * per_pod;
             let link = |core: u32| LinkSelector::Between(format!("agg{}", failure.switch), format!("core{core}"));
@@ -131,11 +147,12 @@ fn failures(matrix: &ConnectionMatrix, graph: &Graph, file: &str) -> Result<Vec<
                     let known: Vec<String> =
                         known.take(8).map(|core| format!("{} (to core{core})", core - first)).collect();
                     let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
-                    return Err(format!(
-                        "{file}:{line}: htsim takes link {} of AGG switch {} for one to core{core}, which does not \
-                         exist; links of this switch that can fail: {known}",
+                    let message = format!(
+                        "htsim takes link {} of AGG switch {} for one to core{core}, which does not exist; links of \
+                         this switch that can fail: {known}",
                         failure.link, failure.switch
-                    ));
+                    );
+                    return wrong("link_id", message);
                 }
             };
             Ok(LinkFailure { link, at: Duration::ZERO, until: None })

@@ -94,6 +94,11 @@ fn parse(text: &str, what: &str, example: &str, scale: Scale) -> Result<u64, Uni
         )));
     };
     scaled(number, factor).ok_or_else(|| {
+        let is_plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+        if is_plain {
+            let most = u64::MAX / factor;
+            return UnitError(alloc::format!("\"{text}\" is too large: expected at most {most}{unit}"));
+        }
         UnitError(alloc::format!("\"{text}\" is not {what}: expected a number and a unit as in \"{example}\""))
     })
 }

@@ -175,7 +175,9 @@ fn the_failed_links_of_a_matrix_are_those_that_fail_in_htsim() {
         .with("one.topo", topology)
         .with("two.topo", &bundled)
         .with("x.cm", &failing(1))
-        .with("wrong.cm", &failing(0));
+        .with("wrong.cm", &failing(0))
+        .with("tier.cm", &failing(1).replace("AGG", "TOR"))
+        .with("switch.cm", &failing(1).replace("switch_id 1", "switch_id 99"));
     let failed = |topology: &str, out: &str| {
         scratch.expect(0, &["run", "--topology", topology, "--flows", "x.cm", "--series", "irn", "--out", out]);
         let scenario = fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario");
@@ -185,8 +187,15 @@ fn the_failed_links_of_a_matrix_are_those_that_fail_in_htsim() {
     // Of a bundle the first: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to core1.
     assert_eq!(failed("two.topo", "two"), "link = 54");
     let (_, error) = scratch.expect(2, &["run", "--topology", "one.topo", "--flows", "wrong.cm", "--series", "irn"]);
-    assert!(error.contains("wrong.cm:5: htsim takes link 0 of AGG switch 1 for one to core2"), "{error}");
+    assert!(error.contains("wrong.cm:5:37: htsim takes link 0 of AGG switch 1 for one to core2"), "{error}");
     assert!(error.contains("can fail: 1 (to core3)"), "{error}");
+    for (file, said) in [
+        ("tier.cm", "tier.cm:5:21: found TOR, but htsim fails links from AGG to core alone"),
+        ("switch.cm", "switch.cm:5:35: there is no AGG switch 99: they are 0 to 7"),
+    ] {
+        let (_, error) = scratch.expect(2, &["run", "--topology", "one.topo", "--flows", file, "--series", "irn"]);
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]

@@ -122,6 +122,11 @@ impl FileLibrary {
         (0..flows.len() as u64).collect()
     }
 
+    /// Where `word` stands in this line: file, line and column.
+    pub(crate) fn place(&self, path: &str, line: u64, word: &str) -> String {
+        self.files.place(path, line, word)
+    }
+
     fn host(&self, path: &str, line: u64, node: u32) -> Result<HostId, ConfigError> {
         self.hosts.get(&node).copied().ok_or_else(|| {
             let (first, last) = (self.hosts.keys().next(), self.hosts.keys().next_back());

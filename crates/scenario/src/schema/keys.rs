@@ -118,14 +118,12 @@ impl<'a> Reader<'a> {
         let has_choice = tables.len() > 1;
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
-            let about = self.about(&[node]);
-            keys.push(Key {
-                name: node["const"].to_string(),
-                takes: String::new(),
-                without: String::new(),
-                about,
-                inside: None,
-            });
+            let (name, about) = (node["const"].to_string(), self.about(&[node]));
+            // The same words may be reached in several ways.
+            if keys.iter().any(|key| key.name == name) {
+                continue;
+            }
+            keys.push(Key { name, takes: String::new(), without: String::new(), about, inside: None });
         }
         for table in &tables {
             let properties = table["properties"].as_object().expect("tables have keys");

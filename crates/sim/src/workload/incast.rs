@@ -159,9 +159,16 @@ impl Incast {
         }
         let spread = self.stagger * (machines as u64 - 1) + self.jitter;
         if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
-            let message = format!(
-                "{interval} is too short: the senders of one repetition take {spread} to begin; choose at least that, or write several incasts"
-            );
+            let message = if interval.is_zero() {
+                "repetitions would begin all at once: give a time above zero, or none, and each begins when the one \
+                 before is done"
+                    .to_owned()
+            } else {
+                format!(
+                    "{interval} is too short: the senders of one repetition take {spread} to begin; choose at least \
+                     that, or write several incasts"
+                )
+            };
             return Err(ConfigError::new("interval", message));
         }
         Ok(Waves {
