@@ -283,9 +283,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_dropped(at, &packet, reason);
         }
         self.extras[at].drops += 1;
+        self.extras[at].note_loss(&packet, 1 + reason as u64);
         self.tally.drops[kind_of(&packet)].count(reason);
-        let port = &mut self.ingress[at];
-        port.digest = port.digest.wrapping_add(1 + reason as u64).rotate_left(9);
     }
 
     /// Puts a packet on the wire of port `at`, which is free.
@@ -398,8 +397,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             record.trims += extra.trims;
             // Summed, so that the order of ports and partitions does not matter; mixed with the
             // port's number, so that two ports do not trade places unseen.
-            record.fingerprint =
-                record.fingerprint.wrapping_add(mix64(entry.digest ^ mix64(u64::from(extra.id.0) + 1)));
+            let digest = entry.digest.wrapping_add(extra.losses);
+            record.fingerprint = record.fingerprint.wrapping_add(mix64(digest ^ mix64(u64::from(extra.id.0) + 1)));
         }
         for host in self.hosts.iter() {
             let stats = host.nic.stats();

@@ -1,6 +1,7 @@
 //! One end of a link: what leaves through it, and what has entered through it.
 
-use selvedge_units::{Bytes, Duration, Instant, PortId, Rate};
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, mix64};
+use selvedge_wire::Packet;
 
 use super::marking::Red;
 use crate::fault::LaneLoss;
@@ -91,6 +92,9 @@ pub(crate) struct PortExtra {
     pub(crate) pause_frames: u64,
     pub(crate) drops: u64,
     pub(crate) trims: u64,
+    /// What was lost of what entered here, for the fingerprint: a sum, so that it does not matter what else had
+    /// arrived when it was lost.
+    pub(crate) losses: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
 }
@@ -186,8 +190,15 @@ impl PortExtra {
             pause_frames: 0,
             drops: 0,
             trims: 0,
+            losses: 0,
             sampled: Sampled::default(),
         }
+    }
+
+    /// Counts a packet that entered here and was lost, or a part of it.
+    pub(crate) fn note_loss(&mut self, packet: &Packet, how: u64) {
+        let name = mix64(packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40);
+        self.losses = self.losses.wrapping_add(mix64(name.wrapping_add(how)));
     }
 
     /// How long the port has been paused up to `now`.

@@ -103,8 +103,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if whole.trim() {
             header = header.trimmed(whole.frame);
             self.extras[out].trims += 1;
-            let entry = &mut self.ingress[at];
-            entry.digest = entry.digest.wrapping_add(TRIMMED).rotate_left(9);
+            self.extras[at].note_loss(whole, TRIMMED);
             if RECORDED {
                 self.note_trimmed(at, out, packet);
             }
