@@ -142,8 +142,6 @@ pub struct PortTotals {
     pub pauses_sent: u64,
     /// The deepest its egress queue was.
     pub egress_peak: Bytes,
-    /// The fullest its ingress buffer was.
-    pub ingress_peak: Bytes,
     /// Packets that were dropped on entry through it, of any kind: data, acknowledgements, and others.
     pub drops: u64,
     /// Packets that were cut to their headers while they waited to leave through it.
@@ -292,8 +290,8 @@ impl Reordering {
 /// What a whole run amounts to, apart from its rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunRecord {
-    /// Hash of everything that happened; equal for equal scenario and seed, whatever the threads,
-    /// partitions and build.
+    /// Hash of what arrived at hosts, when, and in which order, and of what was lost on the way; equal for equal scenario
+    /// and seed, whatever the threads, partitions and build.
     pub fingerprint: u64,
     /// Simulated time when the run ended.
     pub end: Instant,

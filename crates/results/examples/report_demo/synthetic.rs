@@ -175,7 +175,6 @@ fn run_record(
         paused,
         pauses_sent: paused.as_ps() / 4_000_000,
         egress_peak: Bytes::new(180_000),
-        ingress_peak: Bytes::new(220_000),
         drops: 0,
         trims: 0,
     });

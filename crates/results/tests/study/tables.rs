@@ -407,7 +407,6 @@ fn a_point_counts_what_it_saw() {
         paused: Duration::from_us(paused_us),
         pauses_sent,
         egress_peak: Bytes::new(9_000),
-        ingress_peak: Bytes::ZERO,
         drops: 0,
         trims: 0,
     };

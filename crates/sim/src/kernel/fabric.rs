@@ -24,6 +24,8 @@ pub(crate) struct Fabric {
     pub(crate) quanta: u16,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,
+    /// Bit per class in use.
+    pub(crate) all_classes: u8,
     /// Class of a flow's data by its priority; behind them, that of flows with none.
     pub(crate) class_of: [u8; 9],
     /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.

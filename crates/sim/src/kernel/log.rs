@@ -128,7 +128,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
             let arrives = self.now + serialisation + port.delay;
             let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
-            let waiting = Bytes::new(self.lines[at * self.classes + u32::from(packet.class)].bytes);
+            let waiting = Bytes::new(self.lines[self.line_of(at, packet.class)].bytes);
             self.write(self.owner_of(at), What::Sent { port, packet, headers, serialisation, arrives, busy, waiting });
         }
     }
@@ -149,7 +149,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = *self.pool.get(slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
-            let line = &self.lines[out * self.classes + u32::from(packet.class)];
+            let line = &self.lines[self.line_of(out, packet.class)];
             let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
             self.write(self.owner_of(out), What::Queued { port, packet, ingress, ahead, busy });
         }
@@ -161,7 +161,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let packet = *self.pool.get(before.slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
-            let waiting = Bytes::new(self.lines[out * self.classes + u32::from(before.class)].bytes);
+            let waiting = Bytes::new(self.lines[self.line_of(out, before.class)].bytes);
             let what = What::Trimmed { port, packet, ingress, class: before.class, waiting };
             self.write(self.owner_of(out), what);
         }
@@ -224,8 +224,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let switch = &self.switches[owner];
         let mut by_input = BTreeMap::new();
         for class in 0..self.classes as u8 {
-            for input in 0..switch.site.per_class {
-                let queue = &self.queues[switch.site.queue_of(input, out - switch.site.first_port, class)];
+            for queue in switch.site.queues_of(self.line_of(out, class)) {
+                let queue = &self.queues[queue];
                 for packet in queue.packets(&self.store) {
                     let ingress = switch.site.first_port + u32::from(packet.port);
                     *by_input.entry(ingress).or_default() += u64::from(packet.frame);

@@ -31,7 +31,7 @@ use super::window::Stretch;
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
 use crate::net::beside::Records;
-use crate::net::buffer::{Account, Accounting, Limits};
+use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
@@ -72,8 +72,6 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
-    /// The different limits that ports have in the plain case; first those of ports that have none.
-    pub(crate) limits: Table<Limits>,
     /// Of each port, by class; none in the plain case.
     pub(crate) accounts: Table<Account>,
     /// Of each port of switches that trim.
@@ -163,7 +161,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 switch.pending.prefetch();
                 prefetch_all(self.egress.part(first, count));
                 prefetch_all(self.ingress.part(first, count));
-                prefetch_all(self.lines.part(first * self.classes, count * self.classes));
+                prefetch_all(self.lines.part(self.line_of(first, 0), self.line_of(count, 0)));
             }
         }
         if let Some(&node) = nodes.get(at + 2) {
@@ -175,7 +173,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
-                    self.lines[(switch.site.first_port + port) * self.classes].prefetch_queue(&self.queues);
+                    self.lines[self.line_of(switch.site.first_port + port, 0)].prefetch_queue(&self.queues);
                 }
             }
         }
@@ -190,7 +188,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
-                self.lines[(switch.site.first_port + port) * self.classes].prefetch_packet(&self.queues, &self.store);
+                self.lines[self.line_of(switch.site.first_port + port, 0)].prefetch_packet(&self.queues, &self.store);
             }
         }
     }
@@ -214,22 +212,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// What every arrival does: it is written into the fingerprint, it may be lost, and pauses are the
-    /// port's own business. Returns whether the packet goes on.
-    #[inline(always)]
-    pub(crate) fn enter(&mut self, at: u32, packet: &Descriptor) -> bool {
-        if RECORDED {
-            self.note_arrived(at, packet.slot);
-        }
-        let port = &mut self.ingress[at];
-        port.digest = fold(port.digest, self.now, packet.name);
-        if port.rare_arrivals | packet.is_rare() { self.enter_rarely(at, packet) } else { true }
-    }
-
     /// Handles what few packets meet; returns whether this one goes on.
     #[cold]
     #[inline(never)]
-    fn enter_rarely(&mut self, at: u32, packet: &Descriptor) -> bool {
+    pub(crate) fn enter_rarely(&mut self, at: u32, packet: &Descriptor) -> bool {
         if self.ingress[at].rare_arrivals && self.is_lost(at, packet.slot) {
             return false;
         }
@@ -390,17 +376,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Adds this partition's share to the record of a run that ended at `now`.
     pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
         self.totals(now, &mut record.ports);
-        for ((port, entry), extra) in self.egress.iter().zip(self.ingress.iter()).zip(self.extras.iter()) {
+        for (port, extra) in self.egress.iter().zip(self.extras.iter()) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;
             record.paused += extra.paused_time(now);
             record.trims += extra.trims;
-            // Summed, so that the order of ports and partitions does not matter; mixed with the
-            // port's number, so that two ports do not trade places unseen.
-            let digest = entry.digest.wrapping_add(extra.losses);
-            record.fingerprint = record.fingerprint.wrapping_add(mix64(digest ^ mix64(u64::from(extra.id.0) + 1)));
+            add_digest(record, u64::from(extra.id.0), extra.losses);
         }
         for host in self.hosts.iter() {
+            add_digest(record, u64::from(host.id.0) | 1 << 32, host.digest);
             let stats = host.nic.stats();
             record.data_sent += stats.data_sent;
             record.retransmissions += stats.retransmissions;
@@ -440,10 +424,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.flows_finished += self.flows_finished;
     }
 
+    /// The line of packets of `class` that wait for port `at`.
+    #[inline(always)]
+    pub(crate) fn line_of(&self, at: u32, class: u8) -> u32 {
+        at.wrapping_mul(self.classes).wrapping_add(u32::from(class))
+    }
+
     /// The lines of port `at`, one per class.
     pub(crate) fn lines_of(&self, at: u32) -> &[Line] {
-        let classes = self.classes as usize;
-        &self.lines.iter().as_slice()[at as usize * classes..][..classes]
+        self.lines.part(self.line_of(at, 0), self.classes)
     }
 
     /// The local number of a host of this partition.
@@ -454,8 +443,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Adds an arrival to a port's rolling hash: when, and which packet.
-#[inline]
-fn fold(digest: u64, now: Instant, name: u64) -> u64 {
+/// Adds a digest of what has happened at some place. Summed, so that the order of places and partitions does not matter;
+/// mixed with the place's number, so that two places do not trade what happened there unseen.
+fn add_digest(record: &mut RunRecord, place: u64, digest: u64) {
+    record.fingerprint = record.fingerprint.wrapping_add(mix64(digest ^ mix64(place + 1)));
+}
+
+/// Adds an arrival to a host's rolling hash: when, and which packet.
+#[inline(always)]
+pub(crate) fn fold(digest: u64, now: Instant, name: u64) -> u64 {
     (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(name)
 }

@@ -37,8 +37,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Totals of the ports up to `now`.
     pub(crate) fn totals(&self, now: Instant, totals: &mut Vec<PortTotals>) {
         for at in 0..self.extras.len() as u32 {
-            let (port, entry) = (&self.egress[at], &self.ingress[at]);
-            let extra = &self.extras[at];
+            let (port, extra) = (&self.egress[at], &self.extras[at]);
             let lines = self.lines_of(at);
             totals.push(PortTotals {
                 id: extra.id,
@@ -47,7 +46,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 paused: extra.paused_time(now),
                 pauses_sent: extra.pauses_sent,
                 egress_peak: Bytes::new(lines.iter().map(|line| line.peak).sum()),
-                ingress_peak: Bytes::new(entry.peak),
                 drops: extra.drops,
                 trims: extra.trims,
             });

@@ -273,10 +273,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if ways.is_empty() {
             return None;
         }
-        let (egress, lines, classes, now) = (&self.egress, &self.lines, self.classes, self.now);
+        let (egress, lines, now) = (&self.egress, &self.lines, self.now);
+        let classes = self.classes;
         let load = |port: u16| {
             let at = state.site.first_port + u32::from(port);
-            let waiting = (0..classes).map(|class| lines[at * classes + class].bytes).sum();
+            let waiting = lines.part(at * classes, classes).iter().map(|line| line.bytes).sum();
             (waiting, egress[at].busy_until.since(now))
         };
         let balancer = &mut self.balancers[switch];

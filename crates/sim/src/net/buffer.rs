@@ -6,7 +6,8 @@
 //!    one's room.
 //! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account,
 //!    which then lies in [`Ingress`](super::port::Ingress): one lossless class, or none.
-//! 3. *Short queues.* Switches that trim look at the output's queue alone, and pause nobody: they keep no accounts.
+//! 3. *Short queues.* Switches that trim look at the output's queue alone ([`Line::room`](super::queue::Line)), and
+//!    pause nobody: they keep no accounts.
 
 use selvedge_telemetry::DropReason;
 
@@ -21,6 +22,13 @@ pub(crate) enum Queueing {
     Plain,
     Trimming(trimming::Rules),
     Fair(fair::Rules),
+}
+
+impl Queueing {
+    /// Bytes of `class` that may wait for one output, where inputs do not say so.
+    pub(crate) fn room(&self, class: u8) -> u64 {
+        if let Self::Trimming(rules) = self { rules.room(class) } else { u64::MAX }
+    }
 }
 
 /// What some classes of one input hold, and may hold.
@@ -49,6 +57,16 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) const NONE: Self = Self { xoff: u64::MAX, xon: u64::MAX, most: u64::MAX };
+
+    /// [`Ingress::brim`](super::port::Ingress::brim) and trough while nobody is paused.
+    pub(crate) fn at_ease(&self) -> (u64, u64) {
+        (self.xoff.min(self.most), 0)
+    }
+
+    /// The same while the peer is paused.
+    fn on_edge(&self) -> (u64, u64) {
+        (self.most, self.xon.saturating_add(1))
+    }
 }
 
 impl Account {
@@ -86,52 +104,59 @@ impl Accounting {
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes `frame` bytes into the buffer, or says why not. Pauses the peer of port `at` where its
     /// class is lossless and the input is filling up.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
+        let port = &mut self.ingress[at];
+        let buffered = port.buffered + frame;
+        if buffered > port.brim {
+            return self.admit_closely(switch, at, out, frame, class);
+        }
+        port.buffered = buffered;
+        Ok(())
+    }
+
+    /// As [`Partition::admit`], where the plain case has to pause or to refuse, and in all others.
+    #[inline(never)]
+    fn admit_closely(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         if !self.accounting.is_plain {
-            return match &self.fabric.queueing {
-                Queueing::Trimming(rules) => self.admit_shortly(at, out, frame, class, rules.room(class)),
-                Queueing::Plain | Queueing::Fair(_) => self.admit_by_class(switch, at, out, frame, class),
-            };
+            return self.admit_by_class(switch, at, out, frame, class);
         }
         let port = &mut self.ingress[at];
-        let limits = &self.limits[port.limits];
+        let limits = self.extras[at].limits;
         let buffered = port.buffered + frame;
         if buffered > limits.most {
             let is_lossy = self.accounting.lossless == 0;
             return Err(if is_lossy { DropReason::BufferFull } else { DropReason::HeadroomFull });
         }
         port.buffered = buffered;
-        port.peak = port.peak.max(buffered);
         if buffered > limits.xoff && port.pausing == 0 {
+            (port.brim, port.trough) = limits.on_edge();
             self.pause(at, out, frame, self.accounting.lossless);
         }
         Ok(())
     }
 
     /// Frees what a packet that entered through port `at` has held.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+        let port = &mut self.ingress[at];
+        let buffered = port.buffered - frame;
+        if buffered < port.trough {
+            return self.release_closely(switch, at, frame, class);
+        }
+        port.buffered = buffered;
+    }
+
+    /// As [`Partition::release`], where the plain case has to end a pause, and in all others.
+    #[inline(never)]
+    fn release_closely(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         if !self.accounting.is_plain {
             return self.release_by_class(switch, at, frame, class);
         }
         let port = &mut self.ingress[at];
         port.buffered -= frame;
-        if port.pausing != 0 && port.buffered <= self.limits[port.limits].xon {
-            self.resume(at, self.accounting.lossless);
-        }
-    }
-
-    /// As [`Partition::admit`], where the queue of each output has `room` for so many bytes.
-    #[inline(always)]
-    fn admit_shortly(&mut self, at: u32, out: u32, frame: u64, class: u8, room: u64) -> Result<(), DropReason> {
-        if self.lines[out * self.classes + u32::from(class)].bytes + frame > room {
-            return Err(DropReason::BufferFull);
-        }
-        let port = &mut self.ingress[at];
-        port.buffered += frame;
-        port.peak = port.peak.max(port.buffered);
-        Ok(())
+        (port.brim, port.trough) = self.extras[at].limits.at_ease();
+        self.resume(at, self.accounting.lossless);
     }
 
     /// As [`Partition::admit`], account by account.
@@ -149,11 +174,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             BufferConfig::SharedBuffer(shared) if is_lossless => self.share_lossless(&shared, switch, index, frame)?,
             BufferConfig::SharedBuffer(shared) => {
-                let waiting = self.lines[out * self.classes + u32::from(class)].bytes;
+                let waiting = self.lines[self.line_of(out, class)].bytes;
                 self.share_lossy(&shared, switch, waiting, frame)?;
                 false
             }
-            BufferConfig::FairQueued(_) if self.lines[out * self.classes + u32::from(class)].is_empty() => false,
+            BufferConfig::FairQueued(_) if self.lines[self.line_of(out, class)].is_empty() => false,
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => return Err(DropReason::BufferFull),
         };
         let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
@@ -164,7 +189,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.switches[switch].shared_used += frame;
         }
         port.buffered += frame;
-        port.peak = port.peak.max(port.buffered);
         if is_lossless && port.pausing & (1 << class) == 0 && self.is_full(switch, index) {
             self.pause(at, out, frame, 1 << class);
         }
@@ -174,16 +198,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Frees what a packet that entered through port `at` and leaves through port `out` has held.
     #[inline]
     pub(crate) fn release_sent(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) {
-        if self.accounting.is_plain {
-            return self.release(switch, at, frame, class);
-        }
-        if let Queueing::Trimming(rules) = self.fabric.queueing {
-            self.ingress[at].buffered -= frame;
-            return self.keep_turn(out, class, &rules);
-        }
-        self.release_by_class(switch, at, frame, class);
-        if let Queueing::Fair(rules) = self.fabric.queueing {
-            self.stage(switch, out, class, &rules);
+        self.release(switch, at, frame, class);
+        if !self.accounting.is_plain {
+            match &self.fabric.queueing {
+                Queueing::Plain => {}
+                Queueing::Trimming(rules) => self.keep_turn(out, class, rules.turns()),
+                &Queueing::Fair(rules) => self.stage(switch, out, class, &rules),
+            }
         }
     }
 
@@ -194,7 +215,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.switches[switch].shared_used += frame;
         let port = &mut self.ingress[at];
         port.buffered += frame;
-        port.peak = port.peak.max(port.buffered);
     }
 
     /// A packet that came through port `at` finds no room to wait for port `out`.
@@ -211,10 +231,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// As [`Partition::release`], account by account: headroom first.
     #[inline(never)]
     fn release_by_class(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
-        if let Queueing::Trimming(_) = self.fabric.queueing {
-            self.ingress[at].buffered -= frame;
-            return;
-        }
         let index = self.account_of(at, class);
         let account = &mut self.accounts[index];
         let from_headroom = account.in_headroom.min(frame);

@@ -138,7 +138,7 @@ impl FairLine {
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
-        let line = out * self.classes + u32::from(packet.class);
+        let line = self.line_of(out, packet.class);
         let mut flags = packet.flags;
         if packet.is_markable() && self.extras[out].red.marks(self.lines[line].bytes) {
             flags = packet.flags_when_marked();
@@ -173,11 +173,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// A packet of `class` has left through port `out`: says which is the next.
     pub(crate) fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
-        let line = out * self.classes + u32::from(class);
+        let line = self.line_of(out, class);
         let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
         let site = &self.switches[switch].site;
-        let queue = site.queue_of(0, out - site.first_port, class);
+        let queue = site.queue_of(line, 0);
         self.lines[line].remove(u64::from(next.frame));
         self.lines[line].push(&mut self.queues, queue, &mut self.store, &next, next.flags);
         self.egress[out].waiting |= 1 << class;

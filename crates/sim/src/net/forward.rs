@@ -9,56 +9,84 @@ use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
-    /// `groups[rows[switch] + leaf]`: which set of ports; short, because there are many of them.
-    groups: Table<u16>,
+    /// `ways[rows[switch] + leaf]`.
+    ways: Table<Way>,
+    /// The same as numbers of `sets`.
+    groups: Vec<u32>,
+    sets: Vec<Group>,
     /// Where the routes of each switch begin. Switches whose routes are alike share them: those of a large
     /// fabric would not fit into the cache otherwise.
     rows: Vec<u32>,
-    /// Per set: how many ports, and the port itself or where they are listed. None of those sets from which
-    /// a hash does not choose.
-    entries: Table<u32>,
-    /// The same of all sets.
-    listed: Vec<Group>,
     members: Table<u16>,
 }
 
-/// Bits of an entry that hold the port or the place in `members`.
-const PLACE_BITS: u32 = 20;
+/// No port that is known.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
+/// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do not
+/// follow each other; or none, where there is no path, or something else chooses.
+#[derive(Clone, Copy)]
+struct Way(u32);
+
+impl Way {
+    /// Bits that hold a port, or a place in the list.
+    const PLACE_BITS: u32 = 20;
+    const LISTED: u32 = 1 << 31;
+    const NONE: Self = Self(Self::LISTED);
+
+    /// Of `count` ports, the first of which, or the place where they are listed, is `place`; `None` if there are more
+    /// than it can hold.
+    fn new(count: u32, place: u32, listed: bool) -> Option<Self> {
+        let flag = if listed { Self::LISTED } else { 0 };
+        (count < 1 << (31 - Self::PLACE_BITS) && place < 1 << Self::PLACE_BITS)
+            .then_some(Self(flag | count << Self::PLACE_BITS | place))
+    }
+    #[inline(always)]
+    fn is_listed(self) -> bool {
+        self.0 & Self::LISTED != 0
+    }
+    #[inline(always)]
+    fn count(self) -> u32 {
+        (self.0 & !Self::LISTED) >> Self::PLACE_BITS
+    }
+    #[inline(always)]
+    fn place(self) -> u32 {
+        self.0 & ((1 << Self::PLACE_BITS) - 1)
+    }
+}
 
 impl Forwarding {
     /// Where there are several ports, a hash chooses one (ECMP) or [`Forwarding::port`] leaves it to
     /// others. `None` if a switch has more equal paths, or the fabric more different sets of them, than the
-    /// tables can tell apart (4,095 and 65,536).
+    /// tables can tell apart (2,047 and a million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
-        let entry = |group: &Group| {
-            if group.len > 1 && !by_hash {
-                return Some(0);
+        let way = |group: &Group| {
+            let Group { offset, len } = *group;
+            if len == 0 || (len > 1 && !by_hash) {
+                return Some(Way::NONE);
             }
-            let place = if group.len == 1 { u32::from(raw.members[group.offset as usize]) } else { group.offset };
-            (group.len < 1 << (32 - PLACE_BITS) && place < 1 << PLACE_BITS).then_some(group.len << PLACE_BITS | place)
+            let ports = &raw.members[offset as usize..][..len as usize];
+            let in_a_row = ports.windows(2).all(|two| two[0] + 1 == two[1]);
+            Way::new(len, if in_a_row { u32::from(ports[0]) } else { offset }, !in_a_row)
         };
-        let entries: Option<Vec<u32>> = raw.groups.iter().map(entry).collect();
-        let (mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let kinds: Vec<Way> = raw.groups.iter().map(way).collect::<Option<_>>()?;
+        let (mut ways, mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
         for (switch, row) in (0..).map(SwitchId).zip(raw.table.chunks_exact(raw.leaves.max(1))) {
-            let mut row: Vec<u16> = row.iter().map(|&group| u16::try_from(group).ok()).collect::<Option<_>>()?;
+            let mut row: Vec<u32> = row.to_vec();
             // No leaf looks up the way to itself; this makes leaves alike that are otherwise.
             if let Ok(own) = routes.leaves().binary_search(&switch) {
                 row[own] = row[(own + 1) % row.len()];
             }
-            let end = groups.len() as u32;
+            let end = ways.len() as u32;
             rows.push(*known.entry(row).or_insert_with_key(|row| {
+                ways.extend(row.iter().map(|&group| kinds[group as usize]));
                 groups.extend(row);
                 end
             }));
         }
-        Some(Self {
-            groups: groups.into(),
-            rows,
-            entries: entries?.into(),
-            listed: raw.groups.to_vec(),
-            members: raw.members.to_vec().into(),
-        })
+        let (sets, members) = (raw.groups.to_vec(), raw.members.to_vec().into());
+        Some(Self { ways: ways.into(), groups, sets, rows, members })
     }
 
     /// Where the routes of `switch` begin; anywhere, where no host hangs on a switch.
@@ -67,21 +95,23 @@ impl Forwarding {
     }
 
     /// The port through which a packet to `leaf` leaves the switch whose `routes` begin there, chosen by
-    /// `hash`; `None` without a path, or where something else chooses.
+    /// `hash`; [`UNKNOWN`] without a path, or where something else chooses.
     #[inline(always)]
-    pub(crate) fn port(&self, routes: u32, leaf: u32, hash: impl FnOnce() -> u32) -> Option<u32> {
-        let entry = self.entries[u32::from(self.groups[routes + leaf])];
-        let (count, place) = (entry >> PLACE_BITS, entry & ((1 << PLACE_BITS) - 1));
-        if count > 1 {
-            let choice = (u64::from(hash()) * u64::from(count)) >> 32;
-            return Some(u32::from(self.members[place + choice as u32]));
-        }
-        (count == 1).then_some(place)
+    pub(crate) fn port(&self, routes: u32, leaf: u32, hash: u32) -> u32 {
+        let way = self.ways[routes + leaf];
+        let choice = (u64::from(hash) * u64::from(way.count())) >> 32;
+        let place = way.place() + choice as u32;
+        if way.is_listed() { self.listed(way, place) } else { place }
+    }
+
+    #[inline(never)]
+    fn listed(&self, way: Way, place: u32) -> u32 {
+        if way.count() > 0 { u32::from(self.members[place]) } else { UNKNOWN }
     }
 
     /// All ports through which a packet to `leaf` may leave that switch.
     pub(crate) fn ways(&self, routes: u32, leaf: u32) -> &[u16] {
-        let Group { offset, len } = self.listed[usize::from(self.groups[routes + leaf])];
+        let Group { offset, len } = self.sets[self.groups[(routes + leaf) as usize] as usize];
         self.members.part(offset, len)
     }
 }

@@ -13,7 +13,7 @@ use super::descriptor::Descriptor;
 use super::desk::Receiving;
 use super::notice::{Due, News, Notice};
 use super::places::Places;
-use crate::kernel::partition::Partition;
+use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 use crate::kernel::tally::kind_of;
 use crate::workload::FlowSpec;
@@ -29,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) timer_at: u64,
     /// When there is a notice to read or a flow to begin.
     pub(super) desk_at: u64,
+    /// Rolling hash of everything that arrived.
+    pub(crate) digest: u64,
     /// What the NIC needs to know, on a link of this rate.
     pub(crate) params: Arc<NicParams>,
     pub(crate) nic: Nic,
@@ -54,6 +56,7 @@ impl Host {
             free_at: NEVER,
             timer_at: NEVER,
             desk_at: NEVER,
+            digest: 0,
             sending: Places::NEW,
             receiving: Places::NEW,
             inbox: BinaryHeap::new(),
@@ -92,6 +95,7 @@ impl Host {
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a host that are earlier than `limit`.
+    #[inline(never)]
     pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
@@ -112,9 +116,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.now = Instant::from_ps(now);
             if arrival == now {
                 self.events += 1;
-                if let Some(packet) = unread.next()
-                    && self.enter(port, packet)
-                {
+                if let Some(packet) = unread.next() {
                     self.arrive_at_host(host, port, packet);
                 }
             } else if state.desk_at == now {
@@ -147,6 +149,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet has reached its host.
     #[inline]
     fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor) {
+        if RECORDED {
+            self.note_arrived(at, descriptor.slot);
+        }
+        let state = &mut self.hosts[host];
+        state.digest = fold(state.digest, self.now, descriptor.name);
+        if (self.ingress[at].rare_arrivals | descriptor.is_rare()) && !self.enter_rarely(at, descriptor) {
+            return;
+        }
         let packet = self.pool.get(descriptor.slot);
         let (kind, slot) = (kind_of(packet), packet.slot);
         let handled = if self.fabric.reads_records {
@@ -203,7 +213,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline]
     pub(super) fn after_nic(&mut self, host: u32) {
         let state = &self.hosts[host];
-        if state.nic.is_ready() {
+        // Where all classes are paused, the end of that brings us back.
+        if state.nic.is_ready() && self.egress[state.port].paused & self.fabric.all_classes != self.fabric.all_classes {
             self.kick(state.port);
         }
     }

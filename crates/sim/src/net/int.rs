@@ -16,7 +16,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let path = self.hosts[port.owner].nic.poll_path(packet);
             self.records.put(slot, Record::Path(path));
         } else if let Repr::Data(_) = packet.repr {
-            let queue: u64 = (0..self.classes).map(|class| self.lines[at * self.classes + class].bytes).sum();
+            let queue: u64 = self.lines_of(at).iter().map(|line| line.bytes).sum();
             let mut path = self.records.get(slot).path();
             // In floats: whole numbers are divided more slowly, and a float is exact where the link's picoseconds are
             // whole.

@@ -312,7 +312,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let accounts = &self.accounts[at * self.classes];
                 Room::OfPort(accounts.limits.most.saturating_sub(port.buffered))
             }
-            BufferConfig::InputQueued(_) => Room::OfPort(self.limits[port.limits].most.saturating_sub(port.buffered)),
+            BufferConfig::InputQueued(_) => Room::OfPort(self.extras[at].limits.most.saturating_sub(port.buffered)),
             // Their queues belong to outputs: inputs hold nothing back.
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Room::Boundless,
         }

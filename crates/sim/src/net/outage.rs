@@ -20,9 +20,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_link(at, !down);
         }
         let is_at_tor = self.is_at_tor(at);
+        let has_loss = self.extras[at].loss.is_some();
+        self.look_closely_at(at, down || has_loss || is_at_tor);
         let extra = &mut self.extras[at];
-        let has_loss = extra.loss.is_some();
-        self.ingress[at].rare_arrivals = down || has_loss || is_at_tor;
         let port = &mut self.egress[at];
         if down {
             extra.end_pause(self.now);
@@ -36,6 +36,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.kick(at);
         }
         self.book_port(at);
+    }
+
+    /// From now on, what arrives at port `at` needs a closer look, or no more.
+    pub(crate) fn look_closely_at(&mut self, at: u32, closely: bool) {
+        self.ingress[at].rare_arrivals = closely;
+        let port = &self.egress[at];
+        if !port.is_host {
+            let switch = &mut self.switches[port.owner];
+            switch.site.looks_closely =
+                self.ingress.part(switch.site.first_port, switch.ports).iter().any(|port| port.rare_arrivals);
+        }
     }
 
     /// Whose port `at` is.
@@ -56,8 +67,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Drops everything that waits for port `at`.
     fn flush(&mut self, at: u32) {
         while self.egress[at].waiting != 0 {
-            let class = self.egress[at].waiting.ilog2();
-            let line = &mut self.lines[at * self.classes + class];
+            let class = self.egress[at].waiting.ilog2() as u8;
+            let line = self.line_of(at, class);
+            let line = &mut self.lines[line];
             let switch = self.egress[at].owner;
             let packet = line.pop(&mut self.queues, &mut self.store);
             if line.is_empty() {

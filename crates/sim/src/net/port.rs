@@ -3,6 +3,7 @@
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, mix64};
 use selvedge_wire::Packet;
 
+use super::buffer::Limits;
 use super::marking::Red;
 use crate::fault::LaneLoss;
 
@@ -49,12 +50,14 @@ pub(crate) struct Egress {
 pub(crate) struct Ingress {
     /// Bytes that entered here and are still in the switch.
     pub(crate) buffered: u64,
-    /// The most that was ever buffered.
-    pub(crate) peak: u64,
-    /// Rolling hash of everything that arrived.
-    pub(crate) digest: u64,
-    /// Which limits it has, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
-    pub(crate) limits: u32,
+    /// With more than this buffered, something is to be done or decided ([`Partition::admit`]).
+    ///
+    /// [`Partition::admit`]: crate::kernel::partition::Partition::admit
+    pub(crate) brim: u64,
+    /// The same with less than this ([`Partition::release`]).
+    ///
+    /// [`Partition::release`]: crate::kernel::partition::Partition::release
+    pub(crate) trough: u64,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused, as the buffer is filling up.
@@ -76,6 +79,8 @@ pub(crate) struct PortExtra {
     pub(crate) down: bool,
     /// ECN marking at this output.
     pub(crate) red: Red,
+    /// Of this input, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
+    pub(crate) limits: Limits,
     /// When the pause of each class runs out unless it is refreshed; meaningless unless it is paused.
     pub(crate) pause_expires: [Instant; 8],
     /// Since when each class is paused; meaningless unless it is.
@@ -134,8 +139,9 @@ impl Egress {
 }
 
 impl Ingress {
+    /// Nothing has entered, and buffering is somebody else's business.
     pub(crate) const NEW: Self =
-        Self { buffered: 0, peak: 0, digest: 0, limits: 0, rare_arrivals: false, pausing: 0, held_up: 0, announced: 0 };
+        Self { buffered: 0, brim: 0, trough: u64::MAX, rare_arrivals: false, pausing: 0, held_up: 0, announced: 0 };
 
     /// Bit per class: the peer shall be paused, for whatever reason.
     #[inline]
@@ -180,6 +186,7 @@ impl PortExtra {
             loss: None,
             down: false,
             red,
+            limits: Limits::NONE,
             pause_expires: [Instant::ZERO; 8],
             class_paused_since: [Instant::ZERO; 8],
             paused_since: Instant::NEVER,

@@ -96,6 +96,8 @@ pub(crate) struct Line {
     pub(crate) bytes: u64,
     /// The most that ever waited.
     pub(crate) peak: u64,
+    /// The most that may wait, where outputs say so and not inputs.
+    pub(crate) room: u64,
 }
 
 impl Queue {
@@ -109,7 +111,16 @@ impl Queue {
 }
 
 impl Line {
-    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE, bytes: 0, peak: 0 };
+    /// One that is empty, and has room for so many bytes.
+    pub(crate) const fn with_room(room: u64) -> Self {
+        Self { first: NONE, last: NONE, bytes: 0, peak: 0, room }
+    }
+
+    /// Whether so many more bytes may wait here.
+    #[inline(always)]
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        self.bytes + bytes <= self.room
+    }
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
@@ -126,8 +137,7 @@ impl Line {
         packet: &Descriptor,
         flags: u8,
     ) {
-        self.bytes += u64::from(packet.frame);
-        self.peak = self.peak.max(self.bytes);
+        self.add(u64::from(packet.frame));
         let place = store.put(packet, flags);
         let entry = &mut queues[queue];
         if entry.head == NONE {
@@ -159,10 +169,14 @@ impl Line {
         packet
     }
 
-    /// Counts bytes that wait elsewhere for the same output.
+    /// Counts bytes that wait here, or elsewhere for the same output.
+    #[inline(always)]
     pub(crate) fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.peak = self.peak.max(self.bytes);
+        let sum = self.bytes + bytes;
+        self.bytes = sum;
+        if sum > self.peak {
+            self.peak = sum;
+        }
     }
 
     /// Counts them no longer.

@@ -9,6 +9,7 @@ use selvedge_units::{Instant, SwitchId};
 use selvedge_wire::Ecn;
 
 use super::descriptor::Descriptor;
+use super::forward::UNKNOWN;
 use super::netrt::TIMER;
 use super::port::Egress;
 use crate::kernel::partition::Partition;
@@ -44,35 +45,40 @@ pub(crate) struct Site {
     pub(crate) first_port: u32,
     /// Where its routes begin.
     pub(crate) routes: u32,
-    /// First of its queues.
-    pub(crate) first_queue: u32,
-    /// Queues of a class that an output has: with virtual output queues one per input, else one.
-    pub(crate) per_class: u32,
-    /// Queues that an output has.
-    pub(crate) per_output: u32,
+    /// Where the queues of a first line would lie.
+    pub(crate) queues: u32,
+    /// How many queues a line has: with virtual output queues one per input, else one.
+    pub(crate) per_line: u32,
+    /// Bits of an input's number that tell its queue; none where all inputs share one.
+    pub(crate) input_mask: u32,
     /// What ECMP multiplies with: odd, and different at every switch.
     pub(crate) salt: u64,
+    /// Whether what arrives at some of its ports needs a closer look ([`Ingress::rare_arrivals`]).
+    ///
+    /// [`Ingress::rare_arrivals`]: super::port::Ingress::rare_arrivals
+    pub(crate) looks_closely: bool,
 }
 
 impl Site {
-    /// The queue of packets of `class` from input to output, as the switch numbers its ports.
+    /// The queue of packets from `input`, as the switch numbers its ports, in a line.
     #[inline(always)]
-    pub(crate) fn queue_of(&self, input: u32, output: u32, class: u8) -> u32 {
-        let input = if self.per_class == 1 { 0 } else { input };
-        let within = output.wrapping_mul(self.per_output).wrapping_add(u32::from(class) * self.per_class + input);
-        self.first_queue.wrapping_add(within)
+    pub(crate) fn queue_of(&self, line: u32, input: u32) -> u32 {
+        line.wrapping_mul(self.per_line).wrapping_add(self.queues).wrapping_add(input & self.input_mask)
+    }
+
+    /// All queues of a line.
+    pub(crate) fn queues_of(&self, line: u32) -> Range<u32> {
+        let first = self.queue_of(line, 0);
+        first..first + self.per_line
     }
 }
-
-/// No port that is known.
-const UNKNOWN: u32 = u32::MAX;
 
 /// No leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
 
 /// A hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
 /// (multiply-shift, Dietzfelbinger et al.), so that switches choose independently.
-#[inline]
+#[inline(always)]
 fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
     (u64::from(entropy).wrapping_mul(salt) >> 32) as u32
 }
@@ -121,6 +127,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a switch that are earlier than `limit`.
     ///
     /// What comes in goes before what goes out at the same time, and both before timers.
+    #[inline(never)]
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
         let begin = self.calendar.begin();
@@ -200,14 +207,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let out = self.route(site, packet);
         packet.at = out;
         prefetch(&self.egress, site.first_port.wrapping_add(out));
-        prefetch(&self.queues, site.queue_of(u32::from(packet.port), out, packet.class));
+        let line = self.line_of(site.first_port.wrapping_add(out), packet.class);
+        prefetch(&self.queues, site.queue_of(line, u32::from(packet.port)));
     }
 
     /// A packet comes in.
     #[inline(always)]
     fn on_arrival(&mut self, site: &Site, packet: &Descriptor) {
         let at = site.first_port + u32::from(packet.port);
-        if self.enter(at, packet) {
+        if RECORDED {
+            self.note_arrived(at, packet.slot);
+        }
+        if !(site.looks_closely | packet.is_rare()) || self.enter_rarely(at, packet) {
             self.forward_to(site, at, packet, packet.at);
         }
     }
@@ -244,8 +255,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if packet.leaf == site.leaf {
             return u32::from(packet.exit);
         }
-        let port = self.forwarding.port(site.routes, packet.leaf, || ecmp_hash(packet.entropy, site.salt));
-        port.unwrap_or(UNKNOWN)
+        self.forwarding.port(site.routes, packet.leaf, ecmp_hash(packet.entropy, site.salt))
     }
 
     /// A packet that came through port `at` has to wait for port `out`, or that is closed.
@@ -255,18 +265,29 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
-        if let Err(reason) = self.admit(site.switch, at, out, u64::from(packet.frame), packet.class) {
+        if let Err(reason) = self.find_room(site.switch, at, out, packet) {
             return self.refuse(site.switch, at, out, packet, reason);
         }
         self.wait(site, at, out, packet);
+    }
+
+    /// Takes a packet that came through port `at` and will wait for port `out` into the buffer, or says why not.
+    #[inline(always)]
+    pub(super) fn find_room(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) -> Result<(), DropReason> {
+        let frame = u64::from(packet.frame);
+        if !self.lines[self.line_of(out, packet.class)].has_room_for(frame) {
+            return Err(DropReason::BufferFull);
+        }
+        self.admit(switch, at, out, frame, packet.class)
     }
 
     /// Puts a packet that came through port `at`, and has a place, into the queue for port `out`.
     #[inline(always)]
     pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
-        let queue = site.queue_of(u32::from(packet.port), out - site.first_port, class);
-        let line = &mut self.lines[out * self.classes + u32::from(class)];
+        let line = self.line_of(out, class);
+        let queue = site.queue_of(line, u32::from(packet.port));
+        let line = &mut self.lines[line];
         let mut flags = packet.flags;
         // Hosts send ECN-capable packets only where switches mark.
         if packet.is_markable() && self.extras[out].red.marks(line.bytes) {
@@ -323,8 +344,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if ready == 0 {
             return;
         }
-        let class = ready.ilog2();
-        let line = &mut self.lines[at * self.classes + class];
+        let class = ready.ilog2() as u8;
+        let line = &mut self.lines[at * self.classes + u32::from(class)];
         let packet = line.pop(&mut self.queues, &mut self.store);
         let ingress = site.first_port + u32::from(packet.port);
         if line.is_empty() {

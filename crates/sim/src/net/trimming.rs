@@ -27,12 +27,20 @@ pub(crate) struct Rules {
     /// Bytes that a data queue holds, and the queue of headers.
     data: u64,
     headers: u64,
-    /// The class of headers, and its bit.
+    /// The class of headers.
     class: u8,
-    bit: u8,
     /// Headers in a row while data waits.
     turn: u32,
     trim_last: Chance,
+}
+
+/// What says whose turn it is.
+#[derive(Clone, Copy)]
+pub(super) struct Turns {
+    /// The class of headers.
+    class: u8,
+    /// Headers in a row while data waits.
+    most: u32,
 }
 
 /// What an output that trims remembers.
@@ -50,10 +58,13 @@ impl Rules {
             data: config.data_room(frame).get(),
             headers: config.header_room(frame).map_or(u64::MAX, Bytes::get),
             class,
-            bit: 1 << class,
             turn: config.headers_per_data.resolve(|| Some(Trimming::HEADERS_PER_DATA)).unwrap_or(u32::MAX),
             trim_last: config.trim_last,
         }
+    }
+
+    pub(super) fn turns(&self) -> Turns {
+        Turns { class: self.class, most: self.turn }
     }
 
     /// Bytes that the queue of `class` holds.
@@ -81,13 +92,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Makes room for data at port `out`, or cuts it.
     fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
-        let line = &mut self.lines[out * self.classes + u32::from(packet.class)];
+        let line = self.line_of(out, packet.class);
+        let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
             let last = line.pop_last(&mut self.queues, &mut self.store);
             let ingress = self.switches[switch].site.first_port + u32::from(last.port);
             self.release(switch, ingress, u64::from(last.frame), last.class);
             self.trim(switch, ingress, out, &last, rules);
-            if self.admit(switch, at, out, u64::from(packet.frame), packet.class).is_ok() {
+            if self.find_room(switch, at, out, packet).is_ok() {
                 return self.wait_there(switch, at, out, packet);
             }
             // The last one was shorter than this one.
@@ -108,21 +120,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.note_trimmed(at, out, packet);
             }
         }
-        match self.admit(switch, at, out, u64::from(header.frame), header.class) {
+        match self.find_room(switch, at, out, &header) {
             Ok(()) => self.wait_there(switch, at, out, &header),
             Err(reason) => self.drop_packet(at, header.slot, reason),
         }
     }
 
     /// A packet of `class` has left through port `out`: says whose turn it is.
-    pub(crate) fn keep_turn(&mut self, out: u32, class: u8, rules: &Rules) {
+    #[inline]
+    pub(super) fn keep_turn(&mut self, out: u32, class: u8, turns: Turns) {
+        let headers = 1 << turns.class;
         let (port, trimmer) = (&mut self.egress[out], &mut self.trimmers[out]);
-        if class == rules.class && port.waiting & !rules.bit != 0 {
+        if class == turns.class && port.waiting & !headers != 0 {
             trimmer.headers += 1;
-            if trimmer.headers >= rules.turn {
-                port.paused |= rules.bit;
+            if trimmer.headers >= turns.most {
+                port.paused |= headers;
             }
-        } else if port.paused != Egress::DOWN {
+        } else if trimmer.headers != 0 && port.paused != Egress::DOWN {
             trimmer.headers = 0;
             port.paused = 0;
         }

@@ -33,7 +33,6 @@ use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
 use crate::net::beside::Records;
-use crate::net::buffer::Limits;
 use crate::net::forward::Forwarding;
 use crate::net::pool::Pool;
 use crate::net::queue::Store;
@@ -132,7 +131,6 @@ pub(crate) fn build<const RECORDED: bool>(
             egress: Table::new(),
             ingress: Table::new(),
             extras: Table::new(),
-            limits: vec![Limits::NONE].into(),
             accounts: Table::new(),
             trimmers: Table::new(),
             fair: Table::new(),
@@ -168,7 +166,7 @@ pub(crate) fn build<const RECORDED: bool>(
         let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
         partition.extras[at].loss = Some(loss.clone());
-        partition.ingress[at].rare_arrivals = true;
+        partition.look_closely_at(at, true);
     }
     crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     for partition in &mut partitions {
@@ -182,7 +180,7 @@ fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigE
     Forwarding::new(routes, config.switch.balancing == BalancingConfig::Ecmp).ok_or_else(|| {
         ConfigError::new(
             "topology",
-            "a switch has more than 4,095 equal paths to some host: give it fewer parallel links",
+            "a switch has more than 2,047 equal paths to some host: give it fewer parallel links",
         )
     })
 }

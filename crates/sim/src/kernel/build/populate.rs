@@ -9,7 +9,6 @@ use super::cut::Cut;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NetRtConfig, SimConfig};
 use crate::kernel::partition::Partition;
-use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Limits, Queueing};
 use crate::net::fair::FairLine;
@@ -54,7 +53,8 @@ pub(super) fn populate<const RECORDED: bool>(
             Queueing::Trimming(_) => partition.trimmers.push(Trimmer::new(config.seed, id)),
             Queueing::Fair(_) => partition.fair.extend(std::iter::repeat_with(FairLine::default).take(classes)),
         }
-        partition.lines.extend(std::iter::repeat_n(Line::EMPTY, classes));
+        let queueing = &partition.fabric.queueing;
+        partition.lines.extend((0..classes as u8).map(|class| Line::with_room(queueing.room(class))));
         let accounting = partition.fabric.accounting;
         if !accounting.is_plain {
             partition.accounts.extend((0..classes as u8).map(|class| {
@@ -81,9 +81,14 @@ pub(super) fn populate<const RECORDED: bool>(
             let global = PortId(numbering.first[id.index()] + offset);
             let at = add_port(partition, global, link, id.into(), owner);
             let accounting = partition.fabric.accounting;
-            if accounting.is_plain {
+            if let BufferConfig::Trimming(_) = config.switch.buffer {
+                let port = &mut partition.ingress[at];
+                (port.brim, port.trough) = Limits::NONE.at_ease();
+            } else if accounting.is_plain {
                 let limits = limits(link, id.into(), config, (accounting.lossless != 0).then(|| headroom(link)));
-                partition.ingress[at].limits = number_of(&mut partition.limits, limits);
+                partition.extras[at].limits = limits;
+                let port = &mut partition.ingress[at];
+                (port.brim, port.trough) = limits.at_ease();
             }
         }
         // Round-robin over inputs would undo what a destination ToR puts in order, where paths are many.
@@ -97,7 +102,7 @@ pub(super) fn populate<const RECORDED: bool>(
             | BufferConfig::FairQueued(_) => 1,
         };
         let first_queue = partition.queues.len() as u32;
-        let queues = ports.len() * partition.fabric.classes as usize * inputs as usize;
+        let queues = partition.line_of(ports.len() as u32, 0) as usize * inputs as usize;
         partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
         let shared_total = match config.switch.buffer {
             BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
@@ -112,10 +117,11 @@ pub(super) fn populate<const RECORDED: bool>(
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             routes: partition.forwarding.routes_of(id),
-            first_queue,
-            per_class: inputs,
-            per_output: inputs * partition.classes,
+            queues: first_queue.wrapping_sub(partition.line_of(first_port, 0).wrapping_mul(inputs)),
+            per_line: inputs,
+            input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
+            looks_closely: is_tor,
         };
         partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
@@ -141,16 +147,6 @@ fn add_tor<const RECORDED: bool>(
         let first_port = partition.egress.len() as u32 - ports.len() as u32;
         (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
     }
-}
-
-/// Where `limits` stand in the `table`. Looks only at the last few: to list some twice does no harm.
-fn number_of(table: &mut Table<Limits>, limits: Limits) -> u32 {
-    const FEW: usize = 16;
-    let mut known = (0..table.len() as u32).rev().take(FEW);
-    known.find(|&number| table[number] == limits).unwrap_or_else(|| {
-        table.push(limits);
-        table.len() as u32 - 1
-    })
 }
 
 /// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or for

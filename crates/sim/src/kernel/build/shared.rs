@@ -101,6 +101,7 @@ pub(super) fn fabric(
         xon_gap: pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
         quanta: pfc.quanta,
         classes: classes.count,
+        all_classes: u8::MAX >> (8 - classes.count),
         class_of: classes.of_flow,
         attachment: hosts
             .map(|host| Attachment {
