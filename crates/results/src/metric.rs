@@ -74,9 +74,12 @@ pub const METRICS: &[Metric] = &[
         name: "drop_rate",
         title: "drop rate",
         unit: Unit::Share,
-        meaning: "data packets dropped / data packets sent, retransmissions included in both; copies that come when their \
-                  flow is over are dropped by the host (unknown-qp)",
-        of: |point| (point.run.data_sent > 0).then(|| share(point.run.data_drops.total(), point.run.data_sent)),
+        meaning: "data packets dropped / data packets sent, by hosts and by NetRT's switches, retransmissions included in \
+                  both; copies that come when their flow is over are dropped by the host (unknown-qp)",
+        of: |point| {
+            let sent = point.run.data_put_on_the_wire();
+            (sent > 0).then(|| share(point.run.data_drops.total(), sent))
+        },
     },
     Metric {
         name: "pause_time_us",

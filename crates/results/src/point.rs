@@ -152,6 +152,13 @@ pub struct RunTotals {
 }
 
 impl RunTotals {
+    /// Data packets that hosts sent, and what NetRT's switches sent of them again: all that can be dropped.
+    pub fn data_put_on_the_wire(&self) -> u64 {
+        self.data_sent + self.netrt.retransmissions
+    }
+}
+
+impl RunTotals {
     /// From when the first flow could start until the end.
     pub fn span_us(&self) -> f64 {
         (self.end_us - self.begin_us).max(0.0)

@@ -104,7 +104,7 @@ pub(super) fn drops(study: &Study<'_>) -> String {
     }
     table += "<th class=\"n\">of data packets sent</th></tr></thead><tbody>";
     for (index, one) in series.iter().enumerate() {
-        let sent: u64 = study.points[index].iter().map(|point| point.run.data_sent).sum();
+        let sent: u64 = study.points[index].iter().map(|point| point.run.data_put_on_the_wire()).sum();
         let _ = write!(
             table,
             "<tr><th><i class=\"dot\" style=\"background:var(--s{index})\"></i>{}</th>",

@@ -462,3 +462,14 @@ fn copies_behind_the_end_of_a_flow_are_no_losses() {
     assert_eq!(per_loss(4, 2), Some(1.5));
     assert_eq!(per_loss(0, 2), None);
 }
+
+#[test]
+fn what_switches_send_again_can_be_dropped_too() {
+    let mut point = common::point(&common::series("netrt", "netrt", false, 1.0, 0.0), 1, [1.0; 3]);
+    point.run.data_sent = 1_000;
+    // Packets that took other ways only seemed to be missing: nobody needs what is sent again.
+    point.run.netrt.retransmissions = 1_500;
+    point.run.data_drops.surplus = 1_500;
+    let metric = Metric::find("drop_rate").expect("a metric");
+    assert_eq!((metric.of)(&point), Some(0.6));
+}
