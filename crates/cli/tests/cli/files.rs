@@ -26,6 +26,20 @@ fn slow_hosts_hold_up_nobody_else() {
 }
 
 #[test]
+fn a_slow_receiver_keeps_what_a_fast_sender_has_under_way() {
+    let topology = "3 1 2\n0\n0 1 100Gbps 2us 0\n0 2 10Gbps 2us 0\n";
+    let lost = "loss=[{link='1 - 0',direction='a-to-b',packets='data',model={trace={drops=[10]}}}]";
+    let scratch = Scratch::new("reach").with("topology.txt", topology).with("flow.txt", "1\n1 2 3 100 50000 0\n");
+    let study = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,irn+hls,melo"];
+    let (out, _) = scratch.expect(0, &[&study[..], &["--seeds", "1", "--set", lost, "--json"]].concat());
+    for series in parsed(&out)["series"].as_array().expect("a list") {
+        let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a number");
+        assert_eq!(mean("retransmissions"), 1.0, "{}", series["name"]);
+        assert!(mean("slowdown_mean") < 1.1, "{}", series["name"]);
+    }
+}
+
+#[test]
 fn timeouts_count_the_queues_of_all_priorities() {
     let topology = "4 1 3\n0\n0 1 33Gbps 1us 0\n0 2 33Gbps 1.037us 0\n0 3 33Gbps 1.074us 0\n";
     let scratch = Scratch::new("queues")

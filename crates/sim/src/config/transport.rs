@@ -3,11 +3,12 @@
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
 use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
     CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning,
 };
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Setting};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
@@ -179,8 +180,14 @@ impl TransportConfig {
         let framing = nic.framing(self);
         SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
     }
+    /// The receiver's half. It takes what the sender's own cap lets that send, which may have a faster link, and so a
+    /// larger one: what is beyond a receiver's reach is dropped unanswered.
     pub(crate) fn receiver(&self) -> ReceiverConfig {
-        ReceiverConfig { recovery: self.recovery }
+        let recovery = match self.recovery {
+            RecoveryConfig::Irn(irn) => RecoveryConfig::Irn(IrnConfig { bdp_cap: Setting::Off, ..irn }),
+            other @ (RecoveryConfig::GoBackN(_) | RecoveryConfig::Melo(_)) => other,
+        };
+        ReceiverConfig { recovery }
     }
     pub(crate) fn feedback(&self) -> FeedbackConfig {
         FeedbackConfig::new(&self.congestion.needs(), self.recovery.acknowledges())
