@@ -55,6 +55,15 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
+    /// The window that fills that path with frames that have `extra` bytes of headers beside. Packets are sent whole: of
+    /// a window of one and a half frames half would never be used. So where whole frames leave over a fifth of the path
+    /// empty, as on slow and short links, it is one more.
+    pub fn filling_window(&self, extra: Bytes) -> Bytes {
+        let (pipe, frame) = (self.pipe(), self.frame + self.gap + extra);
+        let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());
+        if above * 4 > below * 5 { frame * above } else { pipe }
+    }
+
     /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
     /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
     /// round trip; on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where
@@ -98,4 +107,28 @@ pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> 
 /// When it still says "auto".
 pub(crate) fn resolved<T: Copy>(setting: Setting<T>, key: &str) -> Option<T> {
     setting.resolve(|| panic!("{key} still says \"auto\": resolve the configuration before building engines from it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_fills_a_short_path_holds_whole_frames() {
+        let frame = Bytes::new(1_106);
+        let of = |gbps: u64, fill_time: Duration| Fabric {
+            line_rate: Rate::from_gbps(gbps),
+            fill_time,
+            ..Fabric::IRN_PAPER
+        };
+        // Two hosts back to back at 1 Gb/s: 1.3 frames, of which one would be under way.
+        let short = of(1, Duration::from_ns(11_536));
+        assert_eq!(short.pipe(), Bytes::new(1_442));
+        assert_eq!(short.filling_window(Bytes::ZERO), frame * 2);
+        assert_eq!(short.filling_window(Bytes::new(42)), (frame + Bytes::new(42)) * 2);
+        // Not even one.
+        assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(Bytes::ZERO), frame);
+        // Of many, a part of one does not matter.
+        assert_eq!(Fabric::IRN_PAPER.filling_window(Bytes::ZERO), Bytes::new(120_000));
+    }
 }

@@ -16,7 +16,7 @@ pub struct HpccConfig {
     pub line_rate: Setting<Rate>,
     /// T: the round-trip time of the empty fabric, the same for all flows. Default: "auto", that of the
     /// longest path, serialisation included; paths to slower receivers count for as long as line rate takes to fill
-    /// them.
+    /// them, and those that hold few frames for as long as whole frames take.
     pub base_rtt: Setting<Duration>,
     /// Eta: the utilisation that links are kept at, above 0, at most 1. Default: 0.95.
     pub target_utilisation: f64,
@@ -62,7 +62,11 @@ impl HpccConfig {
 impl Tuning for HpccConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        resolve(&mut self.base_rtt, || Some(fabric.fill_time));
+        // Where a window would hold a frame and a half, T is that of two.
+        let filling = fabric.filling_window(self.header);
+        let is_short = filling > fabric.pipe();
+        let time = if is_short { fabric.line_rate.time_for(filling) } else { fabric.fill_time };
+        resolve(&mut self.base_rtt, || Some(time));
         let room = self.initial_window().get() as f64 * (1.0 - self.target_utilisation);
         let flows = f64::from(self.flows.max(1));
         resolve(&mut self.additive_increase, || Some(Bytes::new((room / flows).max(1.0) as u64)));
