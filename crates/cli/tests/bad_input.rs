@@ -185,6 +185,11 @@ fn contradictions() -> Vec<Case> {
             RUN,
             "flows at once, but at most",
         ),
+        (
+            irn("[workload.verbs]\nsizes = { fixed = \"1KB\" }"),
+            &["run", "input", "--series", "roce+eqds"],
+            "applications that use verbs need queue pairs, and EQDS's tunnels do not carry them: give series as",
+        ),
         (irn("[workload.flows]\npath = \"missing.txt\""), RUN, "workload.flows.path: cannot read missing.txt"),
         (irn("[workload.flows]\npath = \"folder\""), RUN, "folder"),
         (irn("[workload.flows]\npath = \"flow.txt\"\npriorities = \"files\""), RUN, "workload.flows.priorities"),
@@ -262,6 +267,11 @@ fn flows() -> Vec<Case> {
             CM,
             "input:3:1: flow 1 of 1 (id 7) waits for trigger 1 of 1",
         ),
+        (
+            matrix("0->1 start 0 size 10 send_done_trigger 1\n0->2 trigger 1 size 10\ntrigger id 1 barrier count 2"),
+            CM,
+            "which releases it at activation 2, but one flow activates it: it would never start",
+        ),
         (matrix("0->2 start 0 size 10 prio high"), CM, "input:3:27: found \"high\", expected a priority"),
     ]
 }
@@ -299,6 +309,11 @@ fn commands() -> Vec<Case> {
         (none(), &["run", "small.toml", "--set", "topology.fat-tree.k"], "expected key=value"),
         (none(), &["run", "small.toml", "--set", "topology.fat-tree.k=[4"], "--set topology.fat-tree.k=[4"),
         (none(), &["run", "small.toml", "--set", "stop.flows=-3"], "--set stop.flows=-3"),
+        (
+            none(),
+            &["run", "small.toml", "--series", "eqds", "--set", "transport.eqds.eqif.tcp.red.min=30"],
+            "no stack sends through the tunnels of \"eqds\" here: give a series that does, as \"tcp+eqds\"",
+        ),
         (none(), &["run", "small.toml", "--seeds", "-1"], "expected a number of seeds"),
         (none(), &["run", "small.toml", "--seeds", "1,x"], "expected a number of seeds"),
         (

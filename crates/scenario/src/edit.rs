@@ -198,6 +198,12 @@ impl Edit {
     /// The error for an edit that fits no kind that is chosen.
     pub(crate) fn other_kind(&self, at: &KeyPath, chosen: &str) -> ScenarioError {
         let kind = &self.path.steps()[at.steps().len()];
+        if kind == chosen {
+            // Tunnels there are, but nothing of what `eqif` is about.
+            return self.refused(format!(
+                "no stack sends through the tunnels of \"{chosen}\" here: give a series that does, as \"tcp+eqds\" or \"roce+eqds\""
+            ));
+        }
         self.refused(format!(
             "{at} is \"{chosen}\" here, not \"{kind}\"; replace it as a whole: '{at} = {{ {kind} = {{ ... }} }}'"
         ))

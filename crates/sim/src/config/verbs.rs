@@ -20,9 +20,13 @@ impl TransportConfig {
     /// not know. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
         if !self.is_rdma() || self.is_carried() {
+            let why = if self.is_carried() {
+                "EQDS's tunnels do not carry them".to_owned()
+            } else {
+                format!("{} has none", self.recovery_name())
+            };
             let message = format!(
-                "applications that use verbs need queue pairs, and {} has none: give series as \"irn\", \"melo\", \"roce\" or \"roce+pfc\", or leave [workload.verbs] out",
-                self.recovery_name()
+                "applications that use verbs need queue pairs, and {why}: give series as \"irn\", \"melo\", \"roce\" or \"roce+pfc\", or leave [workload.verbs] out"
             );
             return Err(ConfigError::new("transport", message));
         }

@@ -179,12 +179,16 @@ impl FlowList {
             let Some(flow) = waits[n] else { continue };
             let needed = if let TriggerKind::Barrier(count) = kind { *count } else { 1 };
             if needed == 0 || activations[n] < needed {
+                let activating = match activations[n] {
+                    0 => "no flow activates it".to_owned(),
+                    1 => "one flow activates it".to_owned(),
+                    many => format!("{many} flows activate it"),
+                };
                 let message = format!(
-                    "{} waits for {}, which releases it at activation {needed}, but {} flows activate it: it would never start; \
+                    "{} waits for {}, which releases it at activation {needed}, but {activating}: it would never start; \
                      let flows activate it when they end, or the flow start at a time",
                     self.name(path, flow),
                     self.trigger_name(n),
-                    activations[n]
                 );
                 return Err(ConfigError::new("", message));
             }

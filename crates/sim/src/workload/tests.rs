@@ -422,7 +422,10 @@ fn lists_that_cannot_run_are_refused() {
     assert!(refused(vec![listed(1, 3, 3, at)], vec![]).contains("host 3 would send to itself"));
     assert!(refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![]).contains("refers to trigger 1 of 0"));
     let error = refused(vec![listed(1, 0, 1, Start::Triggered(0))], vec![TriggerKind::OneShot]);
-    assert!(error.contains("trigger 1 of 1") && error.contains("0 flows activate it: it would never start"), "{error}");
+    assert!(
+        error.contains("trigger 1 of 1") && error.contains("no flow activates it: it would never start"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -431,7 +434,7 @@ fn triggers_are_called_as_their_file_does() {
     let flow = ListedFlow { line: Some(3), ..listed(7, 0, 1, Start::Triggered(0)) };
     world.shelf.0 = FlowList { flows: vec![flow], triggers: vec![TriggerKind::OneShot], trigger_places: vec![(4, 12)] };
     let error = world.build("flows.path = \"x.cm\"").err().unwrap().message;
-    let parts = ["x.cm:3:1: flow 1 of 1 (id 7) waits for", "trigger 1 of 1 (id 4, line 12)", "0 flows activate it"];
+    let parts = ["x.cm:3:1: flow 1 of 1 (id 7) waits for", "trigger 1 of 1 (id 4, line 12)", "no flow activates it"];
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
