@@ -217,6 +217,12 @@ fn topologies() -> Vec<Case> {
             "input:4:1: no path leads from node 4 to node 0: the network must hang together",
         ),
         (
+            b"5 2 1 1 4 A100\n3\n4\n0 3 2400Gbps 25ns 0\n1 3 2400Gbps 25ns 0\n2 4 1Gbps 1us 0\n0 4 1Gbps 1us 0\n"
+                .into(),
+            NETWORK,
+            "input:5:1: no path leads from node 2 to node 1: NVSwitches join the GPUs of a server alone; give each GPU",
+        ),
+        (
             with("4 1 3", "4 2 3"),
             NETWORK,
             "input:1:1: found 1 switch id above the first link (line 3), expected 2 as said here",

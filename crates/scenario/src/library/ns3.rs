@@ -46,8 +46,8 @@ impl FileLibrary {
             nodes.insert(id, graph.add_host(id.to_string(), 0).into());
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
-        let outer = file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
-        check_hosts(file, outer).and_then(|()| check_connected(file)).map_err(|(line, node, message)| {
+        let outer = || file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
+        check_hosts(file, outer()).and_then(|()| check_connected(file, outer)).map_err(|(line, node, message)| {
             ConfigError::new("", format!("{}: {message}", self.files.place(path, line, &node.to_string())))
         })?;
         for &id in file.switches.keys().filter(|id| linked.contains(id)) {
@@ -123,27 +123,34 @@ fn check_hosts<'a>(
     Ok(())
 }
 
-/// Whether all links hang together; else the line and the first that does not hang on the first
-/// of all.
-fn check_connected(file: &Ns3Topology) -> Result<(), (u64, u32, String)> {
+/// Whether these links hang together; else the line and the first that does not hang on the first of all. Second NICs of
+/// GPUs are not among them: GPUs pass nothing on.
+fn check_connected<'a, L: Iterator<Item = &'a ns3_topology::Link>>(
+    file: &Ns3Topology,
+    links: impl Fn() -> L,
+) -> Result<(), (u64, u32, String)> {
     let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for link in &file.links {
+    for link in links() {
         neighbours.entry(link.a).or_default().push(link.b);
         neighbours.entry(link.b).or_default().push(link.a);
     }
-    let Some(first) = file.links.first().map(|link| link.a) else { return Ok(()) };
+    let is_nv = |link: &ns3_topology::Link| {
+        [link.a, link.b].iter().any(|id| file.switches.get(id) == Some(&SwitchKind::NvSwitch))
+    };
+    let first = links().find(|link| !is_nv(link)).or_else(|| links().next());
+    let Some(first) = first.map(|link| link.a) else { return Ok(()) };
     let (mut reached, mut waiting) = (BTreeSet::from([first]), vec![first]);
     while let Some(node) = waiting.pop() {
         waiting.extend(neighbours[&node].iter().filter(|&&next| reached.insert(next)));
     }
-    match file.links.iter().find(|link| !reached.contains(&link.a)) {
-        None => Ok(()),
-        Some(link) => Err((
-            link.line,
-            link.a,
-            format!("no path leads from node {first} to node {}: the network must hang together", link.a),
-        )),
-    }
+    let Some(link) = links().find(|link| !reached.contains(&link.a)) else { return Ok(()) };
+    let what = format!("no path leads from node {first} to node {}", link.a);
+    let message = if is_nv(link) {
+        format!("{what}: NVSwitches join the GPUs of a server alone; give each GPU a link to the network, too")
+    } else {
+        format!("{what}: the network must hang together")
+    };
+    Err((link.line, link.a, message))
 }
 
 /// What a GPU's link to an NVSwitch joins.
