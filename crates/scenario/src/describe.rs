@@ -19,9 +19,10 @@ impl Plan {
         parts.join(", ")
     }
 
-    /// What stands at this place among the workloads of each series.
+    /// What stands at this place among the workloads of each series; the operations of one count as one.
     fn workloads_at(&self, position: usize) -> Option<String> {
-        let found: Vec<&Summary> = self.series.iter().filter_map(|series| series.workloads.get(position)).collect();
+        let found: Vec<&Summary> =
+            self.series.iter().filter_map(|series| whole(&series.workloads).nth(position)).collect();
         let described = found.iter().map(|workload| {
             let loads = found.iter().filter(|other| other.kind == workload.kind).filter_map(|other| other.load);
             match workload.load {
@@ -33,6 +34,16 @@ impl Plan {
         });
         Some(alternatives(described)).filter(|text| !text.is_empty())
     }
+}
+
+/// Workloads, without the further operations of each.
+fn whole(workloads: &[Summary]) -> impl Iterator<Item = &Summary> {
+    let of = |workload: &Summary| match workload.operation {
+        Some(operation) => workload.key.trim_end_matches(operation).to_owned(),
+        None => workload.key.clone(),
+    };
+    let is_first = move |&at: &usize| at == 0 || of(&workloads[at]) != of(&workloads[at - 1]);
+    (0..workloads.len()).filter(is_first).map(|at| &workloads[at])
 }
 
 fn topology(series: &PlannedSeries) -> String {

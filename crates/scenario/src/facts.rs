@@ -140,6 +140,8 @@ pub struct WorkloadFacts {
 pub struct SourceFacts {
     /// Its kind, as in "poisson".
     pub kind: &'static str,
+    /// Its name in results: with a number or an operation where there are several, as in "poisson[1]", "verbs.read".
+    pub name: String,
     /// Hosts that may send.
     pub senders: usize,
     /// Hosts that may receive.
@@ -182,6 +184,7 @@ impl WorkloadFacts {
         });
         let workloads = std::mem::take(&mut workload.summaries).into_iter().map(|summary| SourceFacts {
             kind: summary.kind,
+            name: summary.key,
             senders: summary.senders,
             receivers: summary.receivers,
             load: summary.load,
@@ -207,7 +210,7 @@ impl fmt::Display for WorkloadFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for source in &self.workloads {
             let mut text =
-                format!("{} from {} to {}", source.kind, plural(source.senders as u64, "host"), source.receivers);
+                format!("{} from {} to {}", source.name, plural(source.senders as u64, "host"), source.receivers);
             if let Some(load) = source.load {
                 write!(text, ", load {:.1} %", load * 100.0)?;
             }

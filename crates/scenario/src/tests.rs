@@ -724,6 +724,15 @@ fn one_line_about_a_study_speaks_of_all_its_cases() {
 }
 
 #[test]
+fn operations_of_one_workload_are_one_in_titles_and_told_apart_in_what_is_shown() {
+    let text = extended("[[workload.verbs]]\nsizes = { fixed = '4KB' }\noperations = ['write', 'read', 'send']\n");
+    let plan = plan(&text, &Changes::default()).expect("a plan");
+    assert!(plan.in_one_line().ends_with("poisson at 70 % load, verbs"), "{}", plan.in_one_line());
+    let names: Vec<String> = crate::WorkloadFacts::new(&plan).workloads.into_iter().map(|source| source.name).collect();
+    assert_eq!(names, ["poisson", "verbs.write", "verbs.read", "verbs.send"]);
+}
+
+#[test]
 fn cases_that_mean_nothing_are_refused() {
     let wrong = |text: &str| plan(&extended(text), &Changes::default()).expect_err("wrong");
     let idle = wrong("[[series]]\npreset = 'roce'\n[[case]]\nname = 'a'\nset.'transport.recovery.irn.sack' = false\n");
