@@ -107,7 +107,7 @@ impl Network {
     }
     /// Bandwidth-delay product of the longest path (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bytes {
-        self.paths.bdp()
+        self.line_rate().amount_in(self.base_rtt())
     }
     /// Rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {

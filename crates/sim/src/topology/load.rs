@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{HostId, Rate, SwitchId};
 
-use super::{Graph, InnerNics, Node, Routes};
+use super::{Graph, Group, InnerNics, Node, RouteTable, Routes};
 
 /// Hosts that each offer a fraction of their link's rate, spread evenly over others.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,13 +39,15 @@ pub struct LinkLoad {
 impl LinkLoads {
     /// The loads that `demands` put on the links of `graph`, along `routes`.
     ///
-    /// Takes O(demands x leaves x links): flows are summed over the hosts of each leaf, and flow by
-    /// leaf downwards from the farthest switch. Pairs inside servers are counted one by one.
+    /// Flows are summed over the hosts of each leaf, and run down towards each leaf from the farthest switch: in a
+    /// fat-tree this takes O(demands x leaves x switches), where no two switches have the same neighbours
+    /// O(demands x leaves x links). Pairs inside servers are counted one by one.
     pub fn new(graph: &Graph, routes: &Routes, demands: &[Demand]) -> Self {
         let mut bps = vec![[0.0; 2]; graph.links.len()];
         let inner = InnerNics::new(graph, routes.ports());
+        let mut descent = Descent::new(routes);
         for demand in demands {
-            Spread { graph, routes, inner: &inner, bps: &mut bps }.add(demand);
+            Spread { graph, routes, inner: &inner, descent: &mut descent, bps: &mut bps }.add(demand);
         }
         for (load, link) in bps.iter_mut().zip(&graph.links) {
             *load = load.map(|bps| bps / link.rate.as_bps() as f64);
@@ -72,10 +74,11 @@ pub fn uniform_link_loads(graph: &Graph, routes: &Routes, load: f64) -> LinkLoad
 }
 
 /// Adds bits per second to the links' directions.
-struct Spread<'a> {
+struct Spread<'a, 'b> {
     graph: &'a Graph,
     routes: &'a Routes,
     inner: &'a InnerNics,
+    descent: &'a mut Descent<'b>,
     bps: &'a mut [[f64; 2]],
 }
 
@@ -94,7 +97,7 @@ impl Inside {
     }
 }
 
-impl Spread<'_> {
+impl Spread<'_, '_> {
     fn add(&mut self, demand: &Demand) {
         let mut receives = vec![false; self.graph.hosts.len()];
         demand.to.iter().for_each(|host| receives[host.index()] = true);
@@ -131,8 +134,11 @@ impl Spread<'_> {
             if receivers > 0.0 && !self.routes.leaves().is_empty() {
                 let withheld = |from| inside.between.get(&(from, leaf)).copied().unwrap_or(0.0);
                 let outside = (0..).zip(&offers_by_leaf).map(|(from, offers)| offers * receivers - withheld(from));
-                self.add_towards(leaf, &outside.collect::<Vec<_>>());
+                self.descent.add_towards(leaf, outside);
             }
+        }
+        for (switch, port, bps) in self.descent.take() {
+            self.count(self.routes.ports().of(switch)[usize::from(port)].link, Node::Switch(switch), bps);
         }
     }
     /// Adds what stays inside servers, where `offers` is what each host offers to each receiver.
@@ -158,39 +164,6 @@ impl Spread<'_> {
         }
         inside
     }
-    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that
-    /// are farther away.
-    fn add_towards(&mut self, leaf: usize, from_leaves: &[f64]) {
-        let switches = self.graph.switches.len();
-        let mut through = vec![0.0; switches];
-        for (source, &bps) in self.routes.leaves().iter().zip(from_leaves) {
-            through[source.index()] = bps;
-        }
-        let mut waiting_for = vec![0u32; switches];
-        for switch in (0..switches as u32).map(SwitchId) {
-            self.next_switches(switch, leaf).for_each(|(_, next)| waiting_for[next.index()] += 1);
-        }
-        let mut ready: Vec<SwitchId> =
-            (0..switches as u32).map(SwitchId).filter(|switch| waiting_for[switch.index()] == 0).collect();
-        while let Some(switch) = ready.pop() {
-            let hops = self.routes.next_hops(switch, leaf);
-            let share = through[switch.index()] / hops.len() as f64;
-            let next: Vec<_> = self.next_switches(switch, leaf).collect();
-            for (link, next) in next {
-                self.count(link, Node::Switch(switch), share);
-                through[next.index()] += share;
-                waiting_for[next.index()] -= 1;
-                if waiting_for[next.index()] == 0 {
-                    ready.push(next);
-                }
-            }
-        }
-    }
-    fn next_switches(&self, switch: SwitchId, leaf: usize) -> impl Iterator<Item = (u32, SwitchId)> {
-        let ports = self.routes.ports().of(switch);
-        let hops = self.routes.next_hops(switch, leaf).iter();
-        hops.filter_map(|&port| Some((ports[usize::from(port)].link, ports[usize::from(port)].peer.switch()?)))
-    }
     fn count(&mut self, link: u32, from: Node, bps: f64) {
         let direction = usize::from(self.graph.links[link as usize].a != from);
         self.bps[link as usize][direction] += bps;
@@ -200,5 +173,183 @@ impl Spread<'_> {
     }
     fn leaf(&self, host: HostId) -> usize {
         self.routes.leaf_of(host).unwrap_or(0)
+    }
+}
+
+/// How flows run down the routes towards a leaf, in bits per second.
+///
+/// A switch shares what it has evenly among its next hops, and in regular networks many switches have the same next
+/// hops: all leaves of a pod, all switches of a fat-tree that lead to the same core. So what they send is first summed
+/// by *fan* (the switches that some ports lead to), and then shared among its members once, which touches each switch a
+/// few times per leaf and not every link. How much each link carries follows at the end.
+struct Descent<'a> {
+    routes: &'a Routes,
+    /// Per switch: the groups of ports that it uses, and where each leads; ascending.
+    uses: Vec<Vec<Use>>,
+    /// Per switch: where among them it was found last. Towards the next leaf it is often the same.
+    latest: Vec<u32>,
+    fans: Vec<Fan>,
+    members: Vec<SwitchId>,
+    /// Per switch, for the leaf in question.
+    at: Vec<At>,
+    ready: Vec<SwitchId>,
+}
+
+/// A group of ports of a switch.
+struct Use {
+    group: u32,
+    fan: u32,
+    /// What each of its ports has sent, towards all leaves.
+    each: f64,
+}
+
+/// Switches that the ports of some group lead to: `members[offset..offset + len]`; one of them as often as links do.
+struct Fan {
+    offset: u32,
+    len: u32,
+    /// For the leaf in question: switches that have yet to say what they send, and what each member gets of the others.
+    waiting_for: u32,
+    each: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct At {
+    /// Index in `uses` of the switch; `None`: the leaf itself, or no way.
+    using: Option<u32>,
+    /// Fans that have yet to say what they bring.
+    waiting_for: u32,
+    through: f64,
+}
+
+impl<'a> Descent<'a> {
+    fn new(routes: &'a Routes) -> Self {
+        let table = routes.raw();
+        let switches = routes.ports().switches();
+        let mut descent = Self {
+            routes,
+            uses: Vec::with_capacity(switches),
+            latest: vec![0; switches],
+            fans: Vec::new(),
+            members: Vec::new(),
+            at: vec![At::default(); switches],
+            ready: Vec::new(),
+        };
+        let mut known: BTreeMap<Box<[SwitchId]>, u32> = BTreeMap::new();
+        for switch in (0..switches as u32).map(SwitchId) {
+            let groups = &table.table[switch.index() * table.leaves..(switch.index() + 1) * table.leaves];
+            // Neighbouring leaves mostly share theirs.
+            let mut groups = groups.to_vec();
+            groups.dedup();
+            groups.sort_unstable();
+            groups.dedup();
+            let groups = groups.into_iter().filter(|&group| table.groups[group as usize].len > 0);
+            let uses = groups.map(|group| {
+                let hops = ports_of(&table, group).iter().map(|&port| routes.ports().of(switch)[usize::from(port)]);
+                let next: Box<[SwitchId]> = hops.filter_map(|port| port.peer.switch()).collect();
+                let fan = *known.entry(next).or_insert_with_key(|next| descent.add_fan(next));
+                Use { group, fan, each: 0.0 }
+            });
+            let uses = uses.collect();
+            descent.uses.push(uses);
+        }
+        descent
+    }
+
+    fn add_fan(&mut self, next: &[SwitchId]) -> u32 {
+        let (offset, len) = (self.members.len() as u32, next.len() as u32);
+        self.fans.push(Fan { offset, len, waiting_for: 0, each: 0.0 });
+        self.members.extend(next);
+        self.fans.len() as u32 - 1
+    }
+
+    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that
+    /// are farther away.
+    fn add_towards(&mut self, leaf: usize, from_leaves: impl Iterator<Item = f64>) {
+        let table = self.routes.raw();
+        self.at.fill(At::default());
+        for (source, bps) in self.routes.leaves().iter().zip(from_leaves) {
+            self.at[source.index()].through = bps;
+        }
+        for (switch, (uses, latest)) in self.uses.iter().zip(&mut self.latest).enumerate() {
+            let group = table.table[switch * table.leaves + leaf];
+            if uses.get(*latest as usize).is_none_or(|one| one.group != group) {
+                let Ok(index) = uses.binary_search_by_key(&group, |one| one.group) else { continue };
+                *latest = index as u32;
+            }
+            let index = *latest as usize;
+            self.at[switch].using = Some(index as u32);
+            let fan = &mut self.fans[uses[index].fan as usize];
+            fan.waiting_for += 1;
+            if fan.waiting_for == 1 {
+                for next in &self.members[fan.offset as usize..(fan.offset + fan.len) as usize] {
+                    self.at[next.index()].waiting_for += 1;
+                }
+            }
+        }
+        let all = (0..self.at.len() as u32).map(SwitchId);
+        self.ready.extend(all.filter(|switch| self.at[switch.index()].waiting_for == 0));
+        while let Some(switch) = self.ready.pop() {
+            let At { using: Some(using), through, .. } = self.at[switch.index()] else { continue };
+            let Use { fan, each, .. } = &mut self.uses[switch.index()][using as usize];
+            let fan = &mut self.fans[*fan as usize];
+            let share = through / f64::from(fan.len);
+            *each += share;
+            fan.each += share;
+            fan.waiting_for -= 1;
+            if fan.waiting_for > 0 {
+                continue;
+            }
+            let brought = std::mem::take(&mut fan.each);
+            for next in &self.members[fan.offset as usize..(fan.offset + fan.len) as usize] {
+                let at = &mut self.at[next.index()];
+                at.through += brought;
+                at.waiting_for -= 1;
+                if at.waiting_for == 0 {
+                    self.ready.push(*next);
+                }
+            }
+        }
+    }
+
+    /// What ports of switches have sent; afterwards nothing has been.
+    fn take(&mut self) -> Vec<(SwitchId, u16, f64)> {
+        let table = self.routes.raw();
+        let uses = (0..)
+            .map(SwitchId)
+            .zip(&mut self.uses)
+            .flat_map(|(switch, uses)| uses.iter_mut().map(move |one| (switch, one)));
+        let sent = uses.flat_map(|(switch, one)| {
+            let each = std::mem::take(&mut one.each);
+            ports_of(&table, one.group).iter().map(move |&port| (switch, port, each))
+        });
+        sent.collect()
+    }
+}
+
+/// The ports of a group.
+fn ports_of<'a>(table: &RouteTable<'a>, group: u32) -> &'a [u16] {
+    let Group { offset, len } = table.groups[group as usize];
+    &table.members[offset as usize..(offset + len) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Descent;
+    use crate::NoFiles;
+    use crate::topology::{Routes, Topology};
+
+    /// With one share per link, `selvedge topology` took half a minute for k = 64.
+    #[test]
+    fn what_many_switches_of_a_fat_tree_share_among_the_same_is_shared_once() {
+        let text = "fat-tree = { k = 16, link = { rate = \"40Gbps\", delay = \"2us\" } }";
+        let graph = toml::from_str::<Topology>(text).unwrap().build(&NoFiles).unwrap();
+        let routes = Routes::new(&graph, &[]);
+        let descent = Descent::new(&routes);
+        // Edges of a pod share among its 8 aggregations; these, with those of other pods, among 8 cores; downwards there
+        // is one way to each edge and aggregation. Between switches there are 2 x 1,024 links.
+        let sizes: Vec<u32> = descent.fans.iter().map(|fan| fan.len).collect();
+        assert_eq!(sizes.iter().filter(|&&len| len == 8).count(), 16 + 8);
+        assert_eq!(sizes.iter().filter(|&&len| len == 1).count(), 128 + 128);
+        assert_eq!(sizes.len(), 16 + 8 + 128 + 128);
     }
 }

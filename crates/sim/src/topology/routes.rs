@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{HostId, SwitchId};
 
-use super::{Graph, Node, Ports};
+use super::{Graph, Ports};
 
 /// Equal-cost next hops from every switch towards every host, by number of links.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,9 +125,10 @@ impl Routes {
 }
 
 /// The breadth-first searches, and the tables as they grow.
-struct Search<'a> {
-    ports: &'a Ports,
-    down: &'a [bool],
+struct Search {
+    /// Of switch `s`, those that links lead to that are up, and its ports: `neighbours[offsets[s]..offsets[s + 1]]`.
+    neighbours: Vec<(SwitchId, u16)>,
+    offsets: Vec<u32>,
     leaves: usize,
     distance: Vec<u32>,
     queue: Vec<SwitchId>,
@@ -139,12 +140,18 @@ struct Search<'a> {
     latest: Vec<u32>,
 }
 
-impl<'a> Search<'a> {
-    fn new(ports: &'a Ports, down: &'a [bool], leaves: usize) -> Self {
+impl Search {
+    fn new(ports: &Ports, down: &[bool], leaves: usize) -> Self {
         let switches = ports.switches();
+        let (mut neighbours, mut offsets) = (Vec::new(), vec![0]);
+        for switch in (0..switches as u32).map(SwitchId) {
+            let up = (0u16..).zip(ports.of(switch)).filter(|(_, port)| !is_down(down, port.link));
+            neighbours.extend(up.filter_map(|(n, port)| Some((port.peer.switch()?, n))));
+            offsets.push(neighbours.len() as u32);
+        }
         Self {
-            ports,
-            down,
+            neighbours,
+            offsets,
             leaves,
             distance: vec![FAR; switches],
             queue: Vec::with_capacity(switches),
@@ -156,43 +163,33 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Visits all switches that can reach `leaf`, nearest first. When one is visited, all that are nearer are known, so
+    /// its ports are looked at once: they lead to where it came from, or on.
     fn route_towards(&mut self, leaf: SwitchId, index: usize) {
-        self.measure_from(leaf);
-        let mut hops = Vec::new();
-        for n in 1..self.queue.len() {
-            let switch = self.queue[n];
-            hops.clear();
-            hops.extend(self.closer_ports(switch));
-            self.table[switch.index() * self.leaves + index] = self.group(switch, &hops);
-        }
-    }
-    /// Leaves all switches that can reach `leaf` in the queue, nearest first.
-    fn measure_from(&mut self, leaf: SwitchId) {
         self.distance.fill(FAR);
         self.distance[leaf.index()] = 0;
         self.queue.clear();
         self.queue.push(leaf);
+        let mut hops = Vec::new();
         let mut head = 0;
         while let Some(&switch) = self.queue.get(head) {
             head += 1;
-            let next = self.distance[switch.index()] + 1;
-            for port in self.ports.of(switch) {
-                let Node::Switch(peer) = port.peer else { continue };
-                if self.distance[peer.index()] == FAR && !is_down(self.down, port.link) {
-                    self.distance[peer.index()] = next;
+            let here = self.distance[switch.index()];
+            hops.clear();
+            let neighbours = self.offsets[switch.index()] as usize..self.offsets[switch.index() + 1] as usize;
+            for &(peer, port) in &self.neighbours[neighbours] {
+                let distance = &mut self.distance[peer.index()];
+                if *distance == FAR {
+                    *distance = here + 1;
                     self.queue.push(peer);
+                } else if *distance + 1 == here {
+                    hops.push(port);
                 }
             }
+            if switch != leaf {
+                self.table[switch.index() * self.leaves + index] = self.group(switch, &hops);
+            }
         }
-    }
-    fn closer_ports(&self, switch: SwitchId) -> impl Iterator<Item = u16> {
-        let here = self.distance[switch.index()];
-        (0u16..).zip(self.ports.of(switch)).filter_map(move |(n, port)| {
-            let Node::Switch(peer) = port.peer else { return None };
-            // FAR + 1 wraps to zero, which is never `here`: the leaf is not asked.
-            let closer = self.distance[peer.index()].wrapping_add(1) == here;
-            (closer && !is_down(self.down, port.link)).then_some(n)
-        })
     }
     fn group(&mut self, switch: SwitchId, hops: &[u16]) -> u32 {
         let latest = self.latest[switch.index()];
