@@ -1,5 +1,6 @@
 //! `fct.txt`, for the plot scripts of the ns-3 RDMA family.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -32,14 +33,29 @@ fn write_one(series: &PlannedSeries, point: Point, folder: &ResultsFolder, name:
     let path = folder.partial().join(name);
     let failed = |error: std::io::Error| StudyError::io(&path, "write it", &error);
     let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
-    let node = Nodes::new(series);
+    let (node, ports) = (Nodes::new(series), ports(series)?);
     for row in read_flows(&folder.point(point).flows)? {
         let flow = row?.flow;
-        if let Some(record) = node.record(&flow) {
+        let port = ports.get(&(flow.workload, flow.id)).copied();
+        if let Some(record) = node.record(&flow, port.unwrap_or(DESTINATION_PORT)) {
             write(&mut out, node.style, &record).map_err(failed)?;
         }
     }
     out.flush().map_err(failed)
+}
+
+/// The destination ports that files give to flows, by workload and id, but for the usual one. HPCC's plot scripts go by
+/// them: 100 is background, 200 an incast.
+fn ports(series: &PlannedSeries) -> Result<BTreeMap<(u16, u64), u16>, StudyError> {
+    let mut found = BTreeMap::new();
+    let numbered = (0..).zip(&series.workloads).filter(|(_, workload)| workload.kind == FLOWS);
+    for ((number, _), file) in numbered.zip(series.scenario.workload.flows.iter()) {
+        let ports = series.library().ports(file).map_err(|error| StudyError::input(error.to_string()))?;
+        found.extend(
+            ports.into_iter().filter(|&(_, port)| port != DESTINATION_PORT).map(|(id, port)| ((number, id), port)),
+        );
+    }
+    Ok(found)
 }
 
 /// What the file calls hosts.
@@ -62,13 +78,13 @@ impl Nodes {
     fn id(&self, host: HostId) -> u32 {
         self.ids[host.index()]
     }
-    fn record(&self, flow: &FlowRow) -> Option<Record> {
+    fn record(&self, flow: &FlowRow, dst_port: u16) -> Option<Record> {
         Some(Record {
             src: self.id(flow.src),
             dst: self.id(flow.dst),
             // Ports tell flows of one pair apart, as the queue pairs of HPCC do.
             src_port: (10_000 + flow.id % 50_000) as u16,
-            dst_port: DESTINATION_PORT,
+            dst_port,
             size: flow.size,
             start: flow.start,
             fct: flow.fct()?,
@@ -77,5 +93,7 @@ impl Nodes {
     }
 }
 
-/// What HPCC's generators write.
+/// The kind of workloads that are read from files.
+const FLOWS: &str = "flows";
+/// What HPCC's generators write, and files without ports mean.
 const DESTINATION_PORT: u16 = 100;

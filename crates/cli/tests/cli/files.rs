@@ -230,6 +230,25 @@ fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     assert!(lines[1].starts_with("0b000101 0b000201 10001 100 1000 0 1173 "), "{fct}");
 }
 
+/// HPCC's `fct_analysis.py` tells incasts from other traffic by it.
+#[test]
+fn an_fct_txt_has_the_ports_of_its_flows() {
+    let six = "4\n1 2 3 100 1000 0\n1 2 3 200 1000 0.001\n3 2 3 200 1000 0.002\n1 2 3 65535 1000 0.003\n";
+    let seven = "2\n9 1 2 3 200 1000 0\n4 3 2 3 100 1000 0.001\n";
+    let five = "1\n1 2 3 1000 0\n";
+    let scratch = Scratch::new("ports").with("topology.txt", TOPOLOGY);
+    let scratch = scratch.with("six", six).with("seven", seven).with("five", five);
+    for (name, expected) in
+        [("six", &["100", "200", "200", "65535"][..]), ("seven", &["200", "100"]), ("five", &["100"])]
+    {
+        let study = ["run", "--topology", "topology.txt", "--flows", name, "--series", "irn", "--seeds", "1"];
+        scratch.expect(0, &[&study[..], &["--out", &format!("out-{name}")]].concat());
+        let fct = fs::read_to_string(scratch.join(&format!("out-{name}/fct.txt"))).expect("fct.txt");
+        let ports: Vec<&str> = fct.lines().filter_map(|line| line.split(' ').nth(3)).collect();
+        assert_eq!(ports, expected, "{name}: {fct}");
+    }
+}
+
 #[test]
 fn a_list_may_begin_seconds_into_the_run() {
     let flows =

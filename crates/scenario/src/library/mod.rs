@@ -15,7 +15,7 @@ use selvedge_formats::{
 };
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::schedule::Schedule;
-use selvedge_sim::workload::{Cdf, FlowList, StartUnit};
+use selvedge_sim::workload::{Cdf, FlowFile, FlowList, StartUnit};
 use selvedge_sim::{ConfigError, Library};
 use selvedge_units::words::{nearest, one_of};
 use selvedge_units::{Bytes, HostId};
@@ -120,6 +120,22 @@ impl FileLibrary {
             format!("flow id {id} is that of line {earlier}, too: flows are numbered as if none had an id, from 0");
         self.note(path, [Warning { line, message }]);
         (0..flows.len() as u64).collect()
+    }
+
+    /// The UDP destination ports that a list of flows gives them, by their ids.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn ports(&self, list: &FlowFile) -> Result<BTreeMap<u64, u16>, ConfigError> {
+        let path = &list.path;
+        let content = self.files.content(path)?;
+        let dialect = detect(&content, path).map_err(said)?;
+        // Connections of htsim have none.
+        if dialect == Dialect::HtsimMatrix || !dialect.is_flow_list() {
+            return Ok(BTreeMap::new());
+        }
+        let parsed = ns3_flow::read(&**content, path, ns3_flow::Options::default()).map_err(said)?;
+        Ok(self.ns3_ports(path, parsed.value))
     }
 
     /// Where `word` stands in this line: file, line and column.

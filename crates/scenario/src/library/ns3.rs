@@ -35,6 +35,15 @@ impl FileLibrary {
         })
     }
 
+    /// UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has such: HPCC's
+    /// scripts tell the flows of an incast by theirs.
+    pub(super) fn ns3_ports(&self, path: &str, mut list: Ns3Flows) -> BTreeMap<u64, u16> {
+        // What there was to say about the list was said when its flows were read.
+        list.settle_surplus(|id| self.hosts.contains_key(&id));
+        let numbers = self.numbers(path, list.flows.iter().map(|flow| (flow.line, flow.id)));
+        numbers.into_iter().zip(&list.flows).filter_map(|(id, flow)| Some((id, flow.dst_port?))).collect()
+    }
+
     /// The network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at
     /// each ([`Graph::inner`]): what it sends to GPUs on the same NVSwitch goes that way, as in SimAI.
     pub(super) fn ns3_graph(&self, path: &str, file: &Ns3Topology) -> Result<Graph, ConfigError> {
