@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Chance, Domain, Rng, TwoStates};
+use selvedge_units::{Bytes, Chance, Domain, Rng, TwoStates};
 use serde::{Deserialize, Serialize};
 
 use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
@@ -71,6 +71,45 @@ pub enum LossModel {
     Corrupt(BitErrors),
     /// The packets with given numbers.
     Trace(DropList),
+}
+
+impl LossModel {
+    /// How likely a frame of so many bytes is lost, in the long run, as far as chance decides.
+    pub(crate) fn usual(&self, frame: Bytes) -> f64 {
+        match self {
+            Self::Random(random) => random.rate.as_f64(),
+            Self::Bursty(bursty) => bursty.rate.as_f64(),
+            Self::GilbertElliott(channel) => {
+                let (bad, good) = (channel.good_to_bad.as_f64(), channel.bad_to_good.as_f64());
+                let share = if bad > 0.0 { bad / (bad + good) } else { 0.0 };
+                share * channel.loss_in_bad.as_f64() + (1.0 - share) * channel.loss_in_good.as_f64()
+            }
+            Self::Corrupt(errors) => errors.bit_error_rate.of_any(frame.get() * 8).as_f64(),
+            Self::Trace(_) => 0.0,
+        }
+    }
+
+    /// How likely a frame is lost if the one before it was, as far as chance decides.
+    pub(crate) fn again(&self, frame: Bytes) -> f64 {
+        match self {
+            Self::Bursty(bursty) => (1.0 - 1.0 / bursty.mean_burst).max(bursty.rate.as_f64()),
+            Self::GilbertElliott(channel) => {
+                let good = channel.bad_to_good.as_f64();
+                let bad = (1.0 - good) * channel.loss_in_bad.as_f64() + good * channel.loss_in_good.as_f64();
+                bad.max(channel.loss_in_good.as_f64())
+            }
+            Self::Random(_) | Self::Corrupt(_) | Self::Trace(_) => self.usual(frame),
+        }
+    }
+
+    /// How many frames may be lost in a row because they are listed.
+    pub(crate) fn listed(&self) -> u64 {
+        match self {
+            Self::Trace(DropList::Drops(drops)) => drops.len() as u64,
+            Self::Trace(DropList::Path(_)) => u64::from(u32::MAX),
+            Self::Random(_) | Self::Bursty(_) | Self::GilbertElliott(_) | Self::Corrupt(_) => 0,
+        }
+    }
 }
 
 /// Parameters of [`LossModel::Random`].

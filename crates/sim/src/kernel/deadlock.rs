@@ -81,10 +81,13 @@ impl Watch {
             let deadlock = Deadlock { at: now, since, cycle };
             return Some(Verdict { deadlock: Some(deadlock) });
         }
-        if still && self.since == now && begin > self.next {
-            // Hosts may compute for days: the looks until then, but for the last one, would see the same again.
+        // Hosts may compute for days, and senders wait for long timeouts: the looks until then, but for the last one,
+        // would see the same again.
+        let stall = if self.since == now { Instant::NEVER } else { self.since.saturating_add(self.patience.stall) };
+        let until = begin.min(stall);
+        if still && until > self.next {
             let look = self.patience.look;
-            self.next = now.saturating_add(look * ((begin.since(now).as_ps() - 1) / look.as_ps()));
+            self.next = now.saturating_add(look * ((until.since(now).as_ps() - 1) / look.as_ps()));
         }
         (now.since(self.since) >= self.patience.stall).then_some(Verdict { deadlock: None })
     }

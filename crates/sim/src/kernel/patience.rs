@@ -1,20 +1,26 @@
 //! How long a run may go without news before it counts as standing still: longer than anything that it may be waiting
 //! for, so that only a run that would never end is cut short.
 
+use std::ops::RangeInclusive;
+
 use selvedge_transport::eqds::MOST_DOUBLINGS;
 use selvedge_transport::recovery::irn::Rto;
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use crate::config::{BufferConfig, SimConfig, TransportConfig};
+use crate::fault::LossModel;
 use crate::topology::Paths;
 
 /// How often to look, at the least.
 const LOOK: Duration = Duration::from_ms(1);
 /// On usual fabrics far longer than any timeout of RDMA.
 const STALL: Duration = Duration::from_ms(200);
-/// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well.
-const IN_A_ROW: u64 = 8;
+/// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well: at least, and at
+/// most.
+const IN_A_ROW: RangeInclusive<u64> = 8..=200;
+/// How unlikely it shall be that more of them pass.
+const UNLIKELY: f64 = 1e-12;
 
 /// How patient the watch over a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,17 +45,36 @@ impl Patience {
         let transports = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
         let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
+        let in_a_row = in_a_row(config, hops, frame);
         let waits = [
-            round.saturating_add(timeout).saturating_mul(IN_A_ROW),
+            round.saturating_add(timeout).saturating_mul(in_a_row),
             // What is in front may be what everybody has already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
             pace.saturating_mul(2),
         ];
         let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
-        let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2));
+        let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2.max(in_a_row - IN_A_ROW.start())));
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL).saturating_add(tcp);
         Self { look: crossing.saturating_mul(2).max(LOOK), stall }
     }
+}
+
+/// How often in a row a packet may be sent in vain, where links lose packets at random.
+///
+/// Losses that come in bursts count packets, not time: a packet that is sent again and again, alone, meets the rest of
+/// the burst.
+fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
+    let link = config.graph.links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
+    let models = || config.loss.iter().map(|rule| &rule.model);
+    let usual = models().map(|model| model.usual(frame)).fold(link, |sum, rate| (sum + rate).min(1.0));
+    let again = models().map(|model| model.again(frame)).fold(usual, f64::max);
+    // There and back, and one of these links has lost what came before.
+    let arrives = (1.0 - again) * libm::pow(1.0 - usual, f64::from((2 * hops).max(1) - 1));
+    let fails = 1.0 - arrives;
+    let listed = models().map(LossModel::listed).max().unwrap_or(0);
+    // What can never arrive is not waited for.
+    let unlucky = if fails > 0.0 && arrives > 0.0 { libm::ceil(libm::log(UNLIKELY) / libm::log(fails)) } else { 0.0 };
+    (IN_A_ROW.start() + listed).max(unlucky as u64).min(*IN_A_ROW.end())
 }
 
 /// The longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.

@@ -212,6 +212,21 @@ fn a_run_knows_whether_more_time_would_help() {
 }
 
 #[test]
+fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
+    // Bursts count packets: what is sent again, alone, after each timeout, meets the rest of the burst.
+    let late = Duration::from_ms(100);
+    for seed in 0..30 {
+        let bursts = LossModel::Bursty(Bursty { mean_burst: 10.0, rate: Chance::ratio(1, 3) });
+        let scene = Scene::new(star(&[link(40, 1_000); 2]), Series::Irn).flow(0, 1, 5_000, Duration::ZERO).irn(|irn| {
+            irn.rto_low = late;
+            irn.rto_high = Setting::Value(late);
+        });
+        let outcome = scene.with(lose(Affected::Data, bursts)).with(|config| config.seed = seed).run();
+        assert!(outcome.flow(0).finish.is_some() && !outcome.record.hopeless, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_dead_host_does_not_jam_the_others() {
     for series in Series::ALL {
         let scene = Scene::new(star(&[link(40, 1_000); 3]), series)
