@@ -29,6 +29,7 @@ use output::{Failure, print};
 use selvedge_scenario::KeyHelp;
 
 fn main() -> ExitCode {
+    selvedge_sim::return_freed_memory();
     let outcome = match Selvedge::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),

@@ -19,6 +19,7 @@ pub(crate) mod tally;
 mod window;
 
 pub use build::port_infos;
+pub use pages::return_freed_memory;
 pub use window::{Parallel, run, run_recorded};
 
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.

@@ -33,3 +33,14 @@ pub(crate) fn advise(begin: *mut u8, bytes: usize) {
     #[cfg(not(target_os = "linux"))]
     let _ = (begin, bytes);
 }
+
+/// From now on, blocks from 128 kB on are returned to the system when they are freed. By itself glibc raises that bound
+/// to the size of each such block that is freed, and keeps what is smaller: a study of very many flows, whose tables
+/// grow and shrink, would need more memory than one of few.
+pub fn return_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets a number of the allocator's; it may be set at any time, and says itself whether it was.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10);
+    }
+}
