@@ -4,6 +4,7 @@
 //! page tables takes as long as the memory itself. Systems that have large pages give them to who asks.
 
 use std::alloc::Layout;
+use std::ptr::NonNull;
 
 /// What a large page holds.
 const LARGE: usize = 2 << 20;
@@ -32,6 +33,49 @@ pub(crate) fn advise(begin: *mut u8, bytes: usize) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (begin, bytes);
+}
+
+/// Address space: memory that is there once it is used, in large pages.
+pub(crate) struct Reserve {
+    begin: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Reserve {
+    /// So many bytes; `None` where the system gives none that it may not have.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        {
+            use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+            let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+            // SAFETY: new memory, wherever the system likes.
+            let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, flags) }.ok()?;
+            let begin = NonNull::new(begin.cast::<u8>())?;
+            advise(begin.as_ptr(), bytes);
+            Some(Self { begin, bytes })
+        }
+        #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+        {
+            let _ = bytes;
+            None
+        }
+    }
+    pub(crate) fn begin(&self) -> NonNull<u8> {
+        self.begin
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        // SAFETY: it was mapped with this size, and nobody uses it any more.
+        unsafe {
+            // It cannot fail; and if it did, nothing would be wrong but memory that is lost.
+            let _ = rustix::mm::munmap(self.begin.as_ptr().cast(), self.bytes);
+        }
+        #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+        let _ = (self.begin, self.bytes);
+    }
 }
 
 /// From now on, blocks from 128 kB on are returned to the system when they are freed. By itself glibc raises that bound

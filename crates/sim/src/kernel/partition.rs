@@ -173,7 +173,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
-                    self.lines[self.line_of(switch.site.first_port + port, 0)].prefetch_queue(&self.queues);
+                    let queues = switch.site.queues_of(self.line_of(switch.site.first_port + port, 0));
+                    prefetch_all(self.queues.part(queues.start, queues.end - queues.start));
                 }
             }
         }
@@ -188,7 +189,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
-                self.lines[self.line_of(switch.site.first_port + port, 0)].prefetch_packet(&self.queues, &self.store);
+                let line = self.line_of(switch.site.first_port + port, 0);
+                self.lines[line].prefetch_packets(&self.queues, &self.store);
             }
         }
     }

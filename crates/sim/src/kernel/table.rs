@@ -6,56 +6,118 @@
 //! `kernel::build`, packets by `net::pool`, and both tables and numbers live as long as the partition.
 //! Debug builds check.
 
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+//!
+//! What grows during a run (packets, and what waits) is large in large fabrics, and copying it to a larger place, page by
+//! new page, was a tenth of their time. So large tables that grow have address space of their own, far more than they
+//! need, of which they use as much as they do.
 
-use super::pages;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::mem::size_of;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use super::pages::{self, Reserve};
 
 /// A table whose indices are known to be in range.
-pub(crate) struct Table<T>(Vec<T>);
+pub(crate) struct Table<T> {
+    begin: NonNull<T>,
+    len: usize,
+    room: usize,
+    /// Where the entries lie, if not in memory of the allocator's.
+    reserve: Option<Reserve>,
+    entries: PhantomData<T>,
+}
+
+// SAFETY: it owns its entries, as a vector does.
+unsafe impl<T: Send> Send for Table<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Table<T> {}
+
+/// A table that grows to so many bytes gets address space of its own: so much.
+const LARGE: usize = 4 << 20;
+const RESERVED: usize = 32 << 30;
 
 impl<T> Table<T> {
     pub(crate) const fn new() -> Self {
-        Self(Vec::new())
+        const { assert!(size_of::<T>() > 0, "entries take room") };
+        Self { begin: NonNull::dangling(), len: 0, room: 0, reserve: None, entries: PhantomData }
     }
     /// `count` entries that `make` makes.
     pub(crate) fn of(count: usize, make: impl FnMut() -> T) -> Self {
-        let mut entries = Self::with_capacity(count);
+        let mut entries = Self::with_room(count);
         entries.extend(std::iter::repeat_with(make).take(count));
-        Self(entries)
+        entries
     }
+    #[inline]
     pub(crate) fn push(&mut self, entry: T) {
-        if self.0.len() == self.0.capacity() {
+        if self.len == self.room {
             self.grow();
         }
-        self.0.push(entry);
+        // SAFETY: there is room for one more.
+        unsafe { self.begin.add(self.len).write(entry) };
+        self.len += 1;
     }
     #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
-        let mut larger = Self::with_capacity((2 * self.0.len()).max(4));
-        larger.append(&mut self.0);
-        self.0 = larger;
+        let wanted = (2 * self.len).max(4);
+        let large = wanted * size_of::<T>() >= LARGE && self.reserve.is_none();
+        let mut larger = large.then(Self::with_reserve).flatten().unwrap_or_else(|| Self::with_room(wanted));
+        // SAFETY: there is room for twice as many; they are moved, and forgotten here.
+        unsafe { ptr::copy_nonoverlapping(self.begin.as_ptr(), larger.begin.as_ptr(), self.len) };
+        larger.len = std::mem::take(&mut self.len);
+        *self = larger;
     }
     /// Room for so many entries, in large pages if it is large.
-    fn with_capacity(count: usize) -> Vec<T> {
-        let mut room = Vec::<T>::with_capacity(count);
-        pages::advise(room.as_mut_ptr().cast(), room.capacity() * size_of::<T>());
-        room
+    fn with_room(count: usize) -> Self {
+        if count == 0 {
+            return Self::new();
+        }
+        let layout = Layout::array::<T>(count).expect("memory that can be addressed");
+        // SAFETY: it is not empty.
+        let begin = unsafe { alloc(layout) };
+        let Some(begin) = NonNull::new(begin) else { handle_alloc_error(layout) };
+        pages::advise(begin.as_ptr(), layout.size());
+        Self { begin: begin.cast(), len: 0, room: count, reserve: None, entries: PhantomData }
+    }
+    /// Far more room than will be needed; `None` where the system gives none such.
+    fn with_reserve() -> Option<Self> {
+        let reserve = Reserve::new(RESERVED)?;
+        let (begin, room) = (reserve.begin().cast(), RESERVED / size_of::<T>());
+        Some(Self { begin, len: 0, room, reserve: Some(reserve), entries: PhantomData })
     }
     /// `count` entries from `first` on, all of which must exist.
     #[inline(always)]
     pub(crate) fn part(&self, first: u32, count: u32) -> &[T] {
-        debug_assert!(first as usize + count as usize <= self.0.len(), "the builder numbered what is in the table");
+        debug_assert!(first as usize + count as usize <= self.len, "the builder numbered what is in the table");
         // SAFETY: as for one entry.
-        unsafe { self.0.get_unchecked(first as usize..first as usize + count as usize) }
+        unsafe { slice::from_raw_parts(self.begin.as_ptr().add(first as usize), count as usize) }
     }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         entries.into_iter().for_each(|entry| self.push(entry));
     }
 }
 
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: so many entries have been written, and nobody reads them any more; what holds them was allocated with
+        // this layout, or goes with its reserve.
+        unsafe {
+            ptr::slice_from_raw_parts_mut(self.begin.as_ptr(), self.len).drop_in_place();
+            if self.room > 0 && self.reserve.is_none() {
+                dealloc(self.begin.as_ptr().cast(), Layout::array::<T>(self.room).expect("as it was allocated"));
+            }
+        }
+    }
+}
+
 impl<T> From<Vec<T>> for Table<T> {
     fn from(entries: Vec<T>) -> Self {
-        Self(entries)
+        let mut table = Self::with_room(entries.len());
+        table.extend(entries);
+        table
     }
 }
 
@@ -63,31 +125,61 @@ impl<T> Index<u32> for Table<T> {
     type Output = T;
     #[inline(always)]
     fn index(&self, at: u32) -> &T {
-        debug_assert!((at as usize) < self.0.len(), "the builder numbered what is in the table");
+        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
         // SAFETY: indices come from the builder (or the pool), which put an entry at each of them;
         // tables never shrink. Checked in debug builds, in which all tests run too.
-        unsafe { self.0.get_unchecked(at as usize) }
+        unsafe { &*self.begin.as_ptr().add(at as usize) }
     }
 }
 
 impl<T> IndexMut<u32> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, at: u32) -> &mut T {
-        debug_assert!((at as usize) < self.0.len(), "the builder numbered what is in the table");
+        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
         // SAFETY: as above.
-        unsafe { self.0.get_unchecked_mut(at as usize) }
+        unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
 
 impl<T> Deref for Table<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.0
+        // SAFETY: so many entries have been written.
+        unsafe { slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
 
 impl<T> DerefMut for Table<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(self.begin.as_ptr(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn entries_outlive_every_move_and_go_with_the_table() {
+        let alive = Rc::new(());
+        let mut table = Table::new();
+        // Past the size from which it has address space of its own.
+        let count = 3 * LARGE / size_of::<(usize, Rc<()>)>();
+        for n in 0..count {
+            table.push((n, Rc::clone(&alive)));
+        }
+        assert!(table.iter().enumerate().all(|(n, entry)| entry.0 == n));
+        assert_eq!((table[7].0, table.part(count as u32 - 2, 2)[1].0), (7, count - 1));
+        table[7].0 = 1;
+        assert_eq!(table[7].0, 1);
+        assert_eq!(Rc::strong_count(&alive), count + 1);
+        drop(table);
+        assert_eq!(Rc::strong_count(&alive), 1);
+        let table: Table<_> = vec![Rc::clone(&alive); 3].into();
+        drop((Table::<u64>::new(), Table::of(0, || 1), table));
+        assert_eq!(Rc::strong_count(&alive), 1);
     }
 }

@@ -155,6 +155,8 @@ impl Line {
         let queue = self.first;
         let entry = &mut queues[queue];
         let packet = store.take(entry.head);
+        // Its turn comes after all others.
+        prefetch(&store.places, packet.at);
         self.bytes -= u64::from(packet.frame);
         entry.head = packet.at;
         let emptied = packet.at == NONE;
@@ -204,17 +206,13 @@ impl Line {
         packet
     }
 
-    /// Fetches the queue that is served next.
+    /// Fetches the packets that are served next, one of each queue.
     #[inline]
-    pub(crate) fn prefetch_queue(&self, queues: &Table<Queue>) {
-        prefetch(queues, self.first);
-    }
-
-    /// Fetches the packet that is served next.
-    #[inline]
-    pub(crate) fn prefetch_packet(&self, queues: &Table<Queue>, store: &Store) {
-        if self.first != NONE {
-            prefetch(&store.places, queues[self.first].head);
+    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
+        let mut queue = self.first;
+        while queue != NONE {
+            prefetch(&store.places, queues[queue].head);
+            queue = queues[queue].next;
         }
     }
 

@@ -351,7 +351,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
-        line.prefetch_packet(&self.queues, &self.store);
         self.transmit(at, &packet);
         self.release_sent(site.switch, ingress, at, u64::from(packet.frame), packet.class);
     }
