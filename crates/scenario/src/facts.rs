@@ -140,7 +140,7 @@ pub struct WorkloadFacts {
 pub struct SourceFacts {
     /// Its kind, as in "poisson".
     pub kind: &'static str,
-    /// Its name in results: with a number or an operation where there are several, as in "poisson[1]", "verbs.read".
+    /// Its name in results: with a number or an operation where there are several, as in "poisson\[1\]", "verbs.read".
     pub name: String,
     /// Hosts that may send.
     pub senders: usize,

@@ -290,8 +290,8 @@ impl Reordering {
 /// What a whole run amounts to, apart from its rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunRecord {
-    /// Hash of what arrived at hosts, when, and in which order, and of what was lost on the way; equal for equal scenario
-    /// and seed, whatever the threads, partitions and build.
+    /// Hash of what arrived at hosts, when, and in which order, and of what was lost on the way; equal for equal
+    /// scenario and seed, whatever the threads, partitions and build.
     pub fingerprint: u64,
     /// Simulated time when the run ended.
     pub end: Instant,

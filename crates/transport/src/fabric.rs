@@ -55,9 +55,9 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
-    /// The window that fills that path with frames that have `extra` bytes of headers beside. Packets are sent whole: of
-    /// a window of one and a half frames half would never be used. So where whole frames leave over a fifth of the path
-    /// empty, as on slow and short links, it is one more.
+    /// The window that fills that path with frames that have `extra` bytes of headers beside. Packets are sent whole:
+    /// of a window of one and a half frames half would never be used. So where whole frames leave over a fifth of the
+    /// path empty, as on slow and short links, it is one more.
     pub fn filling_window(&self, extra: Bytes) -> Bytes {
         let (pipe, frame) = (self.pipe(), self.frame + self.gap + extra);
         let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());

@@ -35,8 +35,8 @@ impl FileLibrary {
         })
     }
 
-    /// UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has such: HPCC's
-    /// scripts tell the flows of an incast by theirs.
+    /// UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has such:
+    /// HPCC's scripts tell the flows of an incast by theirs.
     pub(super) fn ns3_ports(&self, path: &str, mut list: Ns3Flows) -> BTreeMap<u64, u16> {
         // What there was to say about the list was said when its flows were read.
         list.settle_surplus(|id| self.hosts.contains_key(&id));
@@ -132,8 +132,8 @@ fn check_hosts<'a>(
     Ok(())
 }
 
-/// Whether these links hang together; else the line and the first that does not hang on the first of all. Second NICs of
-/// GPUs are not among them: GPUs pass nothing on.
+/// Whether these links hang together; else the line and the first that does not hang on the first of all. Second NICs
+/// of GPUs are not among them: GPUs pass nothing on.
 fn check_connected<'a, L: Iterator<Item = &'a ns3_topology::Link>>(
     file: &Ns3Topology,
     links: impl Fn() -> L,

@@ -445,8 +445,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Adds a digest of what has happened at some place. Summed, so that the order of places and partitions does not matter;
-/// mixed with the place's number, so that two places do not trade what happened there unseen.
+/// Adds a digest of what has happened at some place. Summed, so that the order of places and partitions does not
+/// matter; mixed with the place's number, so that two places do not trade what happened there unseen.
 fn add_digest(record: &mut RunRecord, place: u64, digest: u64) {
     record.fingerprint = record.fingerprint.wrapping_add(mix64(digest ^ mix64(place + 1)));
 }

@@ -23,8 +23,8 @@ pub(crate) struct Forwarding {
 /// No port that is known.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do not
-/// follow each other; or none, where there is no path, or something else chooses.
+/// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do
+/// not follow each other; or none, where there is no path, or something else chooses.
 #[derive(Clone, Copy)]
 struct Way(u32);
 

@@ -345,8 +345,8 @@ mod tests {
         let graph = toml::from_str::<Topology>(text).unwrap().build(&NoFiles).unwrap();
         let routes = Routes::new(&graph, &[]);
         let descent = Descent::new(&routes);
-        // Edges of a pod share among its 8 aggregations; these, with those of other pods, among 8 cores; downwards there
-        // is one way to each edge and aggregation. Between switches there are 2 x 1,024 links.
+        // Edges of a pod share among its 8 aggregations; these, with those of other pods, among 8 cores; downwards
+        // there is one way to each edge and aggregation. Between switches there are 2 x 1,024 links.
         let sizes: Vec<u32> = descent.fans.iter().map(|fan| fan.len).collect();
         assert_eq!(sizes.iter().filter(|&&len| len == 8).count(), 16 + 8);
         assert_eq!(sizes.iter().filter(|&&len| len == 1).count(), 128 + 128);
