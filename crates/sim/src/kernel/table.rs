@@ -8,8 +8,8 @@
 
 //!
 //! What grows during a run (packets, and what waits) is large in large fabrics, and copying it to a larger place, page
-//! by new page, was a tenth of their time. So large tables that grow have address space of their own, far more than they
-//! will need, and use as much of it as they do.
+//! by new page, was a tenth of their time. So large tables that grow have address space of their own, far more than
+//! they will need, and use as much of it as they do.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
