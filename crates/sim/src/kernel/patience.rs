@@ -59,22 +59,29 @@ impl Patience {
     }
 }
 
-/// How often in a row a packet may be sent in vain, where links lose packets at random.
+/// How often in a row a packet may be sent in vain, where links lose packets.
+fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
+    let links = config.graph.links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
+    let models = || config.loss.iter().map(|rule| &rule.model);
+    let rates = models().map(|model| (model.usual(frame), model.again(frame))).chain([(links, links)]);
+    let listed = models().map(LossModel::listed).max().unwrap_or(0);
+    (IN_A_ROW.start() + listed).max(unlucky(rates, hops)).min(*IN_A_ROW.end())
+}
+
+/// After how many packets in a row that are lost on their way, or back, it is unlikely that the next one is, too. Each
+/// of the processes on a link loses packets with the first of these chances, and with the second where it has lost the
+/// one before.
 ///
 /// Losses that come in bursts count packets, not time: a packet that is sent again and again, alone, meets the rest of
 /// the burst.
-fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
-    let link = config.graph.links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
-    let models = || config.loss.iter().map(|rule| &rule.model);
-    let usual = models().map(|model| model.usual(frame)).fold(link, |sum, rate| (sum + rate).min(1.0));
-    let again = models().map(|model| model.again(frame)).fold(usual, f64::max);
+fn unlucky(rates: impl Iterator<Item = (f64, f64)>, hops: u32) -> u64 {
+    // What loses everything, and for ever, is not waited for.
+    let (passes, worst) = rates
+        .filter(|(_, again)| *again < 1.0)
+        .fold((1.0, 0.0), |(passes, worst), (usual, again)| (passes * (1.0 - usual), f64::max(worst, again)));
     // There and back, and one of these links has lost what came before.
-    let arrives = (1.0 - again) * libm::pow(1.0 - usual, f64::from((2 * hops).max(1) - 1));
-    let fails = 1.0 - arrives;
-    let listed = models().map(LossModel::listed).max().unwrap_or(0);
-    // What can never arrive is not waited for.
-    let unlucky = if fails > 0.0 && arrives > 0.0 { libm::ceil(libm::log(UNLIKELY) / libm::log(fails)) } else { 0.0 };
-    (IN_A_ROW.start() + listed).max(unlucky as u64).min(*IN_A_ROW.end())
+    let arrives = (1.0 - worst) * libm::pow(passes, f64::from((2 * hops).max(1) - 1));
+    libm::ceil(libm::log(UNLIKELY) / libm::log(1.0 - arrives)) as u64
 }
 
 /// The longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.
@@ -126,5 +133,23 @@ fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
         BufferConfig::SharedBuffer(config) => config.total,
         BufferConfig::FairQueued(config) => config.per_port.resolve(|| None).unwrap_or_default(),
         BufferConfig::Trimming(config) => config.data_room(frame) + config.header_room(frame).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_are_waited_for_and_what_never_ends_is_not() {
+        let unlucky = |rates: &[(f64, f64)], hops| unlucky(rates.iter().copied(), hops);
+        assert_eq!(unlucky(&[(0.0, 0.0)], 6), 0);
+        // One in a hundred, on twelve links: 0.114 to the 13th is 5e-13.
+        assert_eq!(unlucky(&[(0.01, 0.01)], 6), 13);
+        // Bursts of four, with nothing else: three quarters to the 97th is 8e-13.
+        assert_eq!(unlucky(&[(0.0, 0.75)], 6), 97);
+        // Losses of several processes meet; none of them is certain.
+        assert!(unlucky(&[(0.6, 0.6), (0.6, 0.6)], 1) > unlucky(&[(0.6, 0.6)], 1));
+        assert_eq!(unlucky(&[(1.0, 1.0), (0.01, 0.01)], 6), 13);
     }
 }
