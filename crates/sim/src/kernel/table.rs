@@ -37,7 +37,7 @@ unsafe impl<T: Sync> Sync for Table<T> {}
 
 /// A table that grows to so many bytes gets address space of its own: so much.
 const LARGE: usize = 4 << 20;
-const RESERVED: usize = 32 << 30;
+const RESERVED: usize = (32_u64 << 30) as usize; // none, where that cannot be addressed
 
 impl<T> Table<T> {
     pub(crate) const fn new() -> Self {

@@ -38,17 +38,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.book_port(at);
     }
 
-    /// From now on, what arrives at port `at` needs a closer look, or no more.
-    pub(crate) fn look_closely_at(&mut self, at: u32, closely: bool) {
-        self.ingress[at].rare_arrivals = closely;
-        let port = &self.egress[at];
-        if !port.is_host {
-            let switch = &mut self.switches[port.owner];
-            switch.site.looks_closely =
-                self.ingress.part(switch.site.first_port, switch.ports).iter().any(|port| port.rare_arrivals);
-        }
-    }
-
     /// Whose port `at` is.
     fn node_of(&self, at: u32) -> u32 {
         let port = &self.egress[at];

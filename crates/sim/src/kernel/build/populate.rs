@@ -121,7 +121,7 @@ pub(super) fn populate<const RECORDED: bool>(
             per_line: inputs,
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
-            looks_closely: is_tor,
+            looks_closely: false,
         };
         partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));
@@ -145,7 +145,7 @@ fn add_tor<const RECORDED: bool>(
     partition.tors.push(is_tor.then(|| Box::new(Tor::new(config.into(), rates))));
     if is_tor {
         let first_port = partition.egress.len() as u32 - ports.len() as u32;
-        (first_port..first_port + ports.len() as u32).for_each(|at| partition.ingress[at].rare_arrivals = true);
+        (first_port..first_port + ports.len() as u32).for_each(|at| partition.look_closely_at(at, true));
     }
 }
 
