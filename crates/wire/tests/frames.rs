@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
 use selvedge_units::{Instant, Psn, QpNumber, TcpSeq};
+use selvedge_wire::eqds::Layout;
 use selvedge_wire::tcp::{self, Flags, Segment, TcpDatagram, Timestamps};
 use selvedge_wire::verbs::opcode::operation;
 use selvedge_wire::verbs::{self, Headers};
@@ -55,7 +56,7 @@ prop_compose! {
     fn roce(payload: usize)(
         source in any::<u32>(), destination in any::<u32>(), dscp in 0u8..64,
         ecn in prop::sample::select(vec![Ecn::NotCapable, Ecn::Capable, Ecn::Marked]),
-        identification in any::<u16>(), ttl in any::<u8>(), port in any::<u16>(),
+        identification in any::<u16>(), ttl in any::<u8>(), port in port(),
         (opcode, extended) in extended(), qp in 0u32..1 << 24, psn in 0..Psn::MODULUS, ack_request in any::<bool>(),
     ) -> Roce {
         Roce {
@@ -72,6 +73,11 @@ prop_compose! {
             extended,
         }
     }
+}
+
+/// A source port: any is entropy, those of tunnels too.
+fn port() -> impl Strategy<Value = u16> {
+    prop_oneof![8 => any::<u16>(), 1 => Just(Layout::Wide.port()), 1 => Just(Layout::Compact.port())]
 }
 
 /// A frame with its payload.

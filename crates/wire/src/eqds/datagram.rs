@@ -47,15 +47,16 @@ impl Datagram {
         Ok((Self { envelope, port: udp.destination, layout, body: Body::Control(header) }, payload))
     }
 
-    /// Whether a datagram from its IP header on goes to or from a tunnel's port.
+    /// Whether a datagram from its IP header on goes to or from a tunnel's port. What goes to RoCEv2's is RDMA, whatever
+    /// its source port: that is entropy, and may be a tunnel's by chance.
     pub fn is_one(bytes: &[u8]) -> bool {
         let ports = || {
             let (_, datagram) = Ipv4::parse(bytes).ok()?;
             let (&[s1, s0, d1, d0], _) = take::<4>(datagram).ok()?;
-            Some([u16::from_be_bytes([s1, s0]), u16::from_be_bytes([d1, d0])])
+            Some((u16::from_be_bytes([s1, s0]), u16::from_be_bytes([d1, d0])))
         };
         let is_ours = |port| port == Layout::Wide.port() || port == Layout::Compact.port();
-        ports().is_some_and(|ports| ports.into_iter().any(is_ours))
+        ports().is_some_and(|(from, to)| is_ours(to) || is_ours(from) && to != Udp::ROCE)
     }
 
     /// Bytes of the datagram around `payload` bytes.
