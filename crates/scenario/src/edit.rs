@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use selvedge_units::words::plural;
 use toml::{Table, Value};
 
 use crate::error::{Place, ScenarioError};
@@ -125,7 +126,9 @@ impl Edit {
                     let count = elements.len();
                     let slot = step.parse::<usize>().ok().and_then(|index| elements.get_mut(index));
                     let Some(slot) = slot else {
-                        return Err(self.refused(format!("{at} has {count} elements here, numbered from 0")));
+                        return Err(
+                            self.refused(format!("{at} has {} here, numbered from 0", plural(count as u64, "element")))
+                        );
                     };
                     if last {
                         *slot = self.value.clone();

@@ -65,6 +65,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         base_rtt: network.longest_rtt_from(network.line_rate(), packet, answer),
         fill_time: network.fill_time(network.line_rate(), packet, answer),
         links: network.longest().links,
+        inputs: network.most_inputs(),
         congested_rtt: network
             .base_rtt()
             .saturating_add(network.longest_queueing(&switch.buffer, frame, nic.gap, &data))

@@ -328,6 +328,19 @@ fn the_default_case_resolves_to_the_papers_numbers() {
     assert_eq!((without.rto, without.acks), (Setting::Value(rto_high), Acks::PerPacket));
 }
 
+#[test]
+fn timeouts_of_tcp_count_what_waits_in_eqifs() {
+    let min_rto = |limit: &str| {
+        let changes = Changes { series: Some("tcp+eqds".into()), ..with_sets(&[limit]) };
+        let plan = plan(&extended(""), &changes).expect("it is right");
+        let tcp = plan.series[0].scenario.transport.tcp.expect("it is TCP");
+        tcp.min_rto.resolve(|| None).expect("it is resolved")
+    };
+    let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
+    // Packets of 1094 B at 40 Gb/s, in each of as many EQIFs as a switch of k = 4 has links.
+    assert_eq!(of(101) - of(1), Duration::from_ps(100 * 4 * 1_094 * 200));
+}
+
 /// Two hosts on one link, 0.1 s apart.
 const NO_SWITCH: &str = "title = 'test'
 [topology.explicit]

@@ -26,6 +26,8 @@ pub struct Fabric {
     pub fill_time: Duration,
     /// Links of that path.
     pub links: u32,
+    /// Links of the switch that has most: so many inputs may have packets for one output.
+    pub inputs: u32,
     /// Maximum round-trip time with one congested link: the propagation delay of the longest path
     /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default). Where switches trim, all the
     /// short queues on it.
@@ -46,6 +48,7 @@ impl Fabric {
         base_rtt: Duration::from_us(24),
         fill_time: Duration::from_us(24),
         links: 6,
+        inputs: 6,
         congested_rtt: Duration::from_us(320),
         acks: false,
     };

@@ -311,6 +311,7 @@ mod tests {
             base_rtt: rtt,
             fill_time: rtt,
             links: 2,
+            inputs: 1,
             congested_rtt: rtt * 2,
             acks: false,
         };

@@ -84,6 +84,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         base_rtt: round_trip,
         fill_time: round_trip,
         links: 6,
+        inputs: k,
         congested_rtt,
         acks: false,
     };

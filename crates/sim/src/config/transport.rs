@@ -128,12 +128,20 @@ impl TransportConfig {
         Fabric { bdp: fabric.bdp * 3, base_rtt, fill_time, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
     }
     /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may
-    /// have under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that.
+    /// have under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that. The longest
+    /// queue of the network is in EQIFs, too: as where inputs of a switch wait for one output, as many full ones may
+    /// share a receiver's link.
     pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
         let eqds = self.eqds.as_ref();
         let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
-        let held = fabric.frame * u64::from(eqif.limit) + eqds.window();
-        Fabric { bdp: fabric.bdp.max(Bytes::new(held.get() / 4)), ..*fabric }
+        let full = fabric.frame * u64::from(eqif.limit);
+        let held = full + eqds.window();
+        let waits = fabric.line_rate.time_for(full * u64::from(fabric.inputs));
+        Fabric {
+            bdp: fabric.bdp.max(Bytes::new(held.get() / 4)),
+            congested_rtt: fabric.congested_rtt.saturating_add(waits),
+            ..*fabric
+        }
     }
     fn resolve_stack(&mut self, fabric: &Fabric, nic: &NicConfig) -> Needs {
         if let Some(tcp) = &mut self.tcp {

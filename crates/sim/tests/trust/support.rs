@@ -174,6 +174,7 @@ impl Scene {
             base_rtt: propagation * 2,
             fill_time: propagation * 2,
             links: paths.longest().expect("two hosts").links,
+            inputs: 1,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
         };
