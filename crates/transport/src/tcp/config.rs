@@ -27,8 +27,8 @@ pub struct TcpConfig {
     /// RFC 3465; "off", as many as it acknowledges, in Linux. Default: 1.
     pub slow_start_limit: Setting<u32>,
     /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one
-    /// congested link (IRN's RTO_high), what waits in EQIFs included, and at least one and a half of an empty network's:
-    /// a quarter of the timeout may be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
+    /// congested link (IRN's RTO_high), what waits in EQIFs included, and at least one and a half of an empty
+    /// network's: a quarter of the timeout may be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
     pub min_rto: Setting<Duration>,
     /// Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
     pub max_rto: Duration,

@@ -47,8 +47,8 @@ impl Datagram {
         Ok((Self { envelope, port: udp.destination, layout, body: Body::Control(header) }, payload))
     }
 
-    /// Whether a datagram from its IP header on goes to or from a tunnel's port. What goes to RoCEv2's is RDMA, whatever
-    /// its source port: that is entropy, and may be a tunnel's by chance.
+    /// Whether a datagram from its IP header on goes to or from a tunnel's port. What goes to RoCEv2's is RDMA,
+    /// whatever its source port: that is entropy, and may be a tunnel's by chance.
     pub fn is_one(bytes: &[u8]) -> bool {
         let ports = || {
             let (_, datagram) = Ipv4::parse(bytes).ok()?;
