@@ -51,8 +51,9 @@ impl PortWriter {
         let name = |row: &PortRow, which: usize| {
             self.names.get(row.port.index()).map_or_else(|| "".into(), |names| names[which].clone())
         };
-        // By port, then time: columns that repeat themselves take no room.
-        self.rows.sort_unstable_by_key(|(row, _)| (row.port, row.time));
+        // By port, then time: columns that repeat themselves take no room. They come sample by sample, each in order,
+        // of which the stable sort makes use.
+        self.rows.sort_by_key(|(row, _)| (row.port, row.time));
         self.part.write(&self.rows, |columns| {
             columns.text(|_| self.series.clone())?;
             columns.long(|_| self.seed)?;
