@@ -35,6 +35,9 @@ pub(crate) fn libraries() -> &'static Path {
     })
 }
 
+/// Seconds after which a program is ended: one that waits for ever, however slow the machine is.
+const PATIENCE: &str = "600";
+
 /// Where a program runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
@@ -42,17 +45,15 @@ pub(crate) struct Place<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// The RDMA device.
     pub(crate) device: &'a str,
-    /// Seconds after which a program is ended.
-    pub(crate) patience: &'a str,
 }
 
 /// This host alone.
-pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "180" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
 
 impl Place<'_> {
     pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(self.patience);
+        command.arg(PATIENCE);
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
@@ -224,7 +225,7 @@ impl Namespaces {
         Some(this)
     }
     pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "180" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
