@@ -1,7 +1,7 @@
 //! Files of other simulators.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::{FLOWS, SMALL, Scratch, TOPOLOGY, parsed};
 
@@ -285,26 +285,24 @@ fn a_list_may_begin_seconds_into_the_run() {
 #[test]
 fn files_may_come_through_pipes() {
     let scratch = Scratch::new("pipes").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
-    for (pipe, content) in [("t", TOPOLOGY), ("f", FLOWS)] {
-        let path = scratch.join(pipe);
-        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo exists").success());
-        std::thread::spawn(move || fs::write(path, content));
+    let pipes = [("t", TOPOLOGY), ("f", FLOWS)].map(|(name, content)| (scratch.join(name), content));
+    for (path, _) in &pipes {
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo exists").success());
     }
-    let study = ["--series", "irn,roce+pfc", "--seeds", "500", "--threads", "1"];
-    let child = scratch
-        .command(&["run", "--topology", "t", "--flows", "f", "--out", "out"])
-        .args(study)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
-    scratch.interrupt(&child, "out.partial");
-    child.wait_with_output().expect("it ends");
+    let study = ["--series", "irn,roce+pfc", "--threads", "1", "--seeds"];
+    let (_, seeds) = scratch.interrupt(500, |seeds| {
+        for (path, content) in pipes.clone() {
+            std::thread::spawn(move || fs::write(path, content));
+        }
+        let mut command = scratch.command(&["run", "--topology", "t", "--flows", "f", "--out", "out"]);
+        command.args(study).arg(seeds);
+        command
+    });
 
     // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
     let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
     let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
-    let (read, _) = scratch.expect(0, &[&files[..], &study].concat());
+    let (read, _) = scratch.expect(0, &[&files[..], &study, &[&seeds.to_string()]].concat());
     assert_eq!(parsed(&piped)["series"], parsed(&read)["series"]);
     let kept = fs::read_dir(scratch.join("out/inputs")).expect("a folder").count();
     assert_eq!(kept, 2);

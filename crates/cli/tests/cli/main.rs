@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use selvedge_testkit::texts::{NS3_FLOWS as FLOWS, NS3_TOPOLOGY as TOPOLOGY, SCENARIO as SMALL};
@@ -41,18 +41,32 @@ impl Scratch {
         assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
         (out, error)
     }
-    /// Interrupts a study, as Ctrl-C does, when some of its points are in `folder`; panics if that takes half a minute.
+    /// Begins a study of so many seeds, whose results go to `out`, and interrupts it, as Ctrl-C does, when some of its
+    /// points are there. Where that comes too late, because others had the processor, a longer study is begun. Returns
+    /// what it said, and the number of seeds.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
-    fn interrupt(&self, child: &Child, folder: &str) {
-        let is_under_way = || fs::read_dir(self.join(folder).join("parts")).is_ok_and(|parts| parts.count() > 3);
-        let begun = (0..3_000).any(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            is_under_way()
-        });
-        assert!(begun, "process {} never got there", child.id());
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+    fn interrupt(&self, seeds: u32, begin: impl Fn(&str) -> Command) -> (Output, usize) {
+        let is_under_way = || fs::read_dir(self.join("out.partial/parts")).is_ok_and(|parts| parts.count() > 3);
+        for seeds in [1, 4, 16].map(|longer| seeds * longer) {
+            let mut study = begin(&seeds.to_string());
+            let mut child = study.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+            let has_ended = |child: &mut Child| child.try_wait().expect("it was started").is_some();
+            while !has_ended(&mut child) && !is_under_way() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // Its number is its own until we have heard of its end.
+            if !has_ended(&mut child) {
+                let pid = child.id().to_string();
+                assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+            }
+            let output = child.wait_with_output().expect("it ends");
+            if !self.join("out").exists() {
+                return (output, seeds as usize);
+            }
+            fs::remove_dir_all(self.join("out")).expect("it is ours");
+        }
+        panic!("each of three studies ended before it was interrupted");
     }
 }
 

@@ -1,7 +1,6 @@
 //! A study, what it leaves behind, and what is asked about it afterwards.
 
 use std::fs;
-use std::process::Stdio;
 
 use selvedge_testkit::texts::ring;
 use serde_json::Value;
@@ -265,16 +264,11 @@ fn the_resolved_scenario_runs_to_the_same_results() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_study_continues_where_it_was() {
-    let long = SMALL.replace("flows = 50", "flows = 2_000").replace("seeds = 2", "seeds = 200");
+    let long = SMALL.replace("flows = 50", "flows = 2_000");
     let scratch = Scratch::new("interrupt").with("long.toml", &long);
-    let child = scratch
-        .command(&["run", "long.toml", "--out", "out", "--threads", "1"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    scratch.interrupt(&child, "out.partial");
-    let output = child.wait_with_output().expect("it ends");
+    let (output, seeds) = scratch.interrupt(200, |seeds| {
+        scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
+    });
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
@@ -283,7 +277,7 @@ fn an_interrupted_study_continues_where_it_was() {
     let (_, error) = scratch.expect(2, &["run", "long.toml", "--out", "out"]);
     assert!(error.contains("--resume out.partial"), "{error}");
     let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
-    assert_eq!(parsed(&out)["seeds"].as_array().map(Vec::len), Some(200));
+    assert_eq!(parsed(&out)["seeds"].as_array().map(Vec::len), Some(seeds));
     assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
     let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
     assert!(error.contains("these results are complete"), "{error}");

@@ -14,6 +14,8 @@ use super::tun;
 const NAMES: &str = "/run/netns";
 /// The device in each.
 pub(super) const DEVICE: &str = "eth0";
+/// Packets that wait before a device at most.
+pub(super) const QUEUE: usize = 10_000;
 
 /// A network namespace with one device; gone when this is.
 #[derive(Debug)]
@@ -52,8 +54,8 @@ impl Namespace {
     fn set_up(&self, addresses: [&str; 2], mtu: u16) -> io::Result<()> {
         let within = |words: &[&str]| ip(&[&["-n", &self.name], words].concat());
         // Queues before the device must not lose what nobody counts.
-        let mtu = mtu.to_string();
-        within(&["link", "set", DEVICE, "mtu", &mtu, "txqueuelen", "10000", "up"])?;
+        let (mtu, queue) = (mtu.to_string(), QUEUE.to_string());
+        within(&["link", "set", DEVICE, "mtu", &mtu, "txqueuelen", &queue, "up"])?;
         for address in addresses {
             let outcome = within(&["address", "add", address, "dev", DEVICE]);
             // Some hosts have no IPv6.

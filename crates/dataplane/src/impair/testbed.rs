@@ -14,15 +14,13 @@ use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
 use super::line::Line;
-use super::namespace::{Namespace, explained};
+use super::namespace::{Namespace, QUEUE, explained};
 use super::settings::Impairment;
 use crate::clock::Clock;
 
 /// Addresses of the two ends, with the lengths of their networks.
 pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0.2/24", "fd78::2/64"]];
 
-/// Packets that wait in a TUN device at most: Linux's default.
-const QUEUE: usize = 500;
 /// Packets that one direction takes before the other gets a turn.
 const TURN: usize = 64;
 
@@ -136,11 +134,12 @@ impl Relay {
                 self.wait()?;
             }
         }
-        // What was sent before counts, too.
+        // What was sent before counts, too, and arrives unless something keeps it on its way.
         for end in 0..2 {
             let mut turns = QUEUE.div_ceil(TURN);
             while turns > 0 && self.take(end, &mut buffer)? {
                 turns -= 1;
+                self.give(end);
             }
         }
         Ok(self.lines)

@@ -29,6 +29,9 @@ use selvedge_units::QpNumber;
 pub const ROCE: u16 = 4_791;
 /// Processes per host.
 pub(super) const SLOTS: u8 = 64;
+/// How often to try to join those who have port 4791, a millisecond apart: whoever is about to share it may have lost
+/// its processor, and without them NICs that are not ours never reach this process.
+const TRIES: u32 = 100;
 /// Bytes that may wait in a socket, if the system lets us choose.
 const WAITING: usize = 16 << 20;
 
@@ -68,7 +71,7 @@ impl Ports {
 
     #[expect(clippy::disallowed_methods, reason = "whoever has bound the port shares it a moment later")]
     fn join() -> Option<Sockets> {
-        for _ in 0..5 {
+        for _ in 0..TRIES {
             if let Ok(sockets) = Sockets::bind(ROCE, 0, Sharing::Joins) {
                 return Some(sockets);
             }

@@ -68,14 +68,15 @@ impl Capture {
             let bytes = std::fs::read(&self.file).unwrap_or_default();
             bytes.windows(message.len()).any(|part| part == message.as_bytes())
         };
-        for _ in 0..200 {
+        // Where much else runs, tshark takes its time to begin.
+        for _ in 0..2_400 {
             // Refused by a port where nobody listens; heard nevertheless.
             let _ = shell(&send);
             if is_there() {
                 return;
             }
         }
-        panic!("tshark does not hear us in ten seconds");
+        panic!("tshark does not hear us in two minutes");
     }
 
     /// The file, complete.

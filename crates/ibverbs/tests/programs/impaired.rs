@@ -50,7 +50,7 @@ struct Bed {
 
 impl Bed {
     fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "120" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     fn close(self) -> Report {
@@ -97,7 +97,8 @@ fn every_byte_arrives_when_packets_are_lost_in_bursts() {
     let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
     let Some((arrived, report)) = check("burst", &impairment, "irn") else { return };
-    assert!((800..1_000).contains(&arrived), "{arrived}");
+    // Three bursts among a thousand datagrams; which packets they strike depends on what was sent again before.
+    assert!((800..=1_000).contains(&arrived), "{arrived}");
     assert!(report.counts.iter().all(|direction| direction[Class::Data as usize].lost > 0));
 }
 

@@ -8,7 +8,7 @@ mod strangers;
 mod support;
 mod ucx;
 
-use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, shell, symbols};
+use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, shell, symbols, turn};
 
 const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
 
@@ -83,9 +83,7 @@ fn the_first_gid_works_where_it_can_and_is_explained_where_not() {
     for name in &namespaces.names {
         shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("addresses can go");
     }
-    let mut pair = namespaces.pair(&[]);
-    // The server hears nothing, and waits.
-    pair.server.patience = "5";
+    let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "0", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
@@ -224,6 +222,7 @@ fn connections_are_made_by_address_and_port() {
     if !has_rdmacm() || !has_perftest() {
         return;
     }
+    let _turn = turn();
     by_connection_manager(&HERE);
     let write = ["ib_write_bw", "-R", "-F", "-n", "100", "-p", "7310"];
     HERE.connect(&write, &[&write[..], &["127.0.0.1"]].concat(), 7_310);
@@ -282,9 +281,7 @@ fn packets_that_are_too_long_are_explained() {
         return;
     }
     let Some(namespaces) = Namespaces::new("mtu") else { return };
-    let mut pair = namespaces.pair(&[]);
-    // The server hears nothing, and waits.
-    pair.server.patience = "5";
+    let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");

@@ -1,9 +1,10 @@
 //! Running programs with our library: two at a time, as server and client, perhaps in namespaces of their own.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 /// Whether a test that needs these programs can run; says which is missing.
 pub(crate) fn have(programs: &[&str]) -> bool {
@@ -34,6 +35,9 @@ pub(crate) fn libraries() -> &'static Path {
     })
 }
 
+/// Seconds after which a program is ended: one that waits for ever, however slow the machine is.
+const PATIENCE: &str = "600";
+
 /// Where a program runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
@@ -41,17 +45,15 @@ pub(crate) struct Place<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// The RDMA device.
     pub(crate) device: &'a str,
-    /// Seconds after which a program is ended.
-    pub(crate) patience: &'a str,
 }
 
 /// This host alone.
-pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo", patience: "180" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
 
 impl Place<'_> {
     pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(self.patience);
+        command.arg(PATIENCE);
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
@@ -118,6 +120,10 @@ impl<'a> Pair<'a> {
             Listens::Rdma(port) => self.server.has("udp", &format!(":{port:04X} "), ""),
         });
         let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
+        if !client_output.status.success() {
+            // Nobody comes any more. It may have ended by itself.
+            let _ = shell(&format!("kill {}", running.id()));
+        }
         let server_output = running.wait_with_output().expect("it was started");
         assert!(
             is_up && client_output.status.success() && server_output.status.success(),
@@ -138,10 +144,23 @@ pub(crate) enum Listens {
     Rdma(u16),
 }
 
-/// A TCP port that no other test has.
+/// A TCP port that no other test has, below those that the kernel gives to whoever asks for any. Other processes that
+/// run these tests on this host begin elsewhere.
 pub(crate) fn fresh_port() -> u16 {
-    static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(21_000);
-    PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let begin = 10_000 + (std::process::id() % 80) as u16 * 250;
+    loop {
+        let port = begin + TAKEN.fetch_add(1, Ordering::Relaxed);
+        if !LOOPBACK.has("tcp", &format!(":{port:04X} "), "") {
+            return port;
+        }
+    }
+}
+
+/// Lets only one process of this host do what takes ports that are fixed, until the file is closed.
+pub(crate) fn turn() -> Option<File> {
+    let file = File::create(std::env::temp_dir().join("selvedge-test-ports.lock")).ok()?;
+    file.lock().ok().map(|()| file)
 }
 
 pub(crate) fn said(output: &Output) -> String {
@@ -201,12 +220,12 @@ impl Namespaces {
         // The kernel says a little later that the link runs.
         for name in [a, b] {
             let command = format!("until ip -n {name} link show eth0 | grep -q 'state UP'; do sleep 0.01; done");
-            shell(&format!("timeout 10 sh -c \"{command}\"")).expect("the link comes up");
+            shell(&format!("timeout 120 sh -c \"{command}\"")).expect("the link comes up");
         }
         Some(this)
     }
     pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0", patience: "180" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
@@ -264,8 +283,8 @@ pub(crate) fn build(source: &str, libraries: &[&str]) -> Option<String> {
         }
     }
     // Tests run beside each other, and want it at the same time.
-    static BUILT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let number = BUILT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    static BUILT: AtomicU32 = AtomicU32::new(0);
+    let number = BUILT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{source}-{}-{number}", std::process::id());
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::HERE;
-use crate::support::{LOOPBACK, Listens, Namespaces, Pair, Place, fresh_port, have, said};
+use crate::support::{LOOPBACK, Listens, Namespaces, Pair, fresh_port, have, said};
 
 /// UCX makes reliable connections by datagrams.
 const RELIABLE: &str = "rc_verbs,ud_verbs:aux";
@@ -86,7 +86,6 @@ fn mpi_over_ucx_computes_right() {
     let words =
         ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "--mca", "pml", "ucx", "--mca", "osc", "ucx"];
     let words = [&words[..], &["--mca", "btl", "^openib,uct", program]].concat();
-    let place = Place { patience: "240", ..LOOPBACK };
-    let output = place.command(&words, &environment).output().expect("timeout runs");
+    let output = LOOPBACK.command(&words, &environment).output().expect("timeout runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "3 ranks, 0 wrong\n", "{}", said(&output));
 }
