@@ -48,26 +48,29 @@ impl PortWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
+        // By port, then time: columns that repeat themselves take no room. Rows come sample by sample, each in order,
+        // of which the stable sort makes use.
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        let rows = |at: u32| &self.rows[at as usize];
+        order.sort_by_key(|&at| (rows(at).0.port, rows(at).0.time));
+        let row = |&at: &u32| &rows(at).0;
         let name = |row: &PortRow, which: usize| {
             self.names.get(row.port.index()).map_or_else(|| "".into(), |names| names[which].clone())
         };
-        // By port, then time: columns that repeat themselves take no room. They come sample by sample, each in order,
-        // of which the stable sort makes use.
-        self.rows.sort_by_key(|(row, _)| (row.port, row.time));
-        self.part.write(&self.rows, |columns| {
+        self.part.write(&order, |columns| {
             columns.text(|_| self.series.clone())?;
             columns.long(|_| self.seed)?;
-            columns.long(|(row, _)| row.time.as_ps())?;
-            columns.int(|(row, _)| row.port.0)?;
-            columns.text(|(row, _)| name(row, 0))?;
-            columns.text(|(row, _)| name(row, 1))?;
-            columns.text(|(row, _)| name(row, 2))?;
-            columns.long(|(row, _)| row.egress_queue.get())?;
-            columns.long(|(row, _)| row.ingress_buffer.get())?;
-            columns.long(|(row, _)| row.paused.as_ps())?;
-            columns.float(|(row, interval)| utilisation(row.busy, *interval))?;
-            columns.int(|(row, _)| row.drops)?;
-            columns.int(|(row, _)| row.trims)
+            columns.long(|at| row(at).time.as_ps())?;
+            columns.int(|at| row(at).port.0)?;
+            columns.text(|at| name(row(at), 0))?;
+            columns.text(|at| name(row(at), 1))?;
+            columns.text(|at| name(row(at), 2))?;
+            columns.long(|at| row(at).egress_queue.get())?;
+            columns.long(|at| row(at).ingress_buffer.get())?;
+            columns.long(|at| row(at).paused.as_ps())?;
+            columns.float(|&at| utilisation(rows(at).0.busy, rows(at).1))?;
+            columns.int(|at| row(at).drops)?;
+            columns.int(|at| row(at).trims)
         })?;
         self.rows.clear();
         Ok(())
