@@ -44,7 +44,7 @@ impl Device {
     pub fn all() -> io::Result<Vec<Self>> {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for address in getifaddrs()? {
-            found.entry(address.interface_name.clone()).or_default().learn(&address);
+            found.entry(interface_of(&address.interface_name).to_owned()).or_default().learn(&address);
         }
         let names = env::var(NAMES).unwrap_or_default();
         let mut devices: Vec<Self> =
@@ -121,6 +121,12 @@ impl Found {
     }
 }
 
+/// The interface that has an address with this label. Labels are names for addresses, as `eth0:1`, from the time when
+/// an interface had one; no interface has a colon in its name.
+fn interface_of(label: &str) -> &str {
+    label.split_once(':').map_or(label, |(interface, _)| interface)
+}
+
 fn name_of(interface: &str, names: &str) -> String {
     let chosen = names.split(',').filter_map(|pair| pair.split_once('=')).find(|(of, _)| *of == interface);
     // As long as kernels allow.
@@ -160,6 +166,11 @@ mod tests {
         assert_eq!(name_of("eth0", ""), "sv-eth0");
         assert_eq!(name_of("lo", "eth0=mlx5_0,lo=rxe0"), "rxe0");
         assert_eq!(device(1_500).guid(), [0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
+    }
+
+    #[test]
+    fn an_address_with_a_label_is_its_interfaces() {
+        assert_eq!(["eth0", "eth0:1", "eth0:web"].map(interface_of), ["eth0"; 3]);
     }
 
     #[test]
