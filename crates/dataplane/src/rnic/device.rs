@@ -53,6 +53,11 @@ impl Device {
         Ok(devices)
     }
 
+    /// What of [`NAMES`] names none of `devices`, for people.
+    pub(super) fn misnomers(devices: &[Self]) -> Vec<String> {
+        misnomers(&env::var(NAMES).unwrap_or_default(), devices)
+    }
+
     /// Bytes of payload that a packet of it carries, as InfiniBand has it: the largest of 256, 512, 1024, 2048 and 4096
     /// that fits behind all headers.
     pub fn payload(&self) -> u16 {
@@ -133,6 +138,15 @@ fn name_of(interface: &str, names: &str) -> String {
     chosen.map_or_else(|| format!("sv-{interface}"), |(_, name)| name.chars().take(63).collect())
 }
 
+fn misnomers(names: &str, devices: &[Device]) -> Vec<String> {
+    let problem = |pair: &str| match pair.split_once('=') {
+        None => Some(format!("{NAMES}: \"{pair}\" names nothing: expected INTERFACE=NAME, as in eth0=mlx5_0")),
+        Some((of, _)) if devices.iter().any(|device| device.interface == of) => None,
+        Some((of, name)) => Some(format!("{NAMES}: there is no device of \"{of}\" that could be named {name}")),
+    };
+    names.split(',').filter(|pair| !pair.is_empty()).filter_map(problem).collect()
+}
+
 fn setting(interface: &str, what: &str) -> Option<u32> {
     fs::read_to_string(format!("/sys/class/net/{interface}/{what}")).ok()?.trim().parse().ok()
 }
@@ -166,6 +180,16 @@ mod tests {
         assert_eq!(name_of("eth0", ""), "sv-eth0");
         assert_eq!(name_of("lo", "eth0=mlx5_0,lo=rxe0"), "rxe0");
         assert_eq!(device(1_500).guid(), [0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
+    }
+
+    #[test]
+    fn names_that_name_nothing_are_told() {
+        let devices = [device(1_500)];
+        assert_eq!(misnomers("", &devices), [""; 0]);
+        assert_eq!(misnomers("eth0=mlx5_0,", &devices), [""; 0]);
+        let told = misnomers("eth0,eht0=mlx5_0", &devices).join("\n");
+        assert!(told.contains("\"eth0\" names nothing: expected INTERFACE=NAME"), "{told}");
+        assert!(told.contains("no device of \"eht0\" that could be named mlx5_0"), "{told}");
     }
 
     #[test]
