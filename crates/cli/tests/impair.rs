@@ -1,7 +1,8 @@
 //! `selvedge impair`: what it refuses, and what it says about what it did.
 #![cfg(target_os = "linux")]
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
 
 fn impair(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_selvedge")).arg("impair").args(words).output().expect("it runs")
@@ -44,4 +45,29 @@ fn a_program_runs_between_two_namespaces_and_all_is_counted() {
     assert_eq!(data["sent"], 200, "{report}");
     let lost = data["lost"].as_u64().expect("a count");
     assert!((5..40).contains(&lost) && data["delivered"] == 200 - lost, "{report}");
+}
+
+#[test]
+fn a_program_is_asked_to_end_where_a_signal_reaches_us_alone() {
+    let names = format!("sv-end{0}-a,sv-end{0}-b", std::process::id());
+    let script = "trap 'echo cleaned up; exit 3' TERM; echo begun; while :; do sleep 0.1; done";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(["impair", "--names", &names, "--", "sh", "-c", script]);
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut said = BufReader::new(running.stdout.take().expect("it is piped"));
+    let mut first = String::new();
+    said.read_line(&mut first).expect("text");
+    if first.is_empty() {
+        let mut why = String::new();
+        running.stderr.take().expect("it is piped").read_to_string(&mut why).expect("text");
+        eprintln!("skipped: no impairment device here: {}", why.trim());
+        running.wait().expect("it was started");
+        return;
+    }
+    let asked = Command::new("sh").args(["-c", &format!("kill -TERM {}", running.id())]).status().expect("a shell");
+    assert!(asked.success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("text");
+    let status = running.wait().expect("it was started");
+    assert_eq!((first.as_str(), rest.as_str(), status.code()), ("begun\n", "cleaned up\n", Some(3)));
 }

@@ -6,12 +6,16 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use selvedge_dataplane::impair::ask_to_end;
+
 use crate::output::Failure;
 
 /// How often to look whether a program has ended.
 const GLANCE: Duration = Duration::from_millis(10);
-/// Looks that a program gets to end by itself, once somebody asked.
-const GRACE: u32 = 200;
+/// Looks that a program gets to end by itself, once somebody asked us.
+const GRACE: u32 = 100;
+/// Looks that it gets once we have asked it: signals from elsewhere than a terminal do not reach it.
+const ASKED: u32 = 200;
 
 /// Ctrl-C, and its relatives.
 pub(super) struct Signals(Receiver<()>);
@@ -30,7 +34,7 @@ impl Signals {
 }
 
 /// Runs a program to its end; returns its status, as shells say it. Ctrl-C reaches the program, too; if that does not
-/// end it, it is killed.
+/// end it, it is asked to end, and then killed.
 pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals) -> Result<u8, Failure> {
     let unable = |error: std::io::Error| Failure::input(format!("cannot run {}: {error}", program.display()));
     let mut child = Command::new(program).args(arguments).spawn().map_err(unable)?;
@@ -40,12 +44,14 @@ pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals)
             return Ok(as_shells_say(status));
         }
         match signals.0.recv_timeout(GLANCE) {
-            Ok(()) => patience = patience.or(Some(GRACE)),
+            Ok(()) => patience = patience.or(Some(GRACE + ASKED)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         patience = patience.map(|looks| looks.saturating_sub(1));
-        if patience == Some(0) {
-            child.kill().map_err(unable)?;
+        match patience {
+            Some(ASKED) => ask_to_end(&child).map_err(unable)?,
+            Some(0) => child.kill().map_err(unable)?,
+            _ => {}
         }
     }
 }

@@ -22,6 +22,7 @@ mod line;
 mod namespace;
 mod privilege;
 mod settings;
+mod signal;
 mod testbed;
 mod tun;
 
@@ -31,4 +32,5 @@ pub use lane::{Fate, Lane};
 pub use line::Line;
 pub use privilege::acquire;
 pub use settings::{Impairment, Loss};
+pub use signal::ask_to_end;
 pub use testbed::{ADDRESSES, Plan, Report, Testbed};

@@ -489,13 +489,23 @@ impl Adapter {
         Ok(found)
     }
 
-    /// The process ends: what was to leave with others leaves.
+    /// The process ends: what was to leave with others leaves, and those who are connected hear of it.
+    #[expect(clippy::disallowed_methods, reason = "whoever has the lock gives it back a moment later")]
     pub(super) fn finish(&self) {
+        /// Who calls `exit` where a signal came may have the lock itself: not for ever.
+        const ATTEMPTS: usize = 100;
+        const INTERVAL: std::time::Duration = std::time::Duration::from_micros(100);
         if self.is_foreign.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(mut state) = self.try_lock().filter(|state| state.gathered > 0) {
-            state.transmit(&mut Cx::at(self.now()));
+        for _ in 0..ATTEMPTS {
+            if let Some(mut state) = self.try_lock() {
+                let mut cx = Cx::at(self.now());
+                state.connections.manager.leave(&mut cx);
+                state.transmit(&mut cx);
+                return;
+            }
+            std::thread::sleep(INTERVAL);
         }
     }
 

@@ -44,13 +44,18 @@ impl Device {
     pub fn all() -> io::Result<Vec<Self>> {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for address in getifaddrs()? {
-            found.entry(address.interface_name.clone()).or_default().learn(&address);
+            found.entry(interface_of(&address.interface_name).to_owned()).or_default().learn(&address);
         }
         let names = env::var(NAMES).unwrap_or_default();
         let mut devices: Vec<Self> =
             found.into_iter().filter_map(|(interface, found)| found.device(interface, &names)).collect();
         devices.sort_by_key(|device| (device.is_loopback(), device.index));
         Ok(devices)
+    }
+
+    /// What of [`NAMES`] names none of `devices`, for people.
+    pub(super) fn misnomers(devices: &[Self]) -> Vec<String> {
+        misnomers(&env::var(NAMES).unwrap_or_default(), devices)
     }
 
     /// Bytes of payload that a packet of it carries, as InfiniBand has it: the largest of 256, 512, 1024, 2048 and 4096
@@ -121,10 +126,25 @@ impl Found {
     }
 }
 
+/// The interface that has an address with this label. Labels are names for addresses, as `eth0:1`, from the time when
+/// an interface had one; no interface has a colon in its name.
+fn interface_of(label: &str) -> &str {
+    label.split_once(':').map_or(label, |(interface, _)| interface)
+}
+
 fn name_of(interface: &str, names: &str) -> String {
     let chosen = names.split(',').filter_map(|pair| pair.split_once('=')).find(|(of, _)| *of == interface);
     // As long as kernels allow.
     chosen.map_or_else(|| format!("sv-{interface}"), |(_, name)| name.chars().take(63).collect())
+}
+
+fn misnomers(names: &str, devices: &[Device]) -> Vec<String> {
+    let problem = |pair: &str| match pair.split_once('=') {
+        None => Some(format!("{NAMES}: \"{pair}\" names nothing: expected INTERFACE=NAME, as in eth0=mlx5_0")),
+        Some((of, _)) if devices.iter().any(|device| device.interface == of) => None,
+        Some((of, name)) => Some(format!("{NAMES}: there is no device of \"{of}\" that could be named {name}")),
+    };
+    names.split(',').filter(|pair| !pair.is_empty()).filter_map(problem).collect()
 }
 
 fn setting(interface: &str, what: &str) -> Option<u32> {
@@ -160,6 +180,21 @@ mod tests {
         assert_eq!(name_of("eth0", ""), "sv-eth0");
         assert_eq!(name_of("lo", "eth0=mlx5_0,lo=rxe0"), "rxe0");
         assert_eq!(device(1_500).guid(), [0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
+    }
+
+    #[test]
+    fn names_that_name_nothing_are_told() {
+        let devices = [device(1_500)];
+        assert_eq!(misnomers("", &devices), [""; 0]);
+        assert_eq!(misnomers("eth0=mlx5_0,", &devices), [""; 0]);
+        let told = misnomers("eth0,eht0=mlx5_0", &devices).join("\n");
+        assert!(told.contains("\"eth0\" names nothing: expected INTERFACE=NAME"), "{told}");
+        assert!(told.contains("no device of \"eht0\" that could be named mlx5_0"), "{told}");
+    }
+
+    #[test]
+    fn an_address_with_a_label_is_its_interfaces() {
+        assert_eq!(["eth0", "eth0:1", "eth0:web"].map(interface_of), ["eth0"; 3]);
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Environment {
         for device in devices.iter().filter(|device| !device.is_up) {
             lack(true, &format!("{} is down", device.interface));
         }
+        lacks.extend(Device::misnomers(devices));
         lacks
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
         return Ok(adapter);
     }
     // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the
-    // second waits for nobody.
+    // second waits for nobody for long.
     REGISTERED.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
         libc::atexit(at_exit);

@@ -109,7 +109,7 @@ impl Network {
         let ports = Ports::open()?;
         // Without it nobody can pass packets on to us; our own peers reach us nevertheless.
         let inbox = Inbox::open(Addressee::Slot(ports.own.slot)).ok();
-        let outlet = if settings::is_standard() { Some(Sockets::at(0)?) } else { None };
+        let outlet = if settings::is_standard()? { Some(Sockets::at(0)?) } else { None };
         let all = Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
         watch(&all, Some(&ports.own), inbox.as_ref())?;
         watch(&all, ports.shared.as_ref(), None)?;

@@ -1,6 +1,7 @@
 //! What can be chosen, by environment variables: programs that know nothing of us cannot be asked.
 
-use std::env;
+use std::ffi::OsStr;
+use std::{env, io};
 
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
@@ -17,8 +18,19 @@ pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 pub const WIRE: &str = "SELVEDGE_WIRE";
 
 /// Whether [`WIRE`] says so.
-pub(super) fn is_standard() -> bool {
-    env::var_os(WIRE).is_some_and(|wire| wire == "standard")
+///
+/// # Errors
+/// Says what would be right.
+pub(super) fn is_standard() -> io::Result<bool> {
+    says_standard(&env::var_os(WIRE).unwrap_or_default())
+}
+
+fn says_standard(wire: &OsStr) -> io::Result<bool> {
+    if wire.is_empty() || wire == "standard" {
+        return Ok(!wire.is_empty());
+    }
+    let problem = format!("{WIRE}={}: standard is all that it can say", wire.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 
 /// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
@@ -102,6 +114,13 @@ fn host() -> Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wire_that_nobody_knows_is_refused_and_not_taken_for_ours() {
+        assert_eq!(["", "standard"].map(|wire| says_standard(wire.as_ref()).ok()), [Some(false), Some(true)]);
+        let refused = says_standard("Standard".as_ref()).expect_err("nobody knows it");
+        assert_eq!(refused.to_string(), "SELVEDGE_WIRE=Standard: standard is all that it can say");
+    }
 
     #[test]
     fn each_name_gives_settings_that_work() {

@@ -199,7 +199,11 @@ pub unsafe extern "C" fn create_id(
             unsafe { *to = Box::into_raw(id).cast() };
             0
         }
-        Err(problem) => fail(error::of_io(&problem)),
+        Err(problem) => {
+            // Not all of them have an `errno`.
+            error::say(&format!("cannot make an RDMA identifier: {problem}"));
+            fail(error::of_io(&problem))
+        }
     }
 }
 

@@ -182,6 +182,18 @@ fn a_child_keeps_no_port_of_its_parents() {
 }
 
 #[test]
+fn the_other_side_hears_that_a_process_has_ended() {
+    let Some(program) = build("leaver.c", &["-lrdmacm", "-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
+    let expected = "\
+RDMA_CM_EVENT_CONNECT_REQUEST
+RDMA_CM_EVENT_ESTABLISHED
+RDMA_CM_EVENT_DISCONNECTED
+";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
+}
+
+#[test]
 fn identifiers_go_over_to_another_channel_with_their_events() {
     let Some(program) = build("migrate.c", &["-lrdmacm", "-libverbs"]) else { return };
     let output = LOOPBACK.run(&[&program]);

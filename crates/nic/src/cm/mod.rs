@@ -260,6 +260,18 @@ impl ConnectionManager {
         }
     }
 
+    /// The process ends: ends what stands and refuses what was asked for, as an operating system does for those who do
+    /// not. The other sides would wait for ever.
+    pub fn leave(&mut self, cx: &mut Cx<'_>) {
+        let all: alloc::vec::Vec<_> = self.connections.keys().copied().map(ConnectionId).collect();
+        for id in all {
+            if self.disconnect(cx, id).is_err() {
+                let _ = self.reject(cx, id, &[]);
+            }
+            self.forget(id);
+        }
+    }
+
     /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is
     /// ignored.
     pub fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {

@@ -162,6 +162,30 @@ fn who_leaves_without_an_answer_says_goodbye_often_enough() {
 }
 
 #[test]
+fn the_end_of_a_process_is_the_end_of_its_connections() {
+    for leaves in 0..2 {
+        let mut world = World::listening(0, 1);
+        let ids = world.establish();
+        let waits = world.connect();
+        let Some((1, CmEvent::Requested { .. })) = world.next(1_000) else { panic!("it is asked for") };
+        let mut cx = world.cx();
+        world.managers[leaves].leave(&mut cx);
+        let mut heard = [world.next(100), world.next(100)];
+        heard.sort_by_key(|event| matches!(event, Some((_, CmEvent::Rejected { .. }))));
+        let [ended, refused] = heard;
+        let stays = 1 - leaves;
+        assert_eq!(ended, Some((stays, CmEvent::Disconnected(ids[stays]))));
+        // Whoever has asked and is gone by the time that it is answered, is not found then.
+        match refused {
+            Some((0, CmEvent::Rejected { id, .. })) if leaves == 1 => assert_eq!(id, waits),
+            other => assert!(other.is_none() && leaves == 0, "{other:?}"),
+        }
+        assert_eq!(world.next(60_000), None);
+        assert!(world.managers[leaves].connections.is_empty() && world.managers[leaves].known.is_empty());
+    }
+}
+
+#[test]
 fn what_nobody_serves_or_wants_is_refused() {
     let mut world = World::new(0, 1);
     let id = world.connect();
