@@ -119,7 +119,14 @@ impl<'a> Pair<'a> {
             Listens::Tcp(port) => self.server.has("tcp", &format!(":{port:04X} "), " 0A "),
             Listens::Rdma(port) => self.server.has("udp", &format!(":{port:04X} "), ""),
         });
-        let client_output = self.client.command(client, self.environment).output().expect("timeout runs");
+        let client_output = loop {
+            let output = self.client.command(client, self.environment).output().expect("timeout runs");
+            // The UDP port is there from `rdma_bind_addr` on: the server may not have come to `rdma_listen`.
+            let is_early = matches!(listens, Listens::Rdma(_)) && said(&output).contains(NOBODY_LISTENS);
+            if !is_early || running.try_wait().expect("it was started").is_some() {
+                break output;
+            }
+        };
         if !client_output.status.success() {
             // Nobody comes any more. It may have ended by itself.
             let _ = shell(&format!("kill {}", running.id()));
@@ -135,12 +142,15 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// What programs of librdmacm say where nobody listens: 8 is that there is no such service.
+const NOBODY_LISTENS: &str = "RDMA_CM_EVENT_REJECTED, error 8";
+
 /// How to see that a server is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listens {
     /// It has this TCP port.
     Tcp(u16),
-    /// It has this RDMA port, and the UDP port of the same number.
+    /// It has this RDMA port, and the UDP port of the same number, which is there a moment earlier.
     Rdma(u16),
 }
 
