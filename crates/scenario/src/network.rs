@@ -173,8 +173,7 @@ impl Network {
     }
     /// Links of the switch that has most.
     pub(crate) fn most_inputs(&self) -> u32 {
-        let switches = (0..self.graph.switches.len() as u32).map(SwitchId);
-        switches.map(|switch| self.routes.ports().of(switch).len() as u32).max().unwrap_or(1)
+        self.links_of_switches().map(|links| links.len() as u32).max().unwrap_or(1)
     }
     /// The links of each switch.
     pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
