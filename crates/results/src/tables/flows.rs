@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use parquet::data_type::ByteArray;
 use selvedge_telemetry::FlowRow;
 
 use super::part::{BATCH, Part};
@@ -12,7 +11,7 @@ use crate::ResultsError;
 /// Writes the flows of one point.
 pub(crate) struct FlowWriter {
     part: Part,
-    series: ByteArray,
+    series: String,
     seed: u64,
     rows: Vec<FlowRow>,
 }
@@ -42,7 +41,7 @@ impl FlowWriter {
 
     fn flush(&mut self) -> Result<(), ResultsError> {
         self.part.write(&self.rows, |columns| {
-            columns.text(|_| self.series.clone())?;
+            columns.text(|_| &self.series)?;
             columns.long(|_| self.seed)?;
             columns.long(|row| row.id)?;
             columns.int(|row| u32::from(row.workload))?;

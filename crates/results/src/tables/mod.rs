@@ -5,16 +5,18 @@
 //! 2. Memory does not depend on the number of rows. Every [`PAGE`] rows become a page of each column, and the
 //!    pages of a row group wait in an unnamed file beside the part until the group is complete: in a Parquet
 //!    file the pages of a column stand together. Row groups are large, because each takes some kilobytes of
-//!    memory until its file is closed, and wherever it is read. What compresses the pages of flows is made once
-//!    for a file, and serves all columns.
+//!    memory until its file is closed, and wherever it is read. What compresses pages is made once for a file, and
+//!    serves all columns. Columns that repeat themselves have a dictionary, and pages of our own making ([`indexed`]).
 //! 3. Merging copies compressed row groups as they are: no row is decoded again. Reading holds one page of each
 //!    column.
 
 mod flows;
+mod indexed;
 mod merge;
 mod part;
 mod ports;
 mod read;
+mod runs;
 mod schema;
 mod spill;
 mod squeeze;

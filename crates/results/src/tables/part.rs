@@ -6,14 +6,17 @@ use std::slice;
 use std::sync::{Arc, Mutex};
 
 use parquet::basic::{Compression, Encoding, Type};
-use parquet::column::writer::{ColumnWriter, ColumnWriterImpl, get_column_writer, get_typed_column_writer_mut};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::column::writer::{
+    ColumnCloseResult, ColumnWriter, ColumnWriterImpl, get_column_writer, get_typed_column_writer_mut,
+};
+use parquet::data_type::{BoolType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::PAGE;
+use super::indexed::{Indexed, Share};
 use super::schema::Table;
 use super::spill::{Chunk, PageSink, Spill, pages_of};
 use super::squeeze::{Squeezer, compression};
@@ -21,8 +24,6 @@ use crate::ResultsError;
 
 /// Rows that are written at a time; pages are a multiple.
 pub(super) const BATCH: usize = PAGE / 8;
-/// Bytes of a dictionary, at most: a column of more values does without from there on.
-const DICTIONARY: usize = 1 << 18;
 
 /// A file of one table that grows by pages and row groups.
 pub(super) struct Part {
@@ -30,8 +31,7 @@ pub(super) struct Part {
     table: Table,
     writer: SerializedFileWriter<File>,
     group: Option<RowGroup>,
-    /// Who compresses its pages, unless its columns do.
-    squeezer: Option<Squeezer>,
+    squeezer: Squeezer,
 }
 
 impl Part {
@@ -40,8 +40,7 @@ impl Part {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
         let writer = SerializedFileWriter::new(file, table.schema(), Arc::new(properties(table)))
             .map_err(|error| ResultsError::write(path, &error))?;
-        let squeezer = (!table.has_dictionaries()).then(Squeezer::new).transpose();
-        let squeezer = squeezer.map_err(|error| ResultsError::write(path, &error))?;
+        let squeezer = Squeezer::new().map_err(|error| ResultsError::write(path, &error))?;
         Ok(Self { path: path.into(), table, writer, group: None, squeezer })
     }
 
@@ -53,9 +52,9 @@ impl Part {
     ) -> Result<(), ResultsError> {
         let mut write = || {
             for rows in rows.chunks(BATCH) {
-                let new = || RowGroup::new(&self.path, &self.writer, self.squeezer.as_ref());
+                let new = || RowGroup::new(&self.path, self.table, &self.writer, &self.squeezer);
                 let group = self.group.get_or_insert_with(new);
-                columns(&mut Columns { rows, writers: group.columns.iter_mut() })?;
+                columns(&mut Columns { rows, columns: group.columns.iter_mut() })?;
                 group.rows += rows.len();
                 if group.rows >= self.table.rows_per_group() {
                     self.end_group()?;
@@ -84,17 +83,34 @@ impl Part {
 
 /// A row group in the making: its columns grow side by side, and in the file stand one after another.
 struct RowGroup {
-    columns: Vec<ColumnWriter<'static>>,
+    columns: Vec<Column>,
     spill: Arc<Mutex<Spill>>,
     rows: usize,
 }
 
+/// A column in the making.
+enum Column {
+    /// Whose values are all different, or may be absent.
+    Encoded(Box<ColumnWriter<'static>>),
+    Texts(Indexed<String>),
+    Longs(Indexed<u64>),
+    Ints(Indexed<u32>),
+    Shares(Indexed<Share>),
+}
+
 impl RowGroup {
-    fn new(path: &Path, writer: &SerializedFileWriter<File>, squeezer: Option<&Squeezer>) -> Self {
+    fn new(path: &Path, table: Table, writer: &SerializedFileWriter<File>, squeezer: &Squeezer) -> Self {
         let spill = Arc::new(Mutex::new(Spill::beside(path)));
         let column = |(number, descr): (u16, &ColumnDescPtr)| {
-            let sink = PageSink::new(spill.clone(), number, squeezer.cloned());
-            get_column_writer(descr.clone(), writer.properties().clone(), Box::new(sink))
+            let sink = PageSink::new(spill.clone(), number, squeezer.clone());
+            let descr = descr.clone();
+            match descr.physical_type() {
+                Type::BYTE_ARRAY => Column::Texts(Indexed::new(descr, sink)),
+                Type::INT64 if table.repeats_itself() => Column::Longs(Indexed::new(descr, sink)),
+                Type::INT32 if table.repeats_itself() => Column::Ints(Indexed::new(descr, sink)),
+                Type::FLOAT => Column::Shares(Indexed::new(descr, sink)),
+                _ => Column::Encoded(Box::new(get_column_writer(descr, writer.properties().clone(), Box::new(sink)))),
+            }
         };
         let columns = (0..).zip(writer.schema_descr().columns()).map(column).collect();
         Self { columns, spill, rows: 0 }
@@ -103,79 +119,132 @@ impl RowGroup {
     fn append_to(self, writer: &mut SerializedFileWriter<File>) -> ParquetResult<()> {
         let mut group = writer.next_row_group()?;
         for (number, column) in (0..).zip(self.columns) {
-            let mut column = column.close()?;
-            column.metadata = column.metadata.into_builder().set_compression(compression()).build()?;
-            let pages = pages_of(&self.spill, number);
+            let column = column.close()?;
+            let mut pages = pages_of(&self.spill, number);
+            if column.metadata.dictionary_page_offset().is_some() {
+                // It was written last.
+                pages.rotate_right(1);
+            }
             group.append_column(&Chunk::new(&self.spill, &pages), column)?;
         }
         group.close().map(drop)
     }
 }
 
+impl Column {
+    fn close(self) -> ParquetResult<ColumnCloseResult> {
+        match self {
+            Self::Encoded(writer) => {
+                let mut column = writer.close()?;
+                column.metadata = column.metadata.into_builder().set_compression(compression()).build()?;
+                Ok(column)
+            }
+            Self::Texts(column) => column.close(),
+            Self::Longs(column) => column.close(),
+            Self::Ints(column) => column.close(),
+            Self::Shares(column) => column.close(),
+        }
+    }
+}
+
 /// Some rows: each call writes the next column, taken from all of them.
 pub(super) struct Columns<'a, Row> {
     rows: &'a [Row],
-    writers: slice::IterMut<'a, ColumnWriter<'static>>,
+    columns: slice::IterMut<'a, Column>,
 }
 
-impl<Row> Columns<'_, Row> {
+impl<'a, Row> Columns<'a, Row> {
     /// A column of texts.
-    pub(super) fn text(&mut self, of: impl Fn(&Row) -> ByteArray) -> ParquetResult<()> {
-        self.required::<ByteArrayType>(of)
+    pub(super) fn text<'t>(&mut self, of: impl Fn(&Row) -> &'t str) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Texts(column) => self.rows.iter().try_for_each(|row| column.push(of(row))),
+            _ => Err(other_type("texts")),
+        }
     }
     /// A column of 64-bit numbers.
     pub(super) fn long(&mut self, of: impl Fn(&Row) -> u64) -> ParquetResult<()> {
-        self.required::<Int64Type>(|row| of(row).cast_signed())
+        match self.next()? {
+            Column::Longs(column) => self.rows.iter().try_for_each(|row| column.push(&of(row))),
+            Column::Encoded(writer) => required::<_, Int64Type>(self.rows, writer, |row| of(row).cast_signed()),
+            _ => Err(other_type("64-bit numbers")),
+        }
     }
     /// A column of 32-bit numbers.
     pub(super) fn int(&mut self, of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
-        self.required::<Int32Type>(|row| of(row).cast_signed())
+        match self.next()? {
+            Column::Ints(column) => self.rows.iter().try_for_each(|row| column.push(&of(row))),
+            Column::Encoded(writer) => required::<_, Int32Type>(self.rows, writer, |row| of(row).cast_signed()),
+            _ => Err(other_type("32-bit numbers")),
+        }
     }
-    /// A column of floating-point numbers of few digits.
-    pub(super) fn float(&mut self, of: impl Fn(&Row) -> f32) -> ParquetResult<()> {
-        self.required::<FloatType>(of)
+    /// A column of numbers from 0 to 1.
+    pub(super) fn share(&mut self, of: impl Fn(&Row) -> f32) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Shares(column) => self.rows.iter().try_for_each(|row| column.push(&Share::new(of(row)))),
+            _ => Err(other_type("shares")),
+        }
     }
     /// A column of truth values.
     pub(super) fn flag(&mut self, of: impl Fn(&Row) -> bool) -> ParquetResult<()> {
-        self.required::<BoolType>(of)
+        required::<_, BoolType>(self.rows, self.next_encoded()?, of)
     }
     /// A column of 64-bit numbers that may be absent.
     pub(super) fn optional_long(&mut self, of: impl Fn(&Row) -> Option<u64>) -> ParquetResult<()> {
-        self.optional::<Int64Type>(|row| of(row).map(u64::cast_signed))
+        optional::<_, Int64Type>(self.rows, self.next_encoded()?, |row| of(row).map(u64::cast_signed))
     }
     /// A column of floating-point numbers that may be absent.
     pub(super) fn optional_double(&mut self, of: impl Fn(&Row) -> Option<f64>) -> ParquetResult<()> {
-        self.optional::<DoubleType>(of)
+        optional::<_, DoubleType>(self.rows, self.next_encoded()?, of)
     }
 
-    fn required<T: DataType>(&mut self, of: impl Fn(&Row) -> T::T) -> ParquetResult<()> {
-        let values: Vec<T::T> = self.rows.iter().map(of).collect();
-        self.next::<T>()?.write_batch(&values, None, None).map(drop)
+    fn next(&mut self) -> ParquetResult<&'a mut Column> {
+        self.columns.next().ok_or_else(|| ParquetError::General("more columns than the schema has".into()))
     }
 
-    fn optional<T: DataType>(&mut self, of: impl Fn(&Row) -> Option<T::T>) -> ParquetResult<()> {
-        let mut values = Vec::with_capacity(self.rows.len());
-        let mut present = Vec::with_capacity(self.rows.len());
-        for value in self.rows.iter().map(of) {
-            present.push(i16::from(value.is_some()));
-            values.extend(value);
-        }
-        self.next::<T>()?.write_batch(&values, Some(&present), None).map(drop)
-    }
-
-    fn next<T: DataType>(&mut self) -> ParquetResult<&mut ColumnWriterImpl<'static, T>> {
-        match self.writers.next() {
-            Some(writer) => Ok(get_typed_column_writer_mut::<T>(writer)),
-            None => Err(ParquetError::General("more columns than the schema has".into())),
+    fn next_encoded(&mut self) -> ParquetResult<&'a mut ColumnWriter<'static>> {
+        match self.next()? {
+            Column::Encoded(writer) => Ok(writer),
+            _ => Err(other_type("values that may all be different")),
         }
     }
+}
+
+fn required<Row, T: DataType>(
+    rows: &[Row],
+    writer: &mut ColumnWriter<'static>,
+    of: impl Fn(&Row) -> T::T,
+) -> ParquetResult<()> {
+    let values: Vec<T::T> = rows.iter().map(of).collect();
+    typed::<T>(writer).write_batch(&values, None, None).map(drop)
+}
+
+fn optional<Row, T: DataType>(
+    rows: &[Row],
+    writer: &mut ColumnWriter<'static>,
+    of: impl Fn(&Row) -> Option<T::T>,
+) -> ParquetResult<()> {
+    let mut values = Vec::with_capacity(rows.len());
+    let mut present = Vec::with_capacity(rows.len());
+    for value in rows.iter().map(of) {
+        present.push(i16::from(value.is_some()));
+        values.extend(value);
+    }
+    typed::<T>(writer).write_batch(&values, Some(&present), None).map(drop)
+}
+
+fn typed<'w, T: DataType>(writer: &'w mut ColumnWriter<'static>) -> &'w mut ColumnWriterImpl<'static, T> {
+    get_typed_column_writer_mut::<T>(writer)
+}
+
+fn other_type(what: &str) -> ParquetError {
+    ParquetError::General(format!("the schema has no column of {what} here"))
 }
 
 fn properties(table: Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_compression(if table.has_dictionaries() { compression() } else { Compression::UNCOMPRESSED })
-        .set_dictionary_enabled(table.has_dictionaries())
-        .set_dictionary_page_size_limit(DICTIONARY)
+        // That is the sinks' business, as dictionaries are those columns' that have one.
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(PAGE)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         // Nobody looks for single pages in these files, and an index of all would wait in memory for the end of its

@@ -30,9 +30,8 @@ impl Table {
         Arc::new(parse_message_type(text).expect("the schemas below are well-formed"))
     }
 
-    /// Whether its columns have dictionaries. Samples of ports repeat themselves: theirs save a fifth. Pages of a
-    /// column that has one wait in memory for the end of their row group; flows do without.
-    pub(super) fn has_dictionaries(self) -> bool {
+    /// Whether its numbers are mostly those of the row before: samples of ports are, flows are not.
+    pub(super) fn repeats_itself(self) -> bool {
         self == Self::Ports
     }
 

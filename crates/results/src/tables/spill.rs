@@ -97,22 +97,18 @@ fn nameless(path: &Path) -> io::Result<File> {
 pub(super) struct PageSink {
     spill: Arc<Mutex<Spill>>,
     column: u16,
-    /// Who compresses them; `None`: they are.
-    squeezer: Option<Squeezer>,
+    squeezer: Squeezer,
 }
 
 impl PageSink {
-    pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16, squeezer: Option<Squeezer>) -> Self {
+    pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16, squeezer: Squeezer) -> Self {
         Self { spill, column, squeezer }
     }
 }
 
 impl PageWriter for PageSink {
     fn write_page(&mut self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
-        let page = match &self.squeezer {
-            Some(squeezer) => squeezer.squeeze(&page)?,
-            None => page,
-        };
+        let page = self.squeezer.squeeze(&page)?;
         let mut spill = lock(&self.spill);
         let offset = spill.len();
         let mut sink = TrackedWrite::new(&mut *spill);
@@ -128,7 +124,7 @@ impl PageWriter for PageSink {
     }
 }
 
-/// Where the pages of a column are; its dictionary is the first, if it has one.
+/// Where the pages of a column are, in the order in which they were written.
 pub(super) fn pages_of(spill: &Mutex<Spill>, column: u16) -> Vec<Extent> {
     let mut offset = 0;
     let spill = lock(spill);

@@ -1,0 +1,308 @@
+//! A column whose values repeat themselves: its dictionary, and pages of indices into it.
+//!
+//! Samples of ports are mostly what the row before them was, in thirteen columns. `parquet` hashes every value of them;
+//! here, one that is like the last costs a comparison. Its pages are the format's own ([encodings]), and like those of
+//! other columns need not wait in memory for the end of their row group: the dictionary is put before them at last.
+//!
+//! [encodings]: https://parquet.apache.org/docs/file-format/data-pages/encodings/
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::mem;
+
+use parquet::basic::{Encoding, PageType};
+use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::data_type::ByteArray;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::{ColumnChunkMetaData, PageEncodingStats};
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnDescPtr;
+use selvedge_units::mix64;
+
+use super::PAGE;
+use super::runs::{self, Run};
+use super::spill::PageSink;
+use super::squeeze::compression;
+
+/// Values of a dictionary, at most: what comes then is written as it is.
+const MOST: usize = 1 << 14;
+
+/// What a column of this kind can hold. Values are in the order in which readers compare them.
+pub(super) trait Value: Clone + Ord + Hash {
+    /// Appends it as Parquet's plain encoding has it.
+    fn write_plain(&self, bytes: &mut Vec<u8>);
+    /// What is said of a column whose values lie between these.
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics;
+}
+
+impl Value for u64 {
+    fn write_plain(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_le_bytes());
+    }
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
+        Statistics::new(least.map(Self::cast_signed), most.map(Self::cast_signed), None, Some(0), false)
+    }
+}
+
+impl Value for u32 {
+    fn write_plain(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_le_bytes());
+    }
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
+        Statistics::new(least.map(Self::cast_signed), most.map(Self::cast_signed), None, Some(0), false)
+    }
+}
+
+impl Value for String {
+    fn write_plain(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&(self.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(self.as_bytes());
+    }
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
+        let bytes = |text: Self| ByteArray::from(text.into_bytes());
+        Statistics::new(least.map(bytes), most.map(bytes), None, Some(0), false)
+    }
+}
+
+/// A number from 0 to 1. It is positive, so its bits are in its order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Share(u32);
+
+impl Share {
+    pub(super) fn new(share: f32) -> Self {
+        debug_assert!(share.is_sign_positive(), "no share is negative");
+        Self(share.to_bits())
+    }
+}
+
+impl Value for Share {
+    fn write_plain(&self, bytes: &mut Vec<u8>) {
+        self.0.write_plain(bytes);
+    }
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
+        let float = |Self(bits)| f32::from_bits(bits);
+        Statistics::new(least.map(float), most.map(float), None, Some(0), false)
+    }
+}
+
+/// Indices by value.
+#[expect(clippy::disallowed_types, reason = "values are looked up; nobody iterates over them")]
+type Known<V> = std::collections::HashMap<V, u32, BuildHasherDefault<Mix>>;
+
+/// A column in the making.
+pub(super) struct Indexed<V> {
+    descr: ColumnDescPtr,
+    sink: PageSink,
+    known: Known<V>,
+    /// By index.
+    values: Vec<V>,
+    /// The values of the page under way by their indices, if all are known; and those that came last.
+    runs: Vec<Run>,
+    run: Run,
+    /// The page under way, if not all are known.
+    plain: Vec<u8>,
+    /// How many are on it.
+    rows: usize,
+    least: Option<V>,
+    most: Option<V>,
+    total: PageWriteSpec,
+    /// Pages of indices, and of others.
+    pages: [i32; 2],
+}
+
+/// The index of what is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+impl<V: Value> Indexed<V> {
+    pub(super) fn new(descr: ColumnDescPtr, sink: PageSink) -> Self {
+        Self {
+            descr,
+            sink,
+            known: Known::default(),
+            values: Vec::new(),
+            runs: Vec::new(),
+            run: Run { number: UNKNOWN, len: 0 },
+            plain: Vec::new(),
+            rows: 0,
+            least: None,
+            most: None,
+            total: PageWriteSpec::new(),
+            pages: [0; 2],
+        }
+    }
+
+    /// Adds a value.
+    #[inline(always)]
+    pub(super) fn push<Q>(&mut self, value: &Q) -> ParquetResult<()>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
+    {
+        if self.values.get(self.run.number as usize).is_some_and(|last| last.borrow() == value) {
+            self.run.len += 1;
+        } else {
+            self.push_other(value)?;
+        }
+        self.rows += 1;
+        if self.rows == PAGE { self.end_page() } else { Ok(()) }
+    }
+
+    /// Adds a value that is not like the last.
+    #[inline(never)]
+    fn push_other<Q>(&mut self, value: &Q) -> ParquetResult<()>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
+    {
+        if self.plain.is_empty() {
+            if let Some(number) = self.index_of(value) {
+                self.end_run();
+                self.run = Run { number, len: 1 };
+                return Ok(());
+            }
+            self.end_page()?;
+            self.run.number = UNKNOWN;
+        }
+        let value = value.to_owned();
+        value.write_plain(&mut self.plain);
+        self.count_in(value);
+        Ok(())
+    }
+
+    /// Where the dictionary has it; `None` if it has not, and no room.
+    fn index_of<Q>(&mut self, value: &Q) -> Option<u32>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
+    {
+        if let Some(&index) = self.known.get(value) {
+            return Some(index);
+        }
+        if self.values.len() == MOST {
+            return None;
+        }
+        let index = self.values.len() as u32;
+        self.values.push(value.to_owned());
+        self.known.insert(value.to_owned(), index);
+        self.count_in(value.to_owned());
+        Some(index)
+    }
+
+    /// Minds a value for the statistics.
+    fn count_in(&mut self, value: V) {
+        if self.least.as_ref().is_none_or(|least| value < *least) {
+            self.least = Some(value.clone());
+        }
+        if self.most.as_ref().is_none_or(|most| value > *most) {
+            self.most = Some(value);
+        }
+    }
+
+    fn end_run(&mut self) {
+        if self.run.len > 0 {
+            self.runs.push(self.run);
+            self.run.len = 0;
+        }
+    }
+
+    /// Hands over the page under way, if something is on it.
+    #[inline(never)]
+    fn end_page(&mut self) -> ParquetResult<()> {
+        self.end_run();
+        let rows = mem::take(&mut self.rows) as u32;
+        if !self.runs.is_empty() {
+            let bytes = runs::encode(&self.runs, self.values.len() as u32 - 1);
+            self.runs.clear();
+            self.pages[0] += 1;
+            self.write_data(bytes, rows, Encoding::RLE_DICTIONARY)?;
+        } else if !self.plain.is_empty() {
+            let bytes = mem::take(&mut self.plain);
+            self.pages[1] += 1;
+            self.write_data(bytes, rows, Encoding::PLAIN)?;
+        }
+        Ok(())
+    }
+
+    fn write_data(&mut self, bytes: Vec<u8>, num_values: u32, encoding: Encoding) -> ParquetResult<()> {
+        self.total.num_values += num_values;
+        let levels = Encoding::RLE;
+        self.write(bytes, |buf| Page::DataPage {
+            buf,
+            num_values,
+            encoding,
+            def_level_encoding: levels,
+            rep_level_encoding: levels,
+            statistics: None,
+        })?;
+        Ok(())
+    }
+
+    /// Returns how long the page has become.
+    fn write(&mut self, bytes: Vec<u8>, page: impl FnOnce(bytes::Bytes) -> Page) -> ParquetResult<usize> {
+        let len = bytes.len();
+        let written = self.sink.write_page(CompressedPage::new(page(bytes.into()), len))?;
+        self.total.uncompressed_size += written.uncompressed_size;
+        self.total.compressed_size += written.compressed_size;
+        self.total.bytes_written += written.bytes_written;
+        Ok(written.compressed_size)
+    }
+
+    /// Writes what is left, then the dictionary, which belongs before all other pages.
+    pub(super) fn close(mut self) -> ParquetResult<ColumnCloseResult> {
+        self.end_page()?;
+        let mut bytes = Vec::new();
+        self.values.iter().for_each(|value| value.write_plain(&mut bytes));
+        let (num_values, encoding) = (self.values.len() as u32, Encoding::PLAIN);
+        let dictionary =
+            self.write(bytes, |buf| Page::DictionaryPage { buf, num_values, encoding, is_sorted: false })?;
+
+        let kinds = [PageType::DICTIONARY_PAGE, PageType::DATA_PAGE, PageType::DATA_PAGE];
+        let encodings = [Encoding::PLAIN, Encoding::RLE_DICTIONARY, Encoding::PLAIN];
+        let counts = [1, self.pages[0], self.pages[1]];
+        let stats = (0..3).filter(|&n| counts[n] > 0);
+        let stats = stats.map(|n| PageEncodingStats { page_type: kinds[n], encoding: encodings[n], count: counts[n] });
+        let metadata = ColumnChunkMetaData::builder(self.descr)
+            .set_compression(compression())
+            .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
+            .set_page_encoding_stats(stats.collect())
+            .set_num_values(self.total.num_values.into())
+            .set_total_compressed_size(self.total.compressed_size as i64)
+            .set_total_uncompressed_size(self.total.uncompressed_size as i64)
+            .set_dictionary_page_offset(Some(0))
+            .set_data_page_offset(dictionary as i64)
+            .set_statistics(V::statistics(self.least, self.most))
+            .build()?;
+        Ok(ColumnCloseResult {
+            bytes_written: self.total.bytes_written,
+            rows_written: self.total.num_values.into(),
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        })
+    }
+}
+
+/// Hashes what nobody chooses to do us harm.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        for eight in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..eight.len()].copy_from_slice(eight);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = mix64(self.0 ^ value);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
