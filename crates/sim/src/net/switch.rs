@@ -14,7 +14,6 @@ use super::netrt::TIMER;
 use super::port::Egress;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
-use crate::kernel::prefetch;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -134,7 +133,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
         let site = self.switches[index].site;
-        order.sort(&mut mail, self.calendar.end() - begin, |packet| self.look_ahead(&site, packet));
+        // Through which port each will leave, unless that depends on what happens before.
+        order.sort(&mut mail, self.calendar.end() - begin, |packet| packet.at = self.route(&site, packet));
         let mut read = 0;
         let mut arrival = begin + order.time(0);
         loop {
@@ -198,17 +198,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             Some(at) => self.on_pause_timer(at),
             None => {}
         }
-    }
-
-    /// Writes down through which port a packet will leave, unless that depends on what happens before, and fetches what
-    /// it will meet there.
-    #[inline(always)]
-    fn look_ahead(&self, site: &Site, packet: &mut Descriptor) {
-        let out = self.route(site, packet);
-        packet.at = out;
-        prefetch(&self.egress, site.first_port.wrapping_add(out));
-        let line = self.line_of(site.first_port.wrapping_add(out), packet.class);
-        prefetch(&self.queues, site.queue_of(line, u32::from(packet.port)));
     }
 
     /// A packet comes in.
