@@ -290,20 +290,30 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
+        if self.egress[at].rare_departures {
+            return self.transmit_closely(at, packet);
+        }
+        if RECORDED {
+            self.note_sent(at, packet.slot);
+        }
         let frame = u64::from(packet.frame);
-        let serialisation = match self.egress[at].plain_serialisation(frame + self.gap) {
-            Some(plain) => plain,
-            None => self.look_closer(at, packet),
-        };
+        let port = &mut self.egress[at];
+        let serialisation = port.plain_serialisation(frame + self.gap);
+        let arrival = port.begin_frame(self.now, serialisation, frame);
+        self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
+    }
+
+    /// The same through a port that needs a closer look.
+    #[cold]
+    #[inline(never)]
+    fn transmit_closely(&mut self, at: u32, packet: &Descriptor) {
+        let serialisation = self.look_closer(at, packet);
         if RECORDED {
             self.note_sent(at, packet.slot);
         }
         let port = &mut self.egress[at];
-        port.busy_until = self.now + serialisation;
-        port.frames += 1;
-        port.bytes += frame;
-        let arrival = port.busy_until + port.delay;
-        if port.is_away {
+        let arrival = port.begin_frame(self.now, serialisation, u64::from(packet.frame));
+        if port.is_away() {
             self.send_away(at, arrival, packet);
         } else {
             self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);

@@ -1,13 +1,13 @@
 //! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and
 //! the headers of RDMA packets (see [`super::verbs`]).
 //!
-//! Off, it costs nothing: ports that read or write count as ports of an awkward rate
-//! ([`Egress::look_closely`](super::port::Egress::look_closely)), for which sending takes the slow way
-//! anyway. Records lie by the packets' places in the pool.
+//! Off, it costs nothing: ports that read or write need a closer look at what they send
+//! ([`Egress::rare_departures`](super::port::Egress::rare_departures)), as those of an awkward rate do anyway. Records lie
+//! by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};
 use selvedge_transport::Cx;
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::Duration;
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
@@ -93,7 +93,7 @@ fn put<T: Copy>(all: &mut Vec<T>, slot: Slot, one: T, nothing: T) {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// How long a packet takes through a port that wants a closer look.
+    /// How long a packet takes through a port that needs a closer look.
     #[cold]
     pub(crate) fn look_closer(&mut self, at: u32, packet: &Descriptor) -> Duration {
         if self.fabric.writes_telemetry {
@@ -105,7 +105,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.fabric.has_verbs {
             self.head(at, packet.slot);
         }
-        self.extras[at].rate.time_for(Bytes::new(u64::from(packet.frame) + self.gap))
+        self.egress[at].serialisation(u64::from(packet.frame) + self.gap, || self.extras[at].rate)
     }
 
     /// A packet that has just left a host's NIC takes along what it carries.

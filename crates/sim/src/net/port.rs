@@ -16,7 +16,7 @@ pub(crate) struct Egress {
     pub(crate) delay: Duration,
     /// Frames sent.
     pub(crate) frames: u64,
-    /// Picoseconds per byte; zero if that is no whole number, or a closer look is wanted at what it sends.
+    /// Picoseconds per byte; zero if that is no whole number.
     ps_per_byte: u32,
     /// The port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
@@ -42,7 +42,9 @@ pub(crate) struct Egress {
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
     /// Whether the peer is in another partition.
-    pub(crate) is_away: bool,
+    is_away: bool,
+    /// Whether what it sends needs a closer look: that, an awkward rate, or something to be written down beside it.
+    pub(crate) rare_departures: bool,
 }
 
 /// What has entered through a port: half a cache line.
@@ -117,15 +119,17 @@ impl Egress {
     pub(crate) const DOWN: u8 = u8::MAX;
 
     pub(crate) fn new(delay: Duration, is_host: bool, owner: u32, rate: Rate) -> Self {
+        let ps_per_byte = rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);
         Self {
             busy_until: Instant::ZERO,
             delay,
             frames: 0,
             bytes: 0,
-            ps_per_byte: rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0),
+            ps_per_byte,
             peer: u32::MAX,
             peer_node: u32::MAX,
             is_away: false,
+            rare_departures: ps_per_byte == 0,
             owner,
             peer_port: 0,
             peer_partition: 0,
@@ -157,19 +161,36 @@ impl Egress {
         u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)]) == 0
     }
 
-    /// How long `bytes` take on the wire; `None` if that wants a closer look.
-    #[inline]
-    pub(crate) fn plain_serialisation(&self, bytes: u64) -> Option<Duration> {
-        (self.ps_per_byte != 0).then(|| Duration::from_ps(bytes * u64::from(self.ps_per_byte)))
+    /// Puts a frame of `bytes` on the wire, for as long as that takes; returns when it will have arrived.
+    #[inline(always)]
+    pub(crate) fn begin_frame(&mut self, now: Instant, serialisation: Duration, bytes: u64) -> Instant {
+        self.busy_until = now + serialisation;
+        self.frames += 1;
+        self.bytes += bytes;
+        self.busy_until + self.delay
     }
+
+    /// How long `bytes` take on the wire, where nothing is rare about that.
+    #[inline(always)]
+    pub(crate) fn plain_serialisation(&self, bytes: u64) -> Duration {
+        Duration::from_ps(bytes * u64::from(self.ps_per_byte))
+    }
+
     /// How long `bytes` take on the wire; `rate` is the port's.
     #[inline]
     pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
-        self.plain_serialisation(bytes).unwrap_or_else(|| slow_serialisation(bytes, rate()))
+        if self.ps_per_byte == 0 { slow_serialisation(bytes, rate()) } else { self.plain_serialisation(bytes) }
     }
-    /// From now on sending takes the slow way.
-    pub(crate) fn look_closely(&mut self) {
-        self.ps_per_byte = 0;
+
+    /// Whether the peer is in another partition.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away
+    }
+
+    /// The peer is in that partition.
+    pub(crate) fn lead_to(&mut self, partition: u16, is_away: bool) {
+        (self.peer_partition, self.is_away) = (partition, is_away);
+        self.rare_departures |= is_away;
     }
 }
 

@@ -39,9 +39,8 @@ pub(super) fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
-        if partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some()) {
-            egress.look_closely();
-        }
+        egress.rare_departures |=
+            partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some());
         partition.egress.push(egress);
         partition.ingress.push(Ingress::NEW);
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
@@ -178,8 +177,8 @@ pub(super) fn connect<const RECORDED: bool>(
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].site.first_port) as u16)
             };
             let port = &mut partitions[partition as usize].egress[at];
-            port.is_away = partition != peer_partition;
-            (port.peer_partition, port.peer, port.peer_node, port.peer_port) = (peer_partition, peer, node, number);
+            port.lead_to(peer_partition, partition != peer_partition);
+            (port.peer, port.peer_node, port.peer_port) = (peer, node, number);
         }
     }
 }
