@@ -346,6 +346,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
+            switch.pending.put_in_order();
             switch.pending.push(at - switch.site.first_port, free_at);
         }
     }

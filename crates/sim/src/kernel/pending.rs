@@ -24,6 +24,7 @@ pub(crate) struct Pending {
     end: u32,
     /// The earliest time.
     first: u64,
+    in_order: bool,
 }
 
 impl Pending {
@@ -31,7 +32,7 @@ impl Pending {
     pub(crate) fn new(count: u32) -> Self {
         let size = (count + 1).next_power_of_two();
         let ring = Table::of(size as usize, || Entry { time: NEVER, who: 0 });
-        Self { ring, mask: size - 1, head: 0, end: 0, first: NEVER }
+        Self { ring, mask: size - 1, head: 0, end: 0, first: NEVER, in_order: true }
     }
 
     /// The earliest time.
@@ -43,6 +44,7 @@ impl Pending {
     /// Takes out whose time is the earliest. There must be one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> u32 {
+        debug_assert!(self.in_order, "the first is the earliest");
         let who = self.ring[self.head].who;
         self.head = (self.head + 1) & self.mask;
         self.first = self.ring[self.head].time;
@@ -52,6 +54,7 @@ impl Pending {
     /// Gives `who`, which has none, the time `time`.
     #[inline(always)]
     pub(crate) fn push(&mut self, who: u32, time: u64) {
+        debug_assert!(self.in_order, "there is an order to keep");
         let entry = Entry { time, who };
         if time < self.first {
             self.first = time;
@@ -75,6 +78,35 @@ impl Pending {
         self.ring[self.end].time = NEVER;
     }
 
+    /// Forgets all times.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        (self.head, self.end) = (0, 0);
+        self.first = NEVER;
+        self.ring[0].time = NEVER;
+    }
+
+    /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before the
+    /// first of these, and [put in order](Self::put_in_order) before anything else.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, who: u32, time: u64) {
+        self.ring[self.end] = Entry { time, who };
+        self.end += 1;
+        self.ring[self.end].time = NEVER;
+        self.first = self.first.min(time);
+        self.in_order = false;
+    }
+
+    /// Puts in order what has been [appended](Self::append).
+    #[inline(always)]
+    pub(crate) fn put_in_order(&mut self) {
+        if !self.in_order {
+            let ring: &mut [Entry] = &mut self.ring;
+            ring[self.head as usize..self.end as usize].sort_unstable();
+            self.in_order = true;
+        }
+    }
+
     /// Everything that has a time.
     #[inline(always)]
     pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
@@ -94,6 +126,21 @@ mod tests {
     use selvedge_units::{Domain, Rng};
 
     use super::*;
+
+    #[test]
+    fn what_is_appended_can_be_put_in_order() {
+        let mut pending = Pending::new(5);
+        pending.push(0, 9);
+        pending.clear();
+        for (who, time) in [(3, 30), (1, 10), (4, 30), (0, 20)] {
+            pending.append(who, time);
+        }
+        assert_eq!(pending.first(), 10);
+        assert!(pending.whose().eq([3, 1, 4, 0]));
+        pending.put_in_order();
+        pending.push(2, 25);
+        assert!(std::iter::from_fn(|| (pending.first() != NEVER).then(|| pending.pop())).eq([1, 0, 2, 3, 4]));
+    }
 
     #[test]
     fn is_in_order() {

@@ -21,8 +21,8 @@ pub(crate) struct Descriptor {
     /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
     /// which it has entered.
     pub(crate) port: u16,
-    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. Where it arrives:
-    /// the port through which it will leave. In a queue: what comes after it.
+    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. In a queue: what
+    /// comes after it.
     pub(crate) at: u32,
     /// Where the packet is kept.
     pub(crate) slot: Slot,
@@ -66,13 +66,6 @@ impl Descriptor {
             class: packet.class,
             flags: pause | capable,
         }
-    }
-
-    /// Sorts arrivals at a switch by time, and simultaneous ones by port; tells in which `place` of the
-    /// mail this one lies.
-    #[inline(always)]
-    pub(crate) fn key(&self, place: usize) -> u64 {
-        u64::from(self.at) << 32 | u64::from(self.port) << 16 | place as u64
     }
 
     /// Whether it is a pause frame.

@@ -20,8 +20,8 @@ pub(crate) struct Forwarding {
     members: Table<u16>,
 }
 
-/// No port that is known.
-pub(crate) const UNKNOWN: u32 = u32::MAX;
+/// No port that is known: one more than switches have.
+pub(crate) const UNKNOWN: u32 = u16::MAX as u32;
 
 /// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do
 /// not follow each other; or none, where there is no path, or something else chooses.

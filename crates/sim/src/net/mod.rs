@@ -3,6 +3,7 @@
 pub(crate) mod balancing;
 pub(crate) mod beside;
 pub(crate) mod buffer;
+mod calm;
 pub(crate) mod descriptor;
 mod desk;
 pub(crate) mod fair;

@@ -60,6 +60,8 @@ pub(crate) struct Ingress {
     ///
     /// [`Partition::release`]: crate::kernel::partition::Partition::release
     pub(crate) trough: u64,
+    /// Bytes that come in during the visit; zero between visits.
+    pub(crate) coming: u32,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused, as the buffer is filling up.
@@ -144,8 +146,16 @@ impl Egress {
 
 impl Ingress {
     /// Nothing has entered, and buffering is somebody else's business.
-    pub(crate) const NEW: Self =
-        Self { buffered: 0, brim: 0, trough: u64::MAX, rare_arrivals: false, pausing: 0, held_up: 0, announced: 0 };
+    pub(crate) const NEW: Self = Self {
+        buffered: 0,
+        brim: 0,
+        trough: u64::MAX,
+        coming: 0,
+        rare_arrivals: false,
+        pausing: 0,
+        held_up: 0,
+        announced: 0,
+    };
 
     /// Bit per class: the peer shall be paused, for whatever reason.
     #[inline]
@@ -159,6 +169,18 @@ impl Egress {
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
         u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)]) == 0
+    }
+
+    /// Whether nothing waits, and nothing forbids to send: one comparison.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        u16::from_ne_bytes([self.waiting, self.paused]) == 0
+    }
+
+    /// Bit per class: packets of it wait, and may leave.
+    #[inline(always)]
+    pub(crate) fn ready(&self) -> u8 {
+        self.waiting & !self.paused
     }
 
     /// Puts a frame of `bytes` on the wire, for as long as that takes; returns when it will have arrived.

@@ -12,6 +12,7 @@ use super::descriptor::Descriptor;
 use super::forward::UNKNOWN;
 use super::netrt::TIMER;
 use super::port::Egress;
+use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
 
@@ -97,6 +98,11 @@ impl Switch {
         }
     }
 
+    /// When its first timer fires.
+    pub(super) fn timer_at(&self) -> u64 {
+        self.timer_at
+    }
+
     /// What is free of its shared buffer.
     pub(crate) fn shared_free(&self) -> u64 {
         self.shared_total.saturating_sub(self.shared_used)
@@ -129,14 +135,38 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
-        let begin = self.calendar.begin();
-        let mut mail = self.calendar.take_mail(node);
+        let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
         let site = self.switches[index].site;
-        // Through which port each will leave, unless that depends on what happens before.
-        order.sort(&mut mail, self.calendar.end() - begin, |packet| packet.at = self.route(&site, packet));
+        if self.may_be_calm(&site, &mail, limit) && self.visit_calmly(&site, &mail, &mut order, limit) {
+            self.calendar.return_mail(mail);
+            self.order = order;
+            return self.leave(node, self.switches[index].due(), limit);
+        }
+        let window = self.calendar.end() - self.calendar.begin();
+        order.sort(&mail, window, |packet| self.route(&site, packet) as u16);
+        let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
+        let mut next = self.switches[index].due();
+        if read == mail.len() {
+            self.calendar.return_mail(mail);
+        } else {
+            next = next.min(arrival);
+            let rest: Vec<_> = (read..mail.len()).map(|n| *order.key(n).packet(&mail)).collect();
+            self.calendar.keep_mail(node, mail, &rest);
+        }
+        self.order = order;
+        self.leave(node, next, limit);
+    }
+
+    /// Handles what happens before `limit` in the order of time; returns how many packets have been read, and when the
+    /// next one comes.
+    #[inline(always)]
+    fn visit_in_order(&mut self, site: &Site, mail: &[Descriptor], order: &Order, limit: u64) -> (usize, u64) {
+        let begin = self.calendar.begin();
+        let index = site.switch;
+        self.switches[index].pending.put_in_order();
         let mut read = 0;
-        let mut arrival = begin + order.time(0);
+        let mut arrival = begin + order.key(0).time();
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
@@ -146,18 +176,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                         break;
                     }
                     self.now = Instant::from_ps(arrival);
-                    let packet = order.packet(&mail, read);
+                    let key = order.key(read);
                     read += 1;
-                    arrival = begin + order.time(read);
-                    self.on_arrival(&site, packet);
+                    arrival = begin + order.key(read).time();
+                    self.on_arrival(site, key.packet(mail), order.output(key));
                 } else {
                     if due >= self.stop {
                         break;
                     }
                     self.now = Instant::from_ps(due);
-                    self.events += 1;
                     let port = self.switches[index].pending.pop();
-                    self.on_port_free(&site, site.first_port + port);
+                    self.on_port_free(site, site.first_port + port);
                 }
             }
             if self.switches[index].timer_at >= limit {
@@ -166,17 +195,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.fire(index);
         }
         self.events += read as u64;
-        let mut next = self.switches[index].due();
-        if read == mail.len() {
-            self.calendar.return_mail(mail);
-        } else {
-            next = next.min(arrival);
-            let rest = |n| Descriptor { at: order.time(n) as u32, ..*order.packet(&mail, n) };
-            let rest: Vec<_> = (read..mail.len()).map(rest).collect();
-            self.calendar.keep_mail(node, mail, &rest);
-        }
-        self.order = order;
-        self.leave(node, next, limit);
+        (read, arrival)
     }
 
     /// Sets a timer of `switch`: of the pause of port `whose`, or NetRT's ([`TIMER`]).
@@ -200,15 +219,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet comes in.
+    /// A packet comes in, which leaves through the port numbered `out`.
     #[inline(always)]
-    fn on_arrival(&mut self, site: &Site, packet: &Descriptor) {
+    fn on_arrival(&mut self, site: &Site, packet: &Descriptor, out: u16) {
         let at = site.first_port + u32::from(packet.port);
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
         if !(site.looks_closely | packet.is_rare()) || self.enter_rarely(at, packet) {
-            self.forward_to(site, at, packet, packet.at);
+            self.forward_to(site, at, packet, u32::from(out));
         }
     }
 
@@ -240,7 +259,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// The number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where its
     /// [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
-    fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
+    pub(super) fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
         if packet.leaf == site.leaf {
             return u32::from(packet.exit);
         }
@@ -249,7 +268,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// A packet that came through port `at` has to wait for port `out`, or that is closed.
     #[inline(always)]
-    fn line_up(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
+    pub(super) fn line_up(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         // A host that is cut off: to wait for it would stop the others.
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
@@ -312,6 +331,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn on_port_free(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
         if port.pause_due {
+            self.events += 1;
             self.send_pause(at);
         } else {
             self.serve_switch(site, at);
@@ -327,13 +347,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Sends the next packet of a free switch port: the highest class that may, then round-robin
     /// over inputs.
     #[inline(always)]
-    fn serve_switch(&mut self, site: &Site, at: u32) {
-        let port = &mut self.egress[at];
-        let ready = port.waiting & !port.paused;
-        if ready == 0 {
-            return;
+    pub(super) fn serve_switch(&mut self, site: &Site, at: u32) {
+        let ready = self.egress[at].ready();
+        if ready != 0 {
+            self.serve_class(site, at, ready.ilog2() as u8);
         }
-        let class = ready.ilog2() as u8;
+    }
+
+    /// Sends the next packet of `class`, of which one waits for port `at`.
+    #[inline(always)]
+    pub(super) fn serve_class(&mut self, site: &Site, at: u32, class: u8) {
+        self.events += 1;
+        let port = &mut self.egress[at];
         let line = &mut self.lines[at * self.classes + u32::from(class)];
         let packet = line.pop(&mut self.queues, &mut self.store);
         let ingress = site.first_port + u32::from(packet.port);
