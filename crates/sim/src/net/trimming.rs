@@ -96,13 +96,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
             let last = line.pop_last(&mut self.queues, &mut self.store);
+            if line.is_empty() {
+                // What comes in its place may be longer than the queue: nothing waits here then.
+                self.egress[out].waiting &= !(1 << packet.class);
+            }
             let ingress = self.switches[switch].site.first_port + u32::from(last.port);
             self.release(switch, ingress, u64::from(last.frame), last.class);
             self.trim(switch, ingress, out, &last, rules);
             if self.find_room(switch, at, out, packet).is_ok() {
                 return self.wait_there(switch, at, out, packet);
             }
-            // The last one was shorter than this one.
+            // The last one was shorter than this one, or this one is longer than the queue.
         }
         self.trim(switch, at, out, packet, rules);
     }

@@ -59,6 +59,18 @@ fn queues_stay_within_their_bounds() {
     }
 }
 
+/// The last packet is cut for one that is longer than all of the queue, and has to go as well: nothing waits then.
+#[test]
+fn a_packet_may_be_longer_than_the_queue() {
+    let trimming = Trimming { packets: 1, trim_last: Chance::ALWAYS, ..Trimming::default() };
+    let pairs = (0..4).flat_map(|src| (0..4).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
+    let scene = Scene::new(star(&[link(40, 500); 4]), Series::Irn).with(|config| {
+        config.switch.buffer = BufferConfig::Trimming(trimming);
+        (config.nic.mtu, config.nic.ack_frame) = (Bytes::new(64), Bytes::new(300));
+    });
+    pairs.fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish();
+}
+
 #[test]
 fn the_coin_says_whether_the_last_or_the_newest_is_cut() {
     for (trim_last, expected) in [(Chance::NEVER, 0.0), (Chance::ratio(1, 2), 0.5), (Chance::ALWAYS, 1.0)] {
