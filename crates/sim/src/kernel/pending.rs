@@ -86,8 +86,8 @@ impl Pending {
         self.ring[0].time = NEVER;
     }
 
-    /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before the
-    /// first of these, and [put in order](Self::put_in_order) before anything else.
+    /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before
+    /// the first of these, and [put in order](Self::put_in_order) before anything else.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
         self.ring[self.end] = Entry { time, who };

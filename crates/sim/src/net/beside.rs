@@ -2,8 +2,8 @@
 //! the headers of RDMA packets (see [`super::verbs`]).
 //!
 //! Off, it costs nothing: ports that read or write need a closer look at what they send
-//! ([`Egress::rare_departures`](super::port::Egress::rare_departures)), as those of an awkward rate do anyway. Records lie
-//! by the packets' places in the pool.
+//! ([`Egress::rare_departures`](super::port::Egress::rare_departures)), as those of an awkward rate do anyway. Records
+//! lie by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};
 use selvedge_transport::Cx;

@@ -1,8 +1,8 @@
 //! Visits to a switch whose ports do not matter to each other.
 //!
 //! What one output sends matters to another through the buffers of inputs alone: it makes room there, and ends pauses.
-//! Where no input can fill up with all that has come, ports need not take turns in the order of time. Each output has its
-//! whole visit at once, and nobody has to tell which one is free next. Results are the same to the bit.
+//! Where no input can fill up with all that has come, ports need not take turns in the order of time. Each output has
+//! its whole visit at once, and nobody has to tell which one is free next. Results are the same to the bit.
 
 use selvedge_units::Instant;
 
@@ -13,8 +13,8 @@ use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether a visit that lasts until `limit` may be calm, as far as mail does not matter. With less of it than ports,
-    /// to look at all ports would take longer; and what is recorded is recorded in order.
+    /// Whether a visit that lasts until `limit` may be calm, as far as mail does not matter. With less of it than
+    /// ports, to look at all ports would take longer; and what is recorded is recorded in order.
     #[inline(always)]
     pub(super) fn may_be_calm(&self, site: &Site, mail: &[Descriptor], limit: u64) -> bool {
         let state = &self.switches[site.switch];
