@@ -171,9 +171,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             Room::OfPort(room) => {
                 let entry = usize::from(descriptor.port);
                 let kept = tor.src.kept_of(descriptor.port);
-                (room + here).saturating_sub(kept + tor.held_from[entry])
+                room.saturating_add(here).saturating_sub(kept + tor.held_from[entry])
             }
-            Room::OfSwitch(room) => (room + here).saturating_sub(tor.src.kept() + tor.held),
+            Room::OfSwitch(room) => room.saturating_add(here).saturating_sub(tor.src.kept() + tor.held),
             Room::Boundless => u64::MAX,
         };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };

@@ -65,6 +65,14 @@ fn without_duplicates_the_nics_repair_as_ever() {
 }
 
 #[test]
+fn buffers_without_limit_hold_what_is_early() {
+    let scene = transfer(1_000_000).with(lose(1)).with(netrt);
+    let (ample, boundless) = (scene.clone().buffer(Some(100_000_000)).finish(), scene.buffer(None).finish());
+    assert!(boundless.record.netrt.held > 0);
+    assert_eq!(boundless.record.netrt, ample.record.netrt);
+}
+
+#[test]
 fn a_bursty_loss_pauses_its_sender_alone() {
     let harsh = |config: &mut SimConfig| {
         (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(2_000), Bytes::new(10_000));
