@@ -47,10 +47,9 @@ impl Patience {
         let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
         let in_a_row = in_a_row(config, hops, frame);
         let waits = [
-            round.saturating_add(timeout).saturating_mul(in_a_row),
+            round.saturating_add(timeout).saturating_add(pace).saturating_mul(in_a_row),
             // What is in front may be what everybody has already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
-            pace.saturating_mul(2),
         ];
         let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
         let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2.max(in_a_row - IN_A_ROW.start())));
@@ -64,8 +63,9 @@ fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
     let links = config.graph.links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
     let models = || config.loss.iter().map(|rule| &rule.model);
     let rates = models().map(|model| (model.usual(frame), model.again(frame))).chain([(links, links)]);
-    let listed = models().map(LossModel::listed).max().unwrap_or(0);
-    (IN_A_ROW.start() + listed).max(unlucky(rates, hops)).min(*IN_A_ROW.end())
+    // Each link on the way has its own count, and each on the way back.
+    let listed = models().map(LossModel::listed).max().unwrap_or(0).saturating_mul(2 * u64::from(hops));
+    IN_A_ROW.start().saturating_add(listed).max(unlucky(rates, hops)).min(*IN_A_ROW.end())
 }
 
 /// After how many packets in a row that are lost on their way, or back, it is unlikely that the next one is, too. Each

@@ -7,6 +7,7 @@ use selvedge_sim::topology::{Dumbbell, FatTree, LeafSpine};
 use selvedge_sim::workload::{Many, Permutation};
 use selvedge_sim::{SimConfig, port_infos};
 use selvedge_telemetry::DropReason;
+use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::irn::Timeouts;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
 
@@ -222,6 +223,39 @@ fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
             irn.rto_high = Setting::Value(late);
         });
         let outcome = scene.with(lose(Affected::Data, bursts)).with(|config| config.seed = seed).run();
+        assert!(outcome.flow(0).finish.is_some() && !outcome.record.hopeless, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_every_link_on_the_way_is_told_to_lose_is_sent_again_until_it_arrives() {
+    // Thirteen attempts that a link loses, for each of two links, and as many acknowledgements.
+    let late = Duration::from_ms(100);
+    let listed = LossModel::Trace(DropList::Drops((0..13).collect()));
+    for series in [Series::Irn, Series::Roce] {
+        let scene = Scene::new(star(&[link(40, 1_000); 2]), series).flow(0, 1, 1_000, Duration::ZERO);
+        let scene = scene.irn(|irn| {
+            irn.rto_low = late;
+            irn.rto_high = Setting::Value(late);
+        });
+        let scene = scene.roce(|roce| roce.rto = Setting::Value(late));
+        let outcome = scene.with(lose(Affected::Data, listed.clone())).run();
+        assert_eq!(outcome.record.timeouts, 26, "{series:?}");
+        assert!(outcome.flow(0).finish.is_some(), "{series:?}");
+    }
+}
+
+#[test]
+fn a_flow_whose_packets_are_far_apart_is_waited_for() {
+    // After some timeouts in a row, a packet for a thousand round trips; of two, one is lost.
+    let swift = |config: &mut SimConfig| {
+        config.transport.congestion = SwiftConfig::default().into();
+        config.nic.mtu = Bytes::new(64);
+    };
+    for seed in 0..10 {
+        let scene = Scene::new(star(&[link(40, 100_000); 2]), Series::Roce).flow(0, 1, 4_000, Duration::ZERO);
+        let scene = scene.with(swift).with(lose(Affected::All, random(3, 10)));
+        let outcome = scene.with(|config| config.seed = seed).run();
         assert!(outcome.flow(0).finish.is_some() && !outcome.record.hopeless, "seed {seed}");
     }
 }
