@@ -215,9 +215,13 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
     if let Some(class) = pfc.classes.iter().find(|&&class| class > 7) {
         return Err(Finding::new("switch.pfc.classes", format!("{class} is not a traffic class: they are 0 to 7")));
     }
-    if pfc.quanta < 2 {
-        let message =
-            format!("{} quanta are too few: a pause is refreshed at half its time; give 2 to 65535", pfc.quanta);
+    let least = PfcConfig::quanta_beyond(PfcConfig::FRAME + scenario.nic.gap);
+    if u64::from(pfc.quanta) < least {
+        let message = format!(
+            "{} quanta are too few: a pause is refreshed at half its time, which leaves room for pause frames alone; \
+             give {least} to 65535",
+            pfc.quanta
+        );
         return Err(Finding::new("switch.pfc.quanta", message));
     }
     if !pfc.enabled {
@@ -229,6 +233,15 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         warnings.push(Finding::new("switch.pfc.classes", message));
     }
     let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
+    let enough = PfcConfig::quanta_beyond(wire.mtu + wire.header + wire.gap);
+    if u64::from(pfc.quanta) < enough {
+        let message = format!(
+            "a pause of {} quanta ends before it is refreshed where a frame is on the wire just then: expect drops in \
+             spite of PFC; give at least {enough}",
+            pfc.quanta
+        );
+        warnings.push(Finding::new("switch.pfc.quanta", message));
+    }
     let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, &wire);
     let headrooms = network.links_to_switches().map(headroom);
     // Without switches nobody pauses, and nobody needs headroom.

@@ -295,6 +295,21 @@ fn aimd_with_pfc_is_warned_about() {
 }
 
 #[test]
+fn pauses_that_end_before_they_are_refreshed_are_warned_about() {
+    let warnings = |quanta: u16| {
+        let text = extended(&format!("[switch.pfc]\nenabled = true\nquanta = {quanta}\n"));
+        plan(&text, &Changes::default()).map(|plan| plan.warnings)
+    };
+    // A pause frame with its gap is 84 bytes, 2 quanta are refreshed after 64; a data frame with its gap is 1,106 bytes.
+    assert!(warnings(2).expect_err("nothing else would be sent").contains("give 3 to 65535"));
+    for quanta in [3, 34] {
+        let [warning] = &warnings(quanta).expect("a study may want it")[..] else { panic!("one warning") };
+        assert!(warning.contains("switch.pfc.quanta") && warning.contains("give at least 35"), "{warning}");
+    }
+    assert_eq!(warnings(35).expect("it is enough"), [""; 0]);
+}
+
+#[test]
 fn the_default_case_resolves_to_the_papers_numbers() {
     let plan = Plan::built_in(&Changes::default()).expect("the built-in study is right");
     assert_eq!(plan.seeds, [1, 2, 3, 4, 5]);

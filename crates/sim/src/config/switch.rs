@@ -30,6 +30,9 @@ pub struct SwitchConfig {
     pub netrt: NetRtConfig,
 }
 
+/// What a link carries in a quantum.
+const QUANTUM_BYTES: u64 = 64;
+
 /// Priority flow control (802.1Qbb).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -44,7 +47,7 @@ pub struct PfcConfig {
     /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
     pub xon_gap: Setting<Bytes>,
     /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the
-    /// input stays full. At least 2.
+    /// input stays full. At least 3, so that ports that pause can send something else, too.
     pub quanta: u16,
     /// Classes that are lossless. Classes without PFC drop when the buffer is full.
     pub classes: Vec<u8>,
@@ -74,6 +77,19 @@ impl PfcConfig {
             Some(rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap)
         };
         self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
+    }
+}
+
+impl PfcConfig {
+    /// A pause frame.
+    pub const FRAME: Bytes = Header::MINIMUM_FRAME;
+    /// The fewest quanta of which the half is longer than the transmission of so much.
+    ///
+    /// At half of its time a pause is refreshed. Where that takes as long as a pause frame with its gap, a port that
+    /// pauses sends nothing else for ever, and both ends of a link may do so; where it takes as long as a data frame, which
+    /// may be on the wire just then, the pause ends before it is refreshed.
+    pub fn quanta_beyond(frame: Bytes) -> u64 {
+        frame.get() / (QUANTUM_BYTES / 2) + 1
     }
 }
 
