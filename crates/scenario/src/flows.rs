@@ -47,7 +47,10 @@ impl PlannedSeries {
             ));
         }
         let end = self.scenario.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time);
+        let played = workload.player_of(number).map(|player| player.numbers());
         let known = match workload.loop_of(number) {
+            // They begin when their ranks come to them.
+            _ if played.is_some() => played,
             // They follow each other as long as the run lasts.
             Some(closed) => closed.extent().limited(self.scenario.stop.flows).known(),
             None => {

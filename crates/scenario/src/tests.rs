@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
+use selvedge_sim::record::FlowKey;
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::recovery::irn::Rto;
@@ -307,6 +308,17 @@ fn pauses_that_end_before_they_are_refreshed_are_warned_about() {
         assert!(warning.contains("switch.pfc.quanta") && warning.contains("give at least 35"), "{warning}");
     }
     assert_eq!(warnings(35).expect("it is enough"), [""; 0]);
+}
+
+#[test]
+fn flows_of_schedules_can_be_traced() {
+    let text = BASE.replace("[workload.poisson]\nload = 0.7\nsizes = \"cdf:irn-heavy-tailed\"\n", "");
+    let text = format!("{text}[workload.collective]\noperation = 'ring-all-reduce'\nsize = '1MB'\nrepeat = 2\n");
+    let plan = plan(&text, &Changes::default()).expect("a plan");
+    let find = |id: u64| plan.series[0].find_flow(1, FlowKey { workload: 0, id });
+    // Twice 2 x 15 steps of 16 hosts.
+    assert_eq!((find(0), find(959)), (Ok(()), Ok(())));
+    assert!(find(960).expect_err("there is none").contains("has flows 0 to 959 of workload 0 (collective)"));
 }
 
 #[test]
