@@ -12,7 +12,7 @@ use selvedge_nic::verbs::{
 use selvedge_nic::{ConnectionParams, Nic};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
-use selvedge_units::{Domain, Duration, HostId, QpNumber, Rng};
+use selvedge_units::{Bytes, Domain, Duration, HostId, QpNumber, Rng};
 
 use super::host::Host;
 use crate::config::TransportConfig;
@@ -202,7 +202,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
         let Fabric { paths, framing, .. } = &*self.fabric;
-        let ideal = verb.and_then(|verb| verb.ideal(paths, src, dst, spec.size, *framing));
+        let ideal = verb.and_then(|verb| verb.ideal(paths, [src, dst], spec.size, *framing, Bytes::new(self.gap)));
         FlowRow {
             id: spec.id,
             workload: spec.workload,

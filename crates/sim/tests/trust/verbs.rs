@@ -165,6 +165,23 @@ fn in_an_empty_network_an_operation_takes_its_time() {
     }
 }
 
+/// What is short has the gap of the scenario around it, too.
+#[test]
+fn with_other_gaps_no_operation_beats_its_ideal() {
+    for verb in ALL {
+        for gap in [0, 12, 40] {
+            for series in Series::ALL {
+                let verbs = Verbs { operations: only(verb), messages: Some(5), queue_depth: 1, ..fixed(100) };
+                let outcome = scene(series, verbs).with(|config| config.nic.gap = Bytes::new(gap)).finish();
+                for row in &outcome.flows {
+                    let slowdown = row.slowdown().expect("it finished");
+                    assert!((1.0..1.05).contains(&slowdown), "{verb:?} by {series:?}, gap {gap}: {slowdown}");
+                }
+            }
+        }
+    }
+}
+
 /// The most messages under way at a time.
 fn most_at_once(rows: &[FlowRow]) -> usize {
     let under_way = |at: Instant| rows.iter().filter(|row| row.start <= at && row.finish > Some(at)).count();

@@ -53,7 +53,7 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
     let params = config.transport.connection_params(posting, paths.slowest_host());
     let longest = messages.iter().map(|(message, _)| message.size.get()).max().unwrap_or(8);
     let ideal = |message: &FlowSpec, verb: Verb| {
-        verb.ideal(&paths, message.src, message.dst, message.size, env.framing).unwrap_or_default()
+        verb.ideal(&paths, [message.src, message.dst], message.size, env.framing, config.nic.gap).unwrap_or_default()
     };
     Ok(Trial {
         seed: config.seed,

@@ -52,11 +52,18 @@ impl Verb {
         matches!(self, Self::FetchAdd | Self::CompareSwap)
     }
     /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement)
-    /// the other way. Headers are those of plain RoCE; a message longer than what a queue pair may have in flight takes
-    /// longer. `None` where no way is left.
-    pub fn ideal(self, paths: &Paths, src: HostId, dst: HostId, size: Bytes, framing: Framing) -> Option<Duration> {
+    /// the other way. Headers are those of plain RoCE, `gap` is part of `framing`; a message longer than what a queue pair
+    /// may have in flight takes longer. `None` where no way is left.
+    pub fn ideal(
+        self,
+        paths: &Paths,
+        [src, dst]: [HostId; 2],
+        size: Bytes,
+        framing: Framing,
+        gap: Bytes,
+    ) -> Option<Duration> {
         let one = Bytes::new(1);
-        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + Header::GAP - one };
+        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + gap - one };
         let shortest = |from, to| paths.ideal_fct(from, to, one, short);
         let message = |from, to| paths.ideal_fct(from, to, size, framing);
         Some(match self {
