@@ -424,8 +424,9 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                     " Where stop.time or stop.flows ended the run, give more."
                 }
                 Some(_) => {
-                    " Nothing more would have arrived, however long the run: a link is down, or what was lost last is \
-                     not sent again without a timeout (with PFC, RDMA has none by default)."
+                    " Nothing more would have arrived, however long the run: a link is down, a queue pair of \
+                     [workload.verbs] has failed after its retries, or what was lost last is not sent again without a \
+                     timeout (with PFC, RDMA has none by default)."
                 }
             }
         };
