@@ -357,7 +357,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 self.change_links();
             }
             if due == self.next_sample {
-                if self.is_quiet() || self.is_still(begin) {
+                if self.is_still() && (self.is_quiet() || self.is_far(begin)) {
                     self.skip_samples(begin);
                 } else {
                     self.sample_ports();
@@ -396,12 +396,16 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         started == finished && started == closed
     }
 
-    /// Whether nothing has happened since the last sample, and nothing will for very many: until `begin`. Senders wait
-    /// for timeouts that have grown to seconds.
-    fn is_still(&self, begin: Instant) -> bool {
+    /// Whether nothing has happened since the last sample.
+    fn is_still(&self) -> bool {
+        self.events() == self.sampled
+    }
+
+    /// Whether nothing will happen for very many samples, until `begin`. Senders wait for timeouts that have grown to
+    /// seconds.
+    fn is_far(&self, begin: Instant) -> bool {
         const MANY: u64 = 1_000;
-        let is_far = self.sample.is_some_and(|interval| begin.since(self.now) > interval * MANY);
-        is_far && self.events() == self.sampled
+        self.sample.is_some_and(|interval| begin.since(self.now) > interval * MANY)
     }
 
     fn events(&self) -> u64 {
@@ -496,8 +500,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             self.report_events(Instant::NEVER);
         }
         self.report_flows(Instant::NEVER);
-        // What is left of the last interval.
-        if self.sample.is_some_and(|interval| self.now + interval > self.next_sample) {
+        // What is left of the last interval, unless it belongs to those of which nobody wants samples.
+        if self.sample.is_some_and(|interval| !self.is_still() || self.now + interval > self.next_sample) {
             self.sample_ports();
         }
         let mut record = std::mem::take(&mut self.record);

@@ -240,6 +240,29 @@ fn samples_add_up_to_the_totals() {
     }
 }
 
+/// Flows that begin and end between two samples, in a fabric that is quiet before and afterwards.
+#[test]
+fn short_flows_are_in_some_sample() {
+    for stop in [None, Some(Duration::from_ms(25))] {
+        let scene = Scene::new(fat_tree(), Series::Irn).buffer(Some(20_000)).with(|config| {
+            config.sample = Some(Duration::from_ms(1));
+            config.stop.time = stop;
+        });
+        let all = [(1, 0), (2, 0), (3, 10), (4, 10), (5, 20), (6, 20), (7, 30), (8, 30)];
+        let at = |ms| Duration::from_ms(1) * ms + Duration::from_us(1);
+        let outcome = all.into_iter().fold(scene, |scene, (src, ms)| scene.flow(src, 0, 100_000, at(ms))).run();
+        let record = &outcome.record;
+        assert!(record.data_drops.total() > 0);
+        let samples = outcome.ports.len() / record.ports.len();
+        assert!((3..=5).contains(&samples), "{samples} samples");
+        for total in &record.ports {
+            let rows = outcome.ports.iter().filter(|row| row.port == total.id);
+            assert_eq!(rows.clone().map(|row| u64::from(row.drops)).sum::<u64>(), total.drops);
+            assert_eq!(rows.map(|row| row.busy).sum::<Duration>().is_zero(), total.frames == 0);
+        }
+    }
+}
+
 fn assert_samples(outcome: &Outcome, scene: &Scene) {
     let infos = port_infos(&scene.config.graph);
     for (total, info) in outcome.record.ports.iter().zip(&infos) {
