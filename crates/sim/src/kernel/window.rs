@@ -233,6 +233,8 @@ struct Run<'a, const RECORDED: bool> {
     changes: Vec<Change>,
     sample: Option<Duration>,
     next_sample: Instant,
+    /// Samples so far.
+    samples: u64,
     /// Events at the last sample.
     sampled: u64,
     /// Events before the last window.
@@ -272,6 +274,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             changes,
             sample: config.sample,
             next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
+            samples: 0,
             sampled: 0,
             handled: 0,
             stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
@@ -401,11 +404,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.events() == self.sampled
     }
 
-    /// Whether nothing will happen for very many samples, until `begin`. Senders wait for timeouts that have grown to
-    /// seconds.
+    /// Whether nothing will happen for very many samples, until `begin`, or for some where there have been very many
+    /// already. Senders wait for timeouts that have grown to seconds.
     fn is_far(&self, begin: Instant) -> bool {
-        const MANY: u64 = 1_000;
-        self.sample.is_some_and(|interval| begin.since(self.now) > interval * MANY)
+        let many = if self.samples < 20_000 { 1_000 } else { 1 };
+        self.sample.is_some_and(|interval| begin.since(self.now) > interval * many)
     }
 
     fn events(&self) -> u64 {
@@ -460,6 +463,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.ports.sort_unstable_by_key(|row| row.port);
         self.observer.on_ports(&self.ports);
         self.ports.clear();
+        self.samples += 1;
         self.sampled = self.events();
         self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));
     }

@@ -82,6 +82,21 @@ fn slow_start_takes_the_rounds_that_it_takes() {
     assert!((50.0..55.0).contains(&fct), "{fct} us");
 }
 
+/// Many flows whose timeouts have grown wake up by turns, now this one and now that one, for hours.
+#[test]
+fn silences_between_the_timeouts_of_many_flows_are_not_sampled_for_ever() {
+    let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
+        lossy(config, Chance::from_f64(1.0).unwrap());
+        config.sample = Some(Duration::from_us(10));
+    });
+    let at = |n: u32| Duration::from_us(3_000) * u64::from(n);
+    let outcome = (0..100).fold(scene, |scene, n| scene.flow(0, 1, 5_000, at(n))).run();
+    let samples = outcome.ports.len() as u64 / outcome.record.ports.len() as u64;
+    assert!(samples < 20_000 + outcome.record.events, "{samples} samples of {} events", outcome.record.events);
+    let drops: u64 = outcome.ports.iter().map(|row| u64::from(row.drops)).sum();
+    assert_eq!(drops, outcome.record.data_drops.total(), "each loss is in some sample");
+}
+
 /// Timeouts grow to minutes, and nobody gets anywhere; the run ends, and what it samples is when something happens.
 #[test]
 fn hours_of_silence_are_not_sampled() {
