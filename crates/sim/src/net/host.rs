@@ -70,6 +70,18 @@ impl Host {
         std::mem::offset_of!(Self, nic) + Nic::busy_bytes(params)
     }
 
+    /// When it has something to do beside its mail, which may be over.
+    #[inline]
+    fn due(&self) -> u64 {
+        self.desk_at.min(self.free_at).min(self.wake_at()).min(self.timer_at)
+    }
+
+    /// When its NIC wants to be woken, which may be over.
+    #[inline]
+    fn wake_at(&self) -> u64 {
+        self.nic.poll_timeout().map_or(NEVER, Instant::as_ps)
+    }
+
     /// Looks up when there is something to do at the desk.
     pub(super) fn look_at_desk(&mut self) {
         let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
@@ -104,30 +116,19 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut now = self.begin;
         let mut unread = mail.iter();
         let next = loop {
-            let state = &self.hosts[host];
-            let packet = unread.as_slice().first();
-            let arrival = packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
-            let wake = state.nic.poll_timeout().map_or(NEVER, |at| at.as_ps().max(now));
-            let next = arrival.min(state.desk_at).min(state.free_at).min(wake).min(state.timer_at);
-            if next >= limit {
-                break next;
+            let due = self.hosts[host].due().max(now);
+            let packet = unread.as_slice().first().filter(|packet| begin + u64::from(packet.at) <= due);
+            now = packet.map_or(due, |packet| begin + u64::from(packet.at));
+            if now >= limit {
+                break now;
             }
-            now = next;
             self.now = Instant::from_ps(now);
-            if arrival == now {
+            if let Some(packet) = packet {
+                unread.next();
                 self.events += 1;
-                if let Some(packet) = unread.next() {
-                    self.arrive_at_host(host, port, packet);
-                }
-            } else if state.desk_at == now {
-                self.attend_desk(host);
-            } else if state.free_at == now {
-                self.on_host_port_free(host, port);
-            } else if wake == now {
-                self.on_host_wake(host);
+                self.arrive_at_host(host, port, packet);
             } else {
-                self.hosts[host].timer_at = NEVER;
-                self.on_pause_timer(port);
+                self.attend_host(host, port);
             }
         };
         if unread.as_slice().is_empty() {
@@ -141,9 +142,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// When a host has something to do beside its mail.
     pub(crate) fn host_due(&self, host: u32) -> u64 {
-        let state = &self.hosts[host];
-        let wake = state.nic.poll_timeout().map_or(NEVER, |at| at.as_ps().max(self.now.as_ps()));
-        state.desk_at.min(state.free_at).min(wake).min(state.timer_at)
+        self.hosts[host].due().max(self.now.as_ps())
+    }
+
+    /// Does what a host has to do now beside its mail: the first such thing.
+    #[inline]
+    fn attend_host(&mut self, host: u32, port: u32) {
+        let (state, now) = (&mut self.hosts[host], self.now.as_ps());
+        if state.desk_at <= now {
+            self.attend_desk(host);
+        } else if state.free_at <= now {
+            self.on_host_port_free(host, port);
+        } else if state.wake_at() <= now {
+            self.on_host_wake(host);
+        } else {
+            state.timer_at = NEVER;
+            self.on_pause_timer(port);
+        }
     }
 
     /// A packet has reached its host.
@@ -213,8 +228,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline]
     pub(super) fn after_nic(&mut self, host: u32) {
         let state = &self.hosts[host];
+        let port = &self.egress[state.port];
         // Where all classes are paused, the end of that brings us back.
-        if state.nic.is_ready() && self.egress[state.port].paused & self.fabric.all_classes != self.fabric.all_classes {
+        let all = self.fabric.all_classes;
+        if !port.free_pending && state.nic.is_ready() && port.paused & all != all {
             self.kick(state.port);
         }
     }
@@ -239,28 +256,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline]
     fn on_host_port_free(&mut self, host: u32, at: u32) {
         self.events += 1;
-        self.serve(at);
-        let port = &mut self.egress[at];
-        let state = &mut self.hosts[host];
-        port.free_pending = port.busy_until > self.now && (port.pause_due || state.nic.is_ready());
-        state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
+        self.egress[at].free_pending = false;
+        self.hosts[host].free_at = NEVER;
+        // Hosts pause nobody, so there is nothing else that it may have to send.
+        self.serve_host(host, at);
     }
 
-    /// Sends the next packet of a host whose link is free.
-    #[inline]
+    /// Sends the next packet of a host whose link is free, and comes back when it is free again if more waits.
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
         let paused = self.egress[at].paused;
-        let state = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let (slot, packet) = self.pool.vacancy();
-        if !state.nic.poll_transmit(&mut cx, &state.params, paused, packet) {
+        let Host { nic, params, .. } = &mut self.hosts[host];
+        if !nic.poll_transmit(&mut cx, params, paused, packet) {
             // Nothing may go now. If that is for a pause, its end brings us back.
             if RECORDED {
                 self.log.ignore_heard();
             }
             return;
         }
-        let more = state.nic.is_ready();
         let descriptor = Descriptor::of(packet, slot, self.fabric.attachment[packet.dst.index()]);
         self.pool.occupy(slot);
         self.transmit(at, &descriptor);
@@ -268,8 +282,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let packet = *self.pool.get(slot);
             self.note_handled(host, &packet);
         }
-        if more {
-            self.return_when_free(at);
+        let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
+        if state.nic.is_ready() {
+            port.free_pending = true;
+            state.free_at = port.busy_until.as_ps();
         }
     }
 }
