@@ -75,12 +75,13 @@ macro_rules! registry {
         }
     };
 
-    // One method after the other, each a match over the variants.
+    // One method after the other, each a match over the variants. Always inlined: where callers know more, little is
+    // left of it, and what it calls decides for itself.
     (@methods $variants:tt) => {};
     (@methods $variants:tt
         fn $method:ident(&mut $self:ident $(, $argument:ident: $Type:ty)*) $(-> $Return:ty)?; $($rest:tt)*
     ) => {
-        #[inline]
+        #[inline(always)]
         fn $method(&mut $self $(, $argument: $Type)*) $(-> $Return)? {
             registry!(@call $variants $self.$method($($argument),*))
         }
@@ -89,7 +90,7 @@ macro_rules! registry {
     (@methods $variants:tt
         fn $method:ident(&$self:ident $(, $argument:ident: $Type:ty)*) $(-> $Return:ty)?; $($rest:tt)*
     ) => {
-        #[inline]
+        #[inline(always)]
         fn $method(&$self $(, $argument: $Type)*) $(-> $Return)? {
             registry!(@call $variants $self.$method($($argument),*))
         }

@@ -49,6 +49,14 @@ pub enum Next {
     Idle,
 }
 
+impl Next {
+    /// Packet `seq`, for the first time or again.
+    #[inline]
+    pub const fn packet(seq: Seq, retransmission: bool) -> Self {
+        Self::Send(Segment { seq, retransmission })
+    }
+}
+
 /// What a sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {

@@ -7,7 +7,7 @@ use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::on_chip::OnChip;
 use crate::pacing::Pacing;
-use crate::recovery::{AnyRecovery, Heard, Interest, Learnt, Recovery, RecoveryConfig};
+use crate::recovery::{AnyRecovery, Heard, Learnt, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
@@ -54,6 +54,8 @@ pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
     recovery: R,
     congestion: C,
     pacing: Pacing,
+    /// Congestion control's, looked up whenever that may have changed it.
+    window: Bytes,
     /// One past the last packet that the application has supplied.
     supplied: Seq,
     /// The time of the latest call.
@@ -79,11 +81,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// A sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
     pub fn with(recovery: R, congestion: C, frame: Bytes, first_psn: Psn) -> Self {
         let frame = u32::try_from(frame.get()).expect("a frame is smaller than 4 GB");
-        let pacing = Pacing::at(congestion.rate());
+        let (pacing, window) = (Pacing::at(congestion.rate()), congestion.window());
         Self {
             recovery,
             congestion,
             pacing,
+            window,
             supplied: Seq::ZERO,
             seen: Instant::ZERO,
             stats: SenderStats::default(),
@@ -108,15 +111,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     ///
     /// Retransmissions of a selective scheme pass a closed window: they replace a packet that is
     /// counted as in flight. Nothing passes pacing.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self, now: Instant) -> Next {
-        let segment = match self.recovery.interest(now, self.supplied, self.is_window_open()) {
-            Interest::None => return Next::Idle,
-            Interest::Wait(until) => return Next::Wait(until),
-            Interest::New(seq) => Segment { seq, retransmission: false },
-            Interest::Lost(seq) => Segment { seq, retransmission: true },
-        };
-        if now < self.pacing.ready() { Next::Wait(self.pacing.ready()) } else { Next::Send(segment) }
+        match self.recovery.next(now, self.supplied, self.is_window_open()) {
+            Next::Send(_) if now < self.pacing.ready() => Next::Wait(self.pacing.ready()),
+            next => next,
+        }
     }
 
     /// What it waits for at `now`: the reason behind [`Sender::next`], for whoever asks why.
@@ -127,17 +127,17 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
             Next::Wait(until) => return Hold::Recovery(until),
             Next::Idle => {}
         }
-        match self.recovery.interest(now, self.supplied, true) {
-            Interest::None if self.recovery.sent() < self.supplied || self.recovery.has_lost() => Hold::Cap,
-            Interest::None => Hold::Acks,
-            Interest::New(_) | Interest::Lost(_) | Interest::Wait(_) => Hold::Window,
+        match self.recovery.next(now, self.supplied, true) {
+            Next::Idle if self.recovery.sent() < self.supplied || self.recovery.has_lost() => Hold::Cap,
+            Next::Idle => Hold::Acks,
+            Next::Send(_) | Next::Wait(_) => Hold::Window,
         }
     }
 
     /// The packet to send now, if any; call while the link is free. `frame` tells a packet's size
     /// on the wire, headers and gap included; it is asked only when sizes matter. `chip` is what all
     /// senders of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -157,7 +157,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it
     /// echoes). One that names packets never sent is ignored.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
         let Some(heard) = self.hear(cx, ack, sent_at) else { return };
         let learnt = self.recovery.on_ack(cx, chip, heard);
@@ -177,7 +177,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Expands the PSNs of an acknowledgement; `None` if it names packets never sent.
-    #[inline]
+    #[inline(always)]
     fn hear(&mut self, cx: &mut Cx<'_>, ack: &Ack, sent_at: Instant) -> Option<Heard> {
         self.seen = cx.now;
         // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
@@ -194,7 +194,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Passes on to congestion control what an acknowledgement has taught.
-    #[inline]
+    #[inline(always)]
     fn on_learnt(&mut self, cx: &mut Cx<'_>, learnt: Learnt, ack: &Ack, sent_at: Instant) {
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
         self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
@@ -212,7 +212,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// An acknowledgement, which was handled just now, has brought what switches wrote on its packet.
     pub fn on_telemetry(&mut self, now: Instant, path: &PathRecord) {
         self.congestion.on_telemetry(path);
-        self.keep_to_rate(now);
+        self.keep_to_limits(now);
     }
 
     /// A report has arrived where the loss recovery acknowledges nothing: `bytes` on the wire have
@@ -257,7 +257,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
         if self.congestion.deadline() <= cx.now {
             self.congestion.on_timeout(cx);
-            self.keep_to_rate(cx.now);
+            self.keep_to_limits(cx.now);
         }
     }
 
@@ -289,7 +289,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
     /// What limits it at present, for whoever asks why.
     pub fn limits(&self) -> Limits {
-        Limits { window: self.congestion.window(), rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
+        Limits { window: self.window, rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
     }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {
@@ -305,14 +305,15 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         let in_flight = Bytes::new(self.recovery.in_flight() * u64::from(self.frame));
         self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), in_flight, marked, acked, sent });
     }
-    /// Tells congestion control, and paces as it wants.
+    /// Tells congestion control, and does as it wants.
     #[inline]
     fn tell(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         self.congestion.on_signal(cx, signal);
-        self.keep_to_rate(cx.now);
+        self.keep_to_limits(cx.now);
     }
     #[inline]
-    fn keep_to_rate(&mut self, now: Instant) {
+    fn keep_to_limits(&mut self, now: Instant) {
+        self.window = self.congestion.window();
         let rate = self.congestion.rate();
         if rate != self.pacing.rate() {
             self.pacing.change(now, rate);
@@ -320,10 +321,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
     #[inline]
     fn is_window_open(&self) -> bool {
-        let window = self.congestion.window();
-        window == Bytes::MAX || {
+        self.window == Bytes::MAX || {
             let in_flight = self.recovery.in_flight();
-            in_flight == 0 || (in_flight + 1) * u64::from(self.frame) <= window.get()
+            in_flight == 0 || (in_flight + 1) * u64::from(self.frame) <= self.window.get()
         }
     }
 }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, Timeouts};
-use selvedge_transport::recovery::{Acceptance, Heard, Interest, Recovery};
-use selvedge_transport::{Cx, OnChip, Verdict};
+use selvedge_transport::recovery::{Acceptance, Heard, Recovery};
+use selvedge_transport::{Cx, Next, OnChip, Segment, Verdict};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
@@ -64,11 +64,10 @@ proptest! {
             match operation {
                 Operation::Send(packets, lost) => {
                     for index in 0..packets {
-                        let offer = match engine.interest(cx.now, supplied, true) {
-                            Interest::None => None,
-                            Interest::New(seq) => Some((seq, false)),
-                            Interest::Lost(seq) => Some((seq, true)),
-                            Interest::Wait(until) => panic!("without a fetch delay, waits until {until:?}"),
+                        let offer = match engine.next(cx.now, supplied, true) {
+                            Next::Idle => None,
+                            Next::Send(Segment { seq, retransmission }) => Some((seq, retransmission)),
+                            Next::Wait(until) => panic!("without a fetch delay, waits until {until:?}"),
                         };
                         assert_eq!(offer, model.offer(supplied));
                         let Some((seq, _)) = offer else { break };

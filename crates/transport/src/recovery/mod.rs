@@ -14,7 +14,7 @@ use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
 use crate::on_chip::OnChip;
 use crate::registry::registry;
-use crate::role::{Cx, Verdict};
+use crate::role::{Cx, Next, Verdict};
 
 pub mod go_back_n;
 mod holes;
@@ -35,8 +35,8 @@ pub trait Recovery {
     fn has_lost(&self) -> bool;
     /// What to send at `now`. The application has supplied the packets before `supplied`;
     /// `window_open` says whether congestion control would let one more into the network.
-    fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
-    /// The packet that [`Recovery::interest`] named was sent.
+    fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
+    /// The packet that [`Recovery::next`] named was sent.
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
     /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
     fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
@@ -54,19 +54,6 @@ pub trait Recovery {
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
     }
-}
-
-/// What a [`Recovery`] would send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Interest {
-    /// Nothing before the next event.
-    None,
-    /// A packet for the first time.
-    New(Seq),
-    /// A packet again.
-    Lost(Seq),
-    /// Nothing before this instant.
-    Wait(Instant),
 }
 
 /// An acknowledgement, its PSNs expanded.
@@ -163,7 +150,7 @@ registry! {
         fn sent(&self) -> Seq;
         fn in_flight(&self) -> u64;
         fn has_lost(&self) -> bool;
-        fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest;
+        fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
         fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
         fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
         fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt;

@@ -9,8 +9,8 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Interest, Learnt, Recovery, Scheme};
-use crate::role::Cx;
+use crate::recovery::{Heard, Learnt, Recovery, Scheme};
+use crate::role::{Cx, Next};
 
 /// The requester: sends in order, and starts over where the responder says so.
 #[derive(Clone, Debug)]
@@ -71,14 +71,11 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
+    fn next(&self, _: Instant, supplied: Seq, window_open: bool) -> Next {
         if self.next >= supplied || !window_open || self.in_flight() >= self.cap {
-            Interest::None
-        } else if self.next < self.sent {
-            Interest::Lost(self.next)
-        } else {
-            Interest::New(self.next)
+            return Next::Idle;
         }
+        Next::packet(self.next, self.next < self.sent)
     }
 
     #[inline]

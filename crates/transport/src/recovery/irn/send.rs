@@ -14,8 +14,8 @@ use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Interest, Learnt, Recovery};
-use crate::role::Cx;
+use crate::recovery::{Heard, Learnt, Recovery};
+use crate::role::{Cx, Next};
 
 /// The sender.
 #[derive(Clone, Debug)]
@@ -74,8 +74,8 @@ impl Send {
     }
     /// A lost packet, once it has been fetched.
     #[inline]
-    fn resend(&self, now: Instant, seq: Seq) -> Interest {
-        if now >= self.fetched { Interest::Lost(seq) } else { Interest::Wait(self.fetched) }
+    fn resend(&self, now: Instant, seq: Seq) -> Next {
+        if now >= self.fetched { Next::packet(seq, true) } else { Next::Wait(self.fetched) }
     }
     /// An acknowledgement, with holes if there are any.
     #[inline]
@@ -166,24 +166,23 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn interest(&self, now: Instant, supplied: Seq, window_open: bool) -> Interest {
+    fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next {
         match &self.machine {
-            Machine::Paper(paper) => {
-                let new = (window_open && paper.next() < supplied && self.outstanding() < self.cap)
-                    .then_some(Interest::New(paper.next()));
-                match paper.lost() {
-                    None => new.unwrap_or(Interest::None),
-                    // The link need not idle while a lost packet is fetched.
-                    Some(seq) if now < self.fetched => new.unwrap_or(self.resend(now, seq)),
-                    Some(seq) => Interest::Lost(seq),
+            Machine::Paper(paper) => match paper.lost() {
+                Some(seq) if now >= self.fetched => Next::packet(seq, true),
+                // The link need not idle while a lost packet is fetched.
+                _ if window_open && paper.next() < supplied && self.outstanding() < self.cap => {
+                    Next::packet(paper.next(), false)
                 }
-            }
+                Some(_) => Next::Wait(self.fetched),
+                None => Next::Idle,
+            },
             // The hardware knows no fetch delay: a pending retransmission holds new packets back.
             Machine::Hls(hls) => match hls.lost() {
                 Some(seq) if hls.has_pending() => self.resend(now, seq),
-                _ if window_open && hls.offers_new(supplied) => Interest::New(hls.next()),
+                _ if window_open && hls.offers_new(supplied) => Next::packet(hls.next(), false),
                 Some(seq) => self.resend(now, seq),
-                None => Interest::None,
+                None => Next::Idle,
             },
         }
     }

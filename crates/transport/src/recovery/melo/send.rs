@@ -12,8 +12,8 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Interest, Learnt, Recovery};
-use crate::role::Cx;
+use crate::recovery::{Heard, Learnt, Recovery};
+use crate::role::{Cx, Next};
 
 /// The sender (section 3.2.4).
 ///
@@ -204,15 +204,13 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn interest(&self, _: Instant, supplied: Seq, window_open: bool) -> Interest {
+    fn next(&self, _: Instant, supplied: Seq, window_open: bool) -> Next {
         if let Some(lost) = self.lost {
-            Interest::Lost(lost)
+            Next::packet(lost, true)
         } else if self.next >= supplied || !window_open || self.next - self.known.first() >= self.cap {
-            Interest::None
-        } else if self.next < self.sent {
-            Interest::Lost(self.next)
+            Next::Idle
         } else {
-            Interest::New(self.next)
+            Next::packet(self.next, self.next < self.sent)
         }
     }
 
