@@ -2,7 +2,7 @@
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Instant, Psn, Seq};
-use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
+use selvedge_wire::{Ack, AckKind, HoleNack, Holes, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::on_chip::OnChip;
@@ -189,7 +189,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
             return None;
         };
         // A SACK from before the first packet is as meaningless as one for it.
-        let sack = ack.sack.near(sent, self.first_psn).unwrap_or(Seq::ZERO);
+        let sack = if ack.kind == AckKind::Nack { ack.sack.near(sent, self.first_psn) } else { None };
+        let sack = sack.unwrap_or(Seq::ZERO);
         Some(Heard { kind: ack.kind, expected, sack, rtt: cx.now.since(sent_at) })
     }
 

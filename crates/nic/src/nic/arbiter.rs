@@ -147,7 +147,7 @@ impl Nic {
             self.stats.data_sent += 1;
             self.stats.retransmissions += u64::from(segment.retransmission);
         }
-        self.refresh(slot, cx.now);
+        state.settle(slot, cx.now, &mut self.ready, &mut self.deadlines);
         if segment.is_some() && params.qp_burst > 1 {
             self.keep_turn(slot, params.qp_burst);
         }

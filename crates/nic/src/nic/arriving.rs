@@ -81,28 +81,30 @@ impl Nic {
             return self.on_ndp_ack(cx, packet, ack);
         };
         state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
-        let done = state.sender.is_done().then_some(state.context);
-        self.after_ack(cx, packet, done)
+        let done = state.sender.is_done();
+        if !done {
+            state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);
+        }
+        self.after_ack(packet, done)
     }
 
     fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
         state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
-        let done = state.sender.is_done().then_some(state.context);
-        self.after_ack(cx, packet, done)
+        let done = state.sender.is_done();
+        if !done {
+            state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);
+        }
+        self.after_ack(packet, done)
     }
 
-    /// A queue pair has heard an acknowledgement; if that was its last, `done` is what the caller named it.
+    /// A queue pair has heard an acknowledgement, which may have been its last.
     #[inline]
-    fn after_ack(&mut self, cx: &Cx<'_>, packet: &Packet, done: Option<u32>) -> Handled {
+    fn after_ack(&mut self, packet: &Packet, done: bool) -> Handled {
         self.stats.acks_received += 1;
         let (slot, qp) = (packet.slot, packet.qp);
-        let Some(context) = done else {
-            self.refresh(slot, cx.now);
-            return Handled::Taken;
-        };
-        self.close_sender(slot, qp);
-        Handled::Completed(Completion::Sent { qp, context })
+        let closed = if done { self.close_sender(slot, qp) } else { None };
+        closed.map_or(Handled::Taken, |context| Handled::Completed(Completion::Sent { qp, context }))
     }
 
     fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {

@@ -4,7 +4,7 @@
 //! free: the entry is looked at when it comes up. Timers and pacing are armed separately, so that a paced
 //! packet costs one entry and leaves that of a timer alone.
 
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
 
 use selvedge_transport::{Cx, Next};
@@ -13,6 +13,7 @@ use selvedge_units::{Instant, QpNumber};
 use super::{Nic, NicParams, find};
 use crate::eqds::{EQDS, PACER, TUNNEL};
 use crate::ndp::NDP;
+use crate::qp::SendQp;
 use crate::rdma::REQUESTS;
 use crate::tcp::TCP;
 
@@ -66,24 +67,32 @@ impl Nic {
     #[inline]
     pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
+        state.settle(slot, now, &mut self.ready, &mut self.deadlines);
+    }
+}
+
+impl SendQp {
+    /// The same, of the queue pair in `slot`, for whoever has it at hand.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, slot: u32, now: Instant, ready: &mut VecDeque<u32>, deadlines: &mut Deadlines) {
         // One that stands in the ring is asked when its turn comes.
-        if !state.queued {
-            match state.sender.next(now) {
+        if !self.queued {
+            match self.sender.next(now) {
                 Next::Send(_) => {
-                    state.queued = true;
-                    self.ready.push_back(slot);
+                    self.queued = true;
+                    ready.push_back(slot);
                 }
-                Next::Wait(until) if until < state.pacing_armed => {
-                    state.pacing_armed = until;
-                    self.deadlines.push(until, Due::pacing(slot), state.qp);
+                Next::Wait(until) if until < self.pacing_armed => {
+                    self.pacing_armed = until;
+                    deadlines.push(until, Due::pacing(slot), self.qp);
                 }
                 Next::Wait(_) | Next::Idle => {}
             }
         }
-        let timer = state.sender.timers();
-        if timer < state.timer_armed {
-            state.timer_armed = timer;
-            self.deadlines.push(timer, Due::timer(slot), state.qp);
+        let timer = self.sender.timers();
+        if timer < self.timer_armed {
+            self.timer_armed = timer;
+            deadlines.push(timer, Due::timer(slot), self.qp);
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct Heard {
     pub kind: AckKind,
     /// The packet that the receiver expects next. May be older than what is known already.
     pub expected: Seq,
-    /// The packet that triggered it. Unchecked: may be any.
+    /// The packet that triggered it, if it is negative. Unchecked: may be any.
     pub sack: Seq,
     /// From that packet's departure until now.
     pub rtt: Duration,
