@@ -194,9 +194,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         Some(Heard { kind: ack.kind, expected, sack, rtt: cx.now.since(sent_at) })
     }
 
-    /// Passes on to congestion control what an acknowledgement has taught.
+    /// Passes on to congestion control what an acknowledgement has taught, if it listens.
     #[inline(always)]
     fn on_learnt(&mut self, cx: &mut Cx<'_>, learnt: Learnt, ack: &Ack, sent_at: Instant) {
+        if !self.congestion.listens() {
+            return;
+        }
         let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
         self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
         if learnt.loss {
@@ -299,9 +302,6 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     #[inline]
     fn on_feedback(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant, marked: bool) {
-        if !self.congestion.listens() {
-            return;
-        }
         let (acked, sent) = (self.recovery.acked(), self.recovery.sent());
         let in_flight = Bytes::new(self.recovery.in_flight() * u64::from(self.frame));
         self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), in_flight, marked, acked, sent });

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Told, Verdict};
+use selvedge_transport::{Cx, Receiver, Told, Verdict};
 use selvedge_units::{Bytes, HostId};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
@@ -44,36 +44,29 @@ impl Nic {
             tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
         }
         if let Some(ack) = reply.ack {
-            let holes = if ack.kind == AckKind::Nack { state.receiver.with_holes(&ack) } else { None };
-            let (frame, repr) = match holes {
-                None => (params.ack_frame, Repr::Ack(ack)),
-                Some(nack) => (params.hole_nack_frame, Repr::HoleNack(nack)),
-            };
-            self.answers.push_back(Packet { frame, class: params.ack_class, repr, ..answer(self.id, packet) });
+            let (frame, class) = (params.ack_frame, params.ack_class);
+            self.answers.push_back(Packet { frame, class, repr: Repr::Ack(ack), ..answer(self.id, packet) });
+            if ack.kind == AckKind::Nack {
+                name_holes(&state.receiver, params, self.answers.back_mut());
+            }
+        }
+        if reply.verdict.accepted().is_none() {
+            if reply.verdict == Verdict::Duplicate {
+                self.stats.duplicates += 1;
+                state.duplicates += 1;
+            }
+            return Handled::Taken;
         }
         if let Verdict::Buffered(_) = reply.verdict {
             self.stats.reordered += u64::from(data.payload);
         }
-        match reply.verdict {
-            Verdict::Accepted(_) | Verdict::Buffered(_) | Verdict::Released { .. } => {
-                self.stats.goodput += u64::from(data.payload);
-                state.missing -= 1;
-                if state.missing == 0 {
-                    return Handled::Completed(Completion::Received {
-                        src: packet.src,
-                        qp: packet.qp,
-                        context: state.context,
-                        duplicates: state.duplicates,
-                    });
-                }
-            }
-            Verdict::Duplicate => {
-                self.stats.duplicates += 1;
-                state.duplicates += 1;
-            }
-            Verdict::Refused | Verdict::Invalid => {}
+        self.stats.goodput += u64::from(data.payload);
+        state.missing -= 1;
+        if state.missing > 0 {
+            return Handled::Taken;
         }
-        Handled::Taken
+        let (context, duplicates) = (state.context, state.duplicates);
+        Handled::Completed(Completion::Received { src: packet.src, qp: packet.qp, context, duplicates })
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
@@ -128,6 +121,17 @@ impl Nic {
 #[inline]
 pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
     Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
+}
+
+/// Names the holes that `receiver` sees in the NACK that it has just made, where NACKs do that.
+#[inline(never)]
+fn name_holes(receiver: &Receiver, params: &NicParams, answer: Option<&mut Packet>) {
+    if let Some(Packet { repr, frame, .. }) = answer
+        && let Repr::Ack(ack) = repr
+        && let Some(nack) = receiver.with_holes(ack)
+    {
+        (*repr, *frame) = (Repr::HoleNack(nack), params.hole_nack_frame);
+    }
 }
 
 /// Makes what the arrival of `packet` gives occasion to.
