@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::mail::{Mail, Rooms};
+use super::mail::{Mail, Rooms, SMALLEST};
 use super::pace::Pace;
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
@@ -53,8 +53,8 @@ pub(crate) struct Calendar {
     /// By window and node, `depth` rows of `nodes` ([`Pace::row`]). One that is empty has no memory.
     inboxes: Table<Mail>,
     rooms: Rooms,
-    /// Per node: for how much mail it had to have room.
-    usual: Table<u32>,
+    /// Per node: for how much mail it had to have room, as a logarithm.
+    usual: Table<u8>,
     nodes: u32,
     /// For how many of its windows a node has inboxes, a power of two.
     depth: u32,
@@ -87,7 +87,7 @@ impl Calendar {
             far: BTreeMap::new(),
             inboxes: Table::of(nodes * depth as usize, || Mail::NONE),
             rooms: Rooms::new(),
-            usual: Table::of(nodes, || 1),
+            usual: Table::of(nodes, || SMALLEST as u8),
             nodes: nodes as u32,
             depth,
             mail_reach: (u64::from(depth) - 1) * pace.each() + 1,
@@ -253,14 +253,18 @@ impl Calendar {
     /// is, is booked.
     #[inline(never)]
     fn make_room(&mut self, place: u32, node: u32, window: u64) {
-        let mail = &mut self.inboxes[place];
-        if mail.is_empty() {
-            *mail = self.rooms.lend(self.usual[node]);
-            self.book_window(node, window);
-        } else {
-            self.rooms.enlarge(mail);
-            self.usual[node] = self.usual[node].max(mail.room());
+        if !self.inboxes[place].is_empty() {
+            return self.make_more_room(place, node);
         }
+        self.inboxes[place] = self.rooms.lend(u32::from(self.usual[node]));
+        self.book_window(node, window);
+    }
+
+    #[cold]
+    fn make_more_room(&mut self, place: u32, node: u32) {
+        let mail = &mut self.inboxes[place];
+        self.rooms.enlarge(mail);
+        self.usual[node] = self.usual[node].max(mail.size() as u8);
     }
 
     /// Puts something into the inbox of a window.

@@ -32,9 +32,10 @@ impl Mail {
         self.count == self.room
     }
 
-    /// How many it has room for.
-    pub(crate) fn room(&self) -> u32 {
-        self.room
+    /// How many it has room for, if any, as a logarithm.
+    #[inline]
+    pub(crate) fn size(&self) -> u32 {
+        self.room.ilog2()
     }
 
     /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
@@ -95,7 +96,7 @@ pub(crate) struct Rooms {
 unsafe impl Send for Rooms {}
 
 /// The smallest room, as a logarithm: two cache lines, which the processor fetches together.
-const SMALLEST: u32 = 2;
+pub(crate) const SMALLEST: u32 = 2;
 /// How many sizes there are: up to what 16 bits can count.
 const SIZES: usize = 17;
 
@@ -104,9 +105,8 @@ impl Rooms {
         Self { pieces: Vec::new(), rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
     }
 
-    /// An empty mail with room for `count` at least.
-    pub(crate) fn lend(&mut self, count: u32) -> Mail {
-        let size = count.next_power_of_two().ilog2().max(SMALLEST);
+    /// An empty mail with room for two to the power of `size`, of which [`SMALLEST`] is the least.
+    pub(crate) fn lend(&mut self, size: u32) -> Mail {
         let begin = self.free[size as usize].pop().unwrap_or_else(|| self.cut(1 << size));
         Mail { begin, count: 0, room: 1 << size }
     }
@@ -115,13 +115,13 @@ impl Rooms {
     #[inline(always)]
     pub(crate) fn take_back(&mut self, mail: Mail) {
         if mail.room > 0 {
-            self.free[mail.room.ilog2() as usize].push(mail.begin);
+            self.free[mail.size() as usize].push(mail.begin);
         }
     }
 
     /// Makes room for twice as much.
     pub(crate) fn enlarge(&mut self, mail: &mut Mail) {
-        let mut larger = self.lend(mail.room * 2);
+        let mut larger = self.lend(mail.size() + 1);
         larger.keep(mail);
         self.take_back(std::mem::replace(mail, larger));
     }
@@ -173,7 +173,7 @@ mod tests {
         let mut held: Vec<(Mail, Vec<u32>)> = Vec::new();
         for slot in 0..100_000 {
             if rng.below(100) == 0 || held.is_empty() {
-                held.push((rooms.lend(1 + rng.below(40) as u32), Vec::new()));
+                held.push((rooms.lend(SMALLEST + rng.below(5) as u32), Vec::new()));
             }
             let at = rng.below(held.len() as u64) as usize;
             let (mail, model) = &mut held[at];
