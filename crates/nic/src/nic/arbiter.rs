@@ -33,8 +33,9 @@ impl Nic {
             || self.send_next(cx, params, paused, packet)
     }
 
-    /// Sends a packet of the queue pair whose turn it is, if one wants to send.
-    #[inline]
+    /// Sends a packet of the queue pair whose turn it is, if one wants to send. Not inlined: answers, which are half of
+    /// what hosts send, would have to make room for all that it needs.
+    #[inline(never)]
     fn send_next(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         while let Some(slot) = self.next_ready(params, paused) {
             if self.send_data(cx, params, slot, packet) {

@@ -263,6 +263,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Sends the next packet of a host whose link is free, and comes back when it is free again if more waits.
+    #[inline(always)]
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
         let paused = self.egress[at].paused;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
