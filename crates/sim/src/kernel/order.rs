@@ -78,7 +78,7 @@ impl Order {
         self.outputs.clear();
         self.outputs.reserve(count);
         let (keys, outputs) = (self.keys.as_mut_ptr(), self.outputs.as_mut_ptr());
-        let key_of = |place, packet: &Descriptor| {
+        let mut key_of = |place, packet: &Descriptor| {
             // SAFETY: there is room for all, and each is written once.
             unsafe { *outputs.add(place) = output_of(packet) };
             Key::of(packet, place)
@@ -89,7 +89,6 @@ impl Order {
                 spread(keys, mail, window, key_of);
                 sort_nearly(keys, count, SOME);
             } else {
-                let mut key_of = key_of;
                 // Each neighbour's packets lie in order, so most have to move by a few places at most.
                 for (place, packet) in mail.iter().enumerate() {
                     insert(keys, place, key_of(place, packet));
