@@ -301,7 +301,7 @@ fn pauses_that_end_before_they_are_refreshed_are_warned_about() {
         let text = extended(&format!("[switch.pfc]\nenabled = true\nquanta = {quanta}\n"));
         plan(&text, &Changes::default()).map(|plan| plan.warnings)
     };
-    // A pause frame with its gap is 84 bytes, 2 quanta are refreshed after 64; a data frame with its gap is 1,106 bytes.
+    // A pause frame with its gap is 84 bytes, 2 quanta are refreshed after 64; a data frame with its gap is 1,106.
     assert!(warnings(2).expect_err("nothing else would be sent").contains("give 3 to 65535"));
     for quanta in [3, 34] {
         let [warning] = &warnings(quanta).expect("a study may want it")[..] else { panic!("one warning") };

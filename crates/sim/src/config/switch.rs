@@ -86,8 +86,8 @@ impl PfcConfig {
     /// The fewest quanta of which the half is longer than the transmission of so much.
     ///
     /// At half of its time a pause is refreshed. Where that takes as long as a pause frame with its gap, a port that
-    /// pauses sends nothing else for ever, and both ends of a link may do so; where it takes as long as a data frame, which
-    /// may be on the wire just then, the pause ends before it is refreshed.
+    /// pauses sends nothing else for ever, and both ends of a link may do so; where it takes as long as a data frame,
+    /// which may be on the wire just then, the pause ends before it is refreshed.
     pub fn quanta_beyond(frame: Bytes) -> u64 {
         frame.get() / (QUANTUM_BYTES / 2) + 1
     }

@@ -52,8 +52,8 @@ impl Verb {
         matches!(self, Self::FetchAdd | Self::CompareSwap)
     }
     /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement)
-    /// the other way. Headers are those of plain RoCE, `gap` is part of `framing`; a message longer than what a queue pair
-    /// may have in flight takes longer. `None` where no way is left.
+    /// the other way. Headers are those of plain RoCE, `gap` is part of `framing`; a message longer than what a queue
+    /// pair may have in flight takes longer. `None` where no way is left.
     pub fn ideal(
         self,
         paths: &Paths,
