@@ -244,6 +244,29 @@ impl Calendar {
         self.inboxes[place].push(packet, after as u32, port);
     }
 
+    /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
+    /// where they arrive through `port`. Times are in picoseconds after the beginning of the window.
+    #[inline(always)]
+    pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
+        let (place, begin) = (self.rows[1] + node, self.next - self.begin);
+        Outlet { calendar: self, node, port, place, begin }
+    }
+
+    /// The inbox in which `node` finds what arrives at `time`, and when its window begins, where that is not the first;
+    /// `None` if there is none near enough. Times are as those of outlets.
+    #[inline(never)]
+    fn second_inbox(&self, node: u32, time: u64) -> Option<(u32, u64)> {
+        let begin = self.next - self.begin + self.length;
+        (time - begin < self.length).then_some((self.rows[2] + node, begin))
+    }
+
+    /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives after `begin`.
+    #[inline(never)]
+    fn make_room_from(&mut self, place: u32, node: u32, begin: u64) {
+        let later = if begin == self.next - self.begin { 0 } else { self.pace.each() };
+        self.make_room(place, node, self.window + 1 + later);
+    }
+
     #[inline(always)]
     fn place(&self, node: u32, window: u64) -> u32 {
         self.pace.row(window, self.depth) * self.nodes + node
@@ -318,6 +341,33 @@ impl Calendar {
     pub(crate) fn keep_mail(&mut self, node: u32, mut mail: Mail, rest: &[Descriptor]) {
         mail.keep(rest);
         self.inboxes[self.rows[0] + node] = mail;
+    }
+}
+
+/// See [`Calendar::outlet`].
+pub(crate) struct Outlet<'a> {
+    calendar: &'a mut Calendar,
+    node: u32,
+    port: u16,
+    /// The inbox in which the last packet has arrived, and when its window begins.
+    place: u32,
+    begin: u64,
+}
+
+impl Outlet<'_> {
+    /// Sends `packet`, which arrives at `time`, not earlier than the one before.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, time: u64, packet: &Descriptor) {
+        if time - self.begin >= self.calendar.length {
+            match self.calendar.second_inbox(self.node, time) {
+                Some((place, begin)) => (self.place, self.begin) = (place, begin),
+                None => return self.calendar.send_far(self.node, self.calendar.begin + time, self.port, packet),
+            }
+        }
+        if self.calendar.inboxes[self.place].is_full() {
+            self.calendar.make_room_from(self.place, self.node, self.begin);
+        }
+        self.calendar.inboxes[self.place].push(packet, (time - self.begin) as u32, self.port);
     }
 }
 

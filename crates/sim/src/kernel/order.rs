@@ -1,5 +1,7 @@
 //! In which order a node's mail is read.
 
+use std::mem::MaybeUninit;
+
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
@@ -17,13 +19,22 @@ pub(crate) struct Order {
     keys: Vec<Key>,
     /// By place in the mail: through which port a packet will leave.
     outputs: Vec<u16>,
-    /// Where the keys of each output begin, and those of the last one end. Of some node, there are more outputs.
-    begins: Table<u32>,
+    /// The keys of packets that have been [dealt out](Order::deal), row by row.
+    dealt: Vec<MaybeUninit<Key>>,
+    /// How many keys a row has room for.
+    width: u32,
+    /// Where the keys of each output end. Of some node, there are more.
+    ends: Table<u32>,
 }
+
+/// Up to so many packets, insertion is the fastest way to sort while they are dealt out.
+const MANY: usize = 256;
+/// For more keys than that there is no room to deal them out.
+const MOST: usize = 1 << 16;
 
 impl Default for Order {
     fn default() -> Self {
-        Self { keys: Vec::new(), outputs: Vec::new(), begins: Table::new() }
+        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
     }
 }
 
@@ -32,12 +43,14 @@ impl Default for Order {
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// Behind all others.
+    /// Before all others, and behind them.
+    const FIRST: Self = Self(0);
     const LAST: Self = Self(u64::MAX);
 
     #[inline(always)]
     fn of(packet: &Descriptor, place: usize) -> Self {
-        Self(u64::from(packet.at) << 32 | u64::from(packet.port) << 16 | place as u64)
+        // With the packet's time and port in their places: one load.
+        Self(packet.way() & !0xffff | place as u64)
     }
 
     /// When it arrives, in picoseconds after the window's beginning; `u32::MAX` behind the last.
@@ -46,8 +59,9 @@ impl Key {
         self.0 >> 32
     }
 
+    /// The packet's place in the mail.
     #[inline(always)]
-    fn place(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         usize::from(self.0 as u16)
     }
 
@@ -61,13 +75,6 @@ impl Key {
 }
 
 impl Order {
-    /// Notes through which port each packet of `mail` will leave, as `output_of` says.
-    #[inline(always)]
-    pub(crate) fn look_up(&mut self, mail: &[Descriptor], output_of: impl FnMut(&Descriptor) -> u16) {
-        self.outputs.clear();
-        self.outputs.extend(mail.iter().map(output_of));
-    }
-
     /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds; and notes on the way
     /// through which port each will leave, as `output_of` says.
     #[inline(always)]
@@ -100,47 +107,78 @@ impl Order {
         }
     }
 
-    /// Sorts `mail`, of at most 65,535 packets which have been [looked up](Self::look_up), for each of `outputs` apart.
+    /// Deals out `mail` to the ports of a switch with so many, as `output_of` says, in the order of time. Returns
+    /// whether it did: not, if there are too many of both, or a packet has no such port.
     #[inline(always)]
-    pub(crate) fn sort_by_output(&mut self, mail: &[Descriptor], outputs: u32) {
-        let count = mail.len();
-        debug_assert_eq!(self.outputs.len(), count, "all have been looked up");
-        while self.begins.len() <= outputs as usize {
-            self.begins.push(0);
+    pub(crate) fn deal(&mut self, mail: &[Descriptor], ports: u32, output_of: impl FnMut(&Descriptor) -> u32) -> bool {
+        self.width = mail.len() as u32 + 1;
+        let room = self.width as usize * ports as usize;
+        if room > MOST {
+            return false;
         }
-        (0..=outputs).for_each(|output| self.begins[output] = 0);
-        self.outputs.iter().for_each(|&output| self.begins[u32::from(output)] += 1);
-        let mut sum = 0;
-        for output in 0..=outputs {
-            sum += self.begins[output];
-            self.begins[output] = sum;
+        self.dealt.reserve(room);
+        while self.ends.len() < ports as usize {
+            self.ends.push(0);
         }
-        self.keys.clear();
-        self.keys.reserve(count);
-        let keys = self.keys.as_mut_ptr();
-        for (place, (packet, &output)) in mail.iter().zip(&self.outputs).enumerate().rev() {
-            let begin = &mut self.begins[u32::from(output)];
-            *begin -= 1;
-            // SAFETY: each output's keys end where as many have place as it and those before it have packets; there is
-            // room for all.
-            unsafe { *keys.add(*begin as usize) = Key::of(packet, place) };
+        for port in 0..ports {
+            let begin = port * self.width;
+            // SAFETY: there is room for all rows.
+            unsafe { (*self.dealt.as_mut_ptr().add(begin as usize)).write(Key::FIRST) };
+            self.ends[port] = begin + 1;
         }
-        // SAFETY: all have been written.
-        unsafe { self.keys.set_len(count) };
-        for output in 0..outputs {
-            let (begin, end) = (self.begins[output] as usize, self.begins[output + 1] as usize);
-            // SAFETY: these have been written.
-            unsafe { sort_nearly(keys.add(begin), end - begin, FEW) };
+        if mail.len() <= MANY {
+            return self.deal_out::<true>(mail, ports, output_of);
         }
+        let is_dealt = self.deal_out::<false>(mail, ports, output_of);
+        (0..ports).for_each(|port| self.row_mut(port).sort_unstable());
+        is_dealt
     }
 
-    /// The keys of those packets that leave through `output`, sorted [apart](Self::sort_by_output).
+    /// The same where there is room for the rows, and nothing in them; `SORTS` says whether their order matters.
     #[inline(always)]
-    pub(crate) fn of_output(&self, output: u32) -> &[Key] {
-        let (begin, end) = (self.begins[output] as usize, self.begins[output + 1] as usize);
-        debug_assert!(begin <= end && end <= self.keys.len(), "they have been sorted");
-        // SAFETY: keys of the mail that was sorted.
-        unsafe { self.keys.get_unchecked(begin..end) }
+    fn deal_out<const SORTS: bool>(
+        &mut self,
+        mail: &[Descriptor],
+        ports: u32,
+        mut output_of: impl FnMut(&Descriptor) -> u32,
+    ) -> bool {
+        let dealt: *mut Key = self.dealt.as_mut_ptr().cast();
+        for (place, packet) in mail.iter().enumerate() {
+            let output = output_of(packet);
+            if output >= ports {
+                return false;
+            }
+            let key = Key::of(packet, place);
+            let end = &mut self.ends[output];
+            // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
+            unsafe {
+                let mut at = dealt.add(*end as usize);
+                // Each neighbour's packets lie in order, so most have to move by a few places at most.
+                while SORTS && *at.sub(1) > key {
+                    *at = *at.sub(1);
+                    at = at.sub(1);
+                }
+                *at = key;
+            }
+            *end += 1;
+        }
+        true
+    }
+
+    /// The keys that were dealt out to `port`, in order.
+    #[inline(always)]
+    pub(crate) fn row(&self, port: u32) -> &[Key] {
+        let begin = port * self.width + 1;
+        let count = self.ends[port] - begin;
+        // SAFETY: these have been written.
+        unsafe { std::slice::from_raw_parts(self.dealt.as_ptr().add(begin as usize).cast(), count as usize) }
+    }
+
+    fn row_mut(&mut self, port: u32) -> &mut [Key] {
+        let begin = port * self.width + 1;
+        let count = self.ends[port] - begin;
+        // SAFETY: these have been written, and nobody else looks at them.
+        unsafe { std::slice::from_raw_parts_mut(self.dealt.as_mut_ptr().add(begin as usize).cast(), count as usize) }
     }
 
     /// The key of number `n`; nobody reads on behind the last one, which belongs to no window.
@@ -256,11 +294,11 @@ mod tests {
             assert_eq!(sorted, model);
             assert_eq!(order.key(count).time(), u64::from(u32::MAX));
 
-            order.look_up(&mail, |packet| packet.exit);
-            order.sort_by_output(&mail, OUTPUTS);
+            assert!(order.deal(&mail, OUTPUTS, |packet| packet.exit.into()));
             for output in 0..OUTPUTS {
-                let sorted = order.of_output(output).iter().map(|key| names(key.packet(&mail)));
-                assert!(sorted.eq(model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output)));
+                let expected: Vec<_> = model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output).collect();
+                let sorted = order.row(output).iter().map(|key| names(key.packet(&mail)));
+                assert!(sorted.eq(expected));
             }
         }
     }

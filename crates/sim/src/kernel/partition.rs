@@ -40,6 +40,7 @@ use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue, Store};
+use crate::net::short::Entry;
 use crate::net::switch::Switch;
 use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
@@ -60,6 +61,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) postponed: Vec<u32>,
     /// The order of the mail that is being read; kept for its memory.
     pub(crate) order: Order,
+    /// What waits for the output that is visited; kept for its memory.
+    pub(crate) listed: Vec<Entry>,
     pub(crate) now: Instant,
     /// Nothing that is handled now is earlier.
     pub(crate) begin: u64,
@@ -190,7 +193,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
                 let line = self.line_of(switch.site.first_port + port, 0);
-                self.lines[line].prefetch_packets(&self.queues, &self.store);
+                let queues = self.queues.part(switch.site.first_queue(line), switch.site.per_line);
+                self.lines[line].prefetch_packets(queues, &self.store);
             }
         }
     }

@@ -95,8 +95,86 @@ impl<T> Table<T> {
         // SAFETY: as for one entry.
         unsafe { slice::from_raw_parts(self.begin.as_ptr().add(first as usize), count as usize) }
     }
+    /// All entries from `first` on, numbered from there.
+    #[inline(always)]
+    pub(crate) fn view(&self, first: u32) -> View<'_, T> {
+        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
+        // SAFETY: the end of the table at most.
+        let begin = unsafe { self.begin.add(first as usize) };
+        View { begin, len: self.len - first as usize, entries: PhantomData }
+    }
+    /// The same for writing.
+    #[inline(always)]
+    pub(crate) fn part_mut(&mut self, first: u32) -> Part<'_, T> {
+        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
+        // SAFETY: the end of the table at most.
+        let begin = unsafe { self.begin.add(first as usize) };
+        Part { begin, len: self.len - first as usize, entries: PhantomData }
+    }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         entries.into_iter().for_each(|entry| self.push(entry));
+    }
+}
+
+/// A part of a table, for reading. Indices are known to be in range, as those of tables are.
+pub(crate) struct View<'a, T> {
+    begin: NonNull<T>,
+    len: usize,
+    entries: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+impl<T> Index<u32> for View<'_, T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, at: u32) -> &T {
+        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
+        // SAFETY: as for tables.
+        unsafe { &*self.begin.as_ptr().add(at as usize) }
+    }
+}
+
+/// A part of a table, for writing. Indices are known to be in range, as those of tables are.
+pub(crate) struct Part<'a, T> {
+    begin: NonNull<T>,
+    len: usize,
+    entries: PhantomData<&'a mut [T]>,
+}
+
+impl<T> Part<'_, T> {
+    /// What of it begins with entry `first`, numbered from there.
+    #[inline(always)]
+    pub(crate) fn part_mut(&mut self, first: u32) -> Part<'_, T> {
+        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
+        // SAFETY: the end of the table at most.
+        let begin = unsafe { self.begin.add(first as usize) };
+        Part { begin, len: self.len - first as usize, entries: PhantomData }
+    }
+}
+
+impl<T> Index<u32> for Part<'_, T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, at: u32) -> &T {
+        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
+        // SAFETY: as for tables.
+        unsafe { &*self.begin.as_ptr().add(at as usize) }
+    }
+}
+
+impl<T> IndexMut<u32> for Part<'_, T> {
+    #[inline(always)]
+    fn index_mut(&mut self, at: u32) -> &mut T {
+        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
+        // SAFETY: as for tables.
+        unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
 

@@ -202,7 +202,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.accounting.is_plain {
             match &self.fabric.queueing {
                 Queueing::Plain => {}
-                Queueing::Trimming(rules) => self.keep_turn(out, class, rules.turns()),
+                Queueing::Trimming(rules) => self.trimmers[out].keep_turn(&mut self.egress[out], class, rules.turns()),
                 &Queueing::Fair(rules) => self.stage(switch, out, class, &rules),
             }
         }

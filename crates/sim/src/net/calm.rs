@@ -1,8 +1,8 @@
 //! Visits to a switch whose ports do not matter to each other.
 //!
 //! What one output sends matters to another through the buffers of inputs alone: it makes room there, and ends pauses.
-//! Where no input can fill up with all that has come, ports need not take turns in the order of time. Each output has
-//! its whole visit at once, and nobody has to tell which one is free next. Results are the same to the bit.
+//! Where no input can fill up with all that may come, ports need not take turns in the order of time: each
+//! [output](super::output) has its whole visit at once. Results are the same to the bit.
 
 use selvedge_units::Instant;
 
@@ -13,98 +13,92 @@ use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether a visit that lasts until `limit` may be calm, as far as mail does not matter. With less of it than
-    /// ports, to look at all ports would take longer; and what is recorded is recorded in order.
+    /// Whether ports need not take turns in a visit that lasts until `limit`, as far as mail does not matter. What is
+    /// recorded is recorded in order.
     #[inline(always)]
-    pub(super) fn may_be_calm(&self, site: &Site, mail: &[Descriptor], limit: u64) -> bool {
+    pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
         let state = &self.switches[site.switch];
         let is_plain = !RECORDED && !site.looks_closely && self.balancers.is_empty() && self.tors.is_empty();
-        let is_worth_it = limit == self.calendar.end() && mail.len() >= state.ports as usize;
         let is_calm = |at| {
             let input = &self.ingress[at];
-            // One that wants to hear of packets that leave has a trough; one that is nearly full will not have room.
-            input.trough == 0 && input.buffered <= input.brim - input.brim / 8 && !self.egress[at].pause_due
+            // One that wants to hear of packets that leave has a trough.
+            input.trough == 0 && input.buffered + u64::from(input.most) <= input.brim && !self.egress[at].pause_due
         };
-        is_plain && is_worth_it && state.timer_at() >= limit && state.port_range().all(is_calm)
+        is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }
 
-    /// Looks up through which port each packet of `mail` will leave, and whether it is as calm as it may be.
-    #[inline(always)]
-    fn look_up_calmly(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order) -> bool {
-        let (mut ways, mut is_paused) = (0, false);
-        order.look_up(mail, |packet| {
-            let out = self.route(site, packet);
-            ways |= out;
-            is_paused |= packet.is_pause();
-            self.ingress[site.first_port.wrapping_add(packet.port.into())].coming += u32::from(packet.frame);
-            out as u16
-        });
-        let mut fits = true;
-        for at in self.switches[site.switch].port_range() {
-            let input = &mut self.ingress[at];
-            let coming = std::mem::take(&mut input.coming);
-            fits &= input.buffered + u64::from(coming) <= input.brim;
-        }
-        // If a way is unknown, all together are.
-        fits && ways != UNKNOWN && !is_paused
-    }
-
-    /// Handles all that happens before `limit`, which is the end of the window, unless mail is in the way.
+    /// Handles all that happens before `limit`, which is the end of the window, output by output. Returns whether that
+    /// is possible; if not, nothing has happened.
     #[inline(never)]
     pub(super) fn visit_calmly(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order, limit: u64) -> bool {
-        if !self.look_up_calmly(site, mail, order) {
+        if !self.deal(site, mail, order) {
             return false;
         }
-        order.sort_by_output(mail, self.switches[site.switch].ports);
         let begin = self.calendar.begin();
+        let visit = Visit { site, mail, begin, length: limit - begin };
+        self.events += mail.len() as u64;
         self.switches[site.switch].pending.clear();
-        for (output, at) in (0..).zip(self.switches[site.switch].port_range()) {
-            // We are there anyway.
-            self.egress[at].free_pending = true;
-            for key in order.of_output(output) {
-                let time = Instant::from_ps(begin + key.time());
-                self.catch_up(site, at, time);
-                self.now = time;
-                self.forward_calmly(site, at, key.packet(mail));
+        for port in 0..self.switches[site.switch].ports {
+            let (at, keys) = (site.first_port + port, order.row(port));
+            if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
+                continue;
             }
-            self.catch_up(site, at, Instant::from_ps(limit));
-            let port = &mut self.egress[at];
-            port.free_pending = port.ready() != 0;
-            if port.free_pending {
-                self.switches[site.switch].pending.append(output, port.busy_until.as_ps());
+            // It will have another visit when it is free, if it has something to send then.
+            let output = &mut self.egress[at];
+            output.free_pending = output.ready() != 0;
+            if output.free_pending {
+                self.switches[site.switch].pending.append(port, output.busy_until.as_ps());
             }
         }
-        self.events += mail.len() as u64;
         true
     }
 
-    /// A packet comes in that leaves through port `out`.
+    /// Deals out `mail` to the outputs through which it leaves, and pause frames to those that they are about. Returns
+    /// whether it need not be handled in the order of time.
     #[inline(always)]
-    fn forward_calmly(&mut self, site: &Site, out: u32, packet: &Descriptor) {
-        let port = &self.egress[out];
-        let is_free = port.busy_until <= self.now;
-        if is_free && port.is_open() {
-            return self.transmit(out, packet);
-        }
-        // Those who may not leave do not keep others waiting.
-        let begins = is_free && port.ready() == 0;
-        self.line_up(site, site.first_port + u32::from(packet.port), out, packet);
-        if begins {
-            self.serve_switch(site, out);
-        }
+    fn deal(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order) -> bool {
+        // A port whose pause ends must have had nothing else to do, so that it does not matter whether it has been
+        // waiting for that.
+        let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
+        let ways = self.forwarding.ways_of(site.routes);
+        order.deal(mail, self.switches[site.switch].ports, |packet| {
+            if packet.is_pause() {
+                return if pauses_are_calm { packet.port.into() } else { UNKNOWN };
+            }
+            site.route(ways, packet)
+        })
+    }
+}
+
+/// What does not change during a visit.
+#[derive(Clone, Copy)]
+pub(super) struct Visit<'a> {
+    pub(super) site: &'a Site,
+    pub(super) mail: &'a [Descriptor],
+    /// When its window begins.
+    begin: u64,
+    /// When the visit ends, in picoseconds after that.
+    pub(super) length: u64,
+}
+
+impl Visit<'_> {
+    /// The packet at `place` of the mail.
+    #[inline(always)]
+    pub(super) fn at(&self, place: u32) -> &Descriptor {
+        debug_assert!((place as usize) < self.mail.len(), "it is a place of this mail");
+        // SAFETY: as the assertion says.
+        unsafe { self.mail.get_unchecked(place as usize) }
     }
 
-    /// Sends what port `at` would have sent before `time`.
+    /// What lies that much after the beginning of the window.
     #[inline(always)]
-    fn catch_up(&mut self, site: &Site, at: u32, time: Instant) {
-        loop {
-            let port = &self.egress[at];
-            let ready = port.ready();
-            if ready == 0 || port.busy_until >= time {
-                return;
-            }
-            self.now = port.busy_until;
-            self.serve_class(site, at, ready.ilog2() as u8);
-        }
+    pub(super) fn instant(&self, after: u64) -> Instant {
+        Instant::from_ps(self.begin + after)
+    }
+
+    /// How much after the beginning of the window that is; nothing, if it is over.
+    #[inline(always)]
+    pub(super) fn since(&self, time: Instant) -> u64 {
+        time.as_ps().saturating_sub(self.begin)
     }
 }

@@ -3,6 +3,8 @@
 //! The packet itself stays in its partition's pool from its source to its destination; what travels from
 //! node to node, and waits in queues, is this: half a cache line with all that forwarding needs.
 
+use std::mem::offset_of;
+
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::pool::Slot;
@@ -37,6 +39,7 @@ pub(crate) struct Descriptor {
 }
 
 const _: () = assert!(size_of::<Descriptor>() == 32);
+const _: () = assert!(offset_of!(Descriptor, port) == 10 && offset_of!(Descriptor, at) == 12);
 
 impl Descriptor {
     const PAUSE: u8 = 1;
@@ -65,6 +68,20 @@ impl Descriptor {
             exit: to.port,
             class: packet.class,
             flags: pause | capable,
+        }
+    }
+
+    /// When it arrives, in the upper half, and through which port, above the lower 16 bits, which are anything.
+    #[inline(always)]
+    pub(crate) fn way(&self) -> u64 {
+        #[cfg(target_endian = "little")]
+        {
+            // SAFETY: that is how they lie in memory.
+            unsafe { (&raw const *self).cast::<u64>().add(1).read() }
+        }
+        #[cfg(not(target_endian = "little"))]
+        {
+            u64::from(self.at) << 32 | u64::from(self.port) << 16
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::SwitchId;
 
-use crate::kernel::table::Table;
+use crate::kernel::table::{Table, View};
 use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
@@ -26,39 +26,51 @@ pub(crate) const UNKNOWN: u32 = u16::MAX as u32;
 /// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do
 /// not follow each other; or none, where there is no path, or something else chooses.
 #[derive(Clone, Copy)]
-struct Way(u32);
+struct Way {
+    /// The first port, or the place in the list with [`Way::LISTED`].
+    place: u32,
+    count: u32,
+}
 
 impl Way {
-    /// Bits that hold a port, or a place in the list.
-    const PLACE_BITS: u32 = 20;
     const LISTED: u32 = 1 << 31;
-    const NONE: Self = Self(Self::LISTED);
+    const NONE: Self = Self { place: Self::LISTED, count: 0 };
 
-    /// Of `count` ports, the first of which, or the place where they are listed, is `place`; `None` if there are more
-    /// than it can hold.
-    fn new(count: u32, place: u32, listed: bool) -> Option<Self> {
-        let flag = if listed { Self::LISTED } else { 0 };
-        (count < 1 << (31 - Self::PLACE_BITS) && place < 1 << Self::PLACE_BITS)
-            .then_some(Self(flag | count << Self::PLACE_BITS | place))
-    }
     #[inline(always)]
     fn is_listed(self) -> bool {
-        self.0 & Self::LISTED != 0
+        self.place & Self::LISTED != 0
     }
+}
+
+/// Where a switch forwards packets to.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a> {
+    /// By leaf.
+    ways: View<'a, Way>,
+    members: View<'a, u16>,
+}
+
+impl Ways<'_> {
+    /// The port through which a packet to `leaf` leaves, chosen by `hash`; [`UNKNOWN`] without a path, or where
+    /// something else chooses.
     #[inline(always)]
-    fn count(self) -> u32 {
-        (self.0 & !Self::LISTED) >> Self::PLACE_BITS
+    pub(crate) fn port(self, leaf: u32, hash: u32) -> u32 {
+        let way = self.ways[leaf];
+        let choice = (u64::from(hash) * u64::from(way.count)) >> 32;
+        let place = way.place + choice as u32;
+        if way.is_listed() { self.listed(way, place) } else { place }
     }
-    #[inline(always)]
-    fn place(self) -> u32 {
-        self.0 & ((1 << Self::PLACE_BITS) - 1)
+
+    #[inline(never)]
+    fn listed(self, way: Way, place: u32) -> u32 {
+        if way.count > 0 { u32::from(self.members[place & !Way::LISTED]) } else { UNKNOWN }
     }
 }
 
 impl Forwarding {
     /// Where there are several ports, a hash chooses one (ECMP) or [`Forwarding::port`] leaves it to
-    /// others. `None` if a switch has more equal paths, or the fabric more different sets of them, than the
-    /// tables can tell apart (2,047 and a million).
+    /// others. `None` if the fabric has more different sets of equal paths than the tables can tell apart
+    /// (two thousand million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
         let way = |group: &Group| {
@@ -68,7 +80,8 @@ impl Forwarding {
             }
             let ports = &raw.members[offset as usize..][..len as usize];
             let in_a_row = ports.windows(2).all(|two| two[0] + 1 == two[1]);
-            Way::new(len, if in_a_row { u32::from(ports[0]) } else { offset }, !in_a_row)
+            let place = if in_a_row { u32::from(ports[0]) } else { offset | Way::LISTED };
+            (offset < Way::LISTED).then_some(Way { place, count: len })
         };
         let kinds: Vec<Way> = raw.groups.iter().map(way).collect::<Option<_>>()?;
         let (mut ways, mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
@@ -94,19 +107,10 @@ impl Forwarding {
         self.rows.get(switch.index()).copied().unwrap_or(0)
     }
 
-    /// The port through which a packet to `leaf` leaves the switch whose `routes` begin there, chosen by
-    /// `hash`; [`UNKNOWN`] without a path, or where something else chooses.
+    /// The ways of the switch whose `routes` begin there.
     #[inline(always)]
-    pub(crate) fn port(&self, routes: u32, leaf: u32, hash: u32) -> u32 {
-        let way = self.ways[routes + leaf];
-        let choice = (u64::from(hash) * u64::from(way.count())) >> 32;
-        let place = way.place() + choice as u32;
-        if way.is_listed() { self.listed(way, place) } else { place }
-    }
-
-    #[inline(never)]
-    fn listed(&self, way: Way, place: u32) -> u32 {
-        if way.count() > 0 { u32::from(self.members[place]) } else { UNKNOWN }
+    pub(crate) fn ways_of(&self, routes: u32) -> Ways<'_> {
+        Ways { ways: self.ways.view(routes), members: self.members.view(0) }
     }
 
     /// All ports through which a packet to `leaf` may leave that switch.

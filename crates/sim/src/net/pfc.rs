@@ -67,6 +67,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.egress[at].serialisation(u64::from(quanta) * QUANTUM_BITS / 8, || self.extras[at].rate)
     }
 
+    /// Whether pauses at port `at` last so long that those that begin in a window do not end in it.
+    pub(crate) fn has_lasting_pauses(&self, at: u32) -> bool {
+        self.pause_time(at, self.fabric.quanta).as_ps() >= self.fabric.pace.length()
+    }
+
     /// Compares what the peer of port `at` shall know with what it has been told.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];

@@ -60,8 +60,8 @@ pub(crate) struct Ingress {
     ///
     /// [`Partition::release`]: crate::kernel::partition::Partition::release
     pub(crate) trough: u64,
-    /// Bytes that come in during the visit; zero between visits.
-    pub(crate) coming: u32,
+    /// No more bytes than these come in during a window.
+    pub(crate) most: u32,
     /// Whether arrivals need a closer look: a loss process, or the link is down.
     pub(crate) rare_arrivals: bool,
     /// Bit per class: the peer shall be paused, as the buffer is filling up.
@@ -145,17 +145,19 @@ impl Egress {
 }
 
 impl Ingress {
-    /// Nothing has entered, and buffering is somebody else's business.
-    pub(crate) const NEW: Self = Self {
-        buffered: 0,
-        brim: 0,
-        trough: u64::MAX,
-        coming: 0,
-        rare_arrivals: false,
-        pausing: 0,
-        held_up: 0,
-        announced: 0,
-    };
+    /// Nothing has entered, and buffering is somebody else's business. In a window, so many bytes may come in.
+    pub(crate) fn new(most: Bytes) -> Self {
+        Self {
+            buffered: 0,
+            brim: 0,
+            trough: u64::MAX,
+            most: u32::try_from(most.get()).unwrap_or(u32::MAX),
+            rare_arrivals: false,
+            pausing: 0,
+            held_up: 0,
+            announced: 0,
+        }
+    }
 
     /// Bit per class: the peer shall be paused, for whatever reason.
     #[inline]
@@ -190,6 +192,20 @@ impl Egress {
         self.frames += 1;
         self.bytes += bytes;
         self.busy_until + self.delay
+    }
+
+    /// Counts frames that have been put on the wire, the last of which leaves until `busy_until`.
+    #[inline(always)]
+    pub(crate) fn add_frames(&mut self, busy_until: Instant, frames: u64, bytes: u64) {
+        self.busy_until = busy_until;
+        self.frames += frames;
+        self.bytes += bytes;
+    }
+
+    /// Picoseconds per byte, where nothing is rare about that.
+    #[inline(always)]
+    pub(crate) fn ps_per_byte(&self) -> u64 {
+        u64::from(self.ps_per_byte)
     }
 
     /// How long `bytes` take on the wire, where nothing is rare about that.
@@ -268,8 +284,12 @@ impl PortExtra {
 }
 
 /// The classes whose bits are set, ascending.
-pub(crate) fn of_bits(classes: u8) -> impl Iterator<Item = usize> {
-    (0..8).filter(move |class| classes & (1 << class) != 0)
+pub(crate) fn of_bits(mut classes: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let class = classes.trailing_zeros();
+        classes &= classes.wrapping_sub(1);
+        (class < u8::BITS).then_some(class as usize)
+    })
 }
 
 /// How long `bytes` take at a rate that is no whole number of picoseconds per byte.

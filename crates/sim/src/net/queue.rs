@@ -12,7 +12,7 @@
 
 use super::descriptor::Descriptor;
 use crate::kernel::prefetch;
-use crate::kernel::table::Table;
+use crate::kernel::table::{Part, Table};
 
 /// No place in a store; no queue.
 pub(super) const NONE: u32 = u32::MAX;
@@ -70,11 +70,18 @@ impl Store {
     /// Takes a descriptor out; its `at` says what came after it.
     #[inline(always)]
     pub(super) fn take(&mut self, place: u32) -> Descriptor {
+        let descriptor = self.places[place];
+        self.release(place);
+        descriptor
+    }
+
+    /// Frees a place; what lies there does so until the next one is put in, but for its `at`.
+    #[inline(always)]
+    pub(super) fn release(&mut self, place: u32) -> &Descriptor {
         let entry = &mut self.places[place];
-        let descriptor = *entry;
         entry.at = self.free;
         self.free = place;
-        descriptor
+        entry
     }
 }
 
@@ -87,7 +94,7 @@ pub(crate) struct Queue {
     next: u32,
 }
 
-/// The queues of one class that wait for one output.
+/// The queues of one class that wait for one output, numbered by their inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     first: u32,
@@ -122,6 +129,20 @@ impl Line {
         self.bytes + bytes <= self.room
     }
 
+    /// Whether it has room for a packet that will wait alone; if so, counts it as one that did.
+    #[inline(always)]
+    pub(crate) fn holds_for_a_while(&mut self, packet: &Descriptor) -> bool {
+        let bytes = u64::from(packet.frame);
+        debug_assert!(self.is_empty(), "it waits alone");
+        if bytes > self.room {
+            return false;
+        }
+        if bytes > self.peak {
+            self.peak = bytes;
+        }
+        true
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
@@ -131,7 +152,7 @@ impl Line {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        queues: &mut Table<Queue>,
+        queues: &mut Part<'_, Queue>,
         queue: u32,
         store: &mut Store,
         packet: &Descriptor,
@@ -149,17 +170,18 @@ impl Line {
         }
     }
 
-    /// Takes the next packet in round-robin order. The line must not be empty.
+    /// Takes the next packet in round-robin order. The line must not be empty. What is returned is in nobody's `at`.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+    pub(crate) fn pop<'s>(&mut self, queues: &mut Part<'_, Queue>, store: &'s mut Store) -> &'s Descriptor {
         let queue = self.first;
         let entry = &mut queues[queue];
-        let packet = store.take(entry.head);
+        let place = entry.head;
+        let next = store.places[place].at;
         // Its turn comes after all others.
-        prefetch(&store.places, packet.at);
-        self.bytes -= u64::from(packet.frame);
-        entry.head = packet.at;
-        let emptied = packet.at == NONE;
+        prefetch(&store.places, next);
+        self.bytes -= store.frame(place);
+        entry.head = next;
+        let emptied = next == NONE;
         if self.last != queue {
             self.first = core::mem::replace(&mut entry.next, NONE);
             if !emptied {
@@ -168,7 +190,32 @@ impl Line {
         } else if emptied {
             (self.first, self.last) = (NONE, NONE);
         }
-        packet
+        store.release(place)
+    }
+
+    /// Empties its only queue, which says of each packet where that lies in the store, but still counts what waits.
+    #[inline]
+    pub(super) fn empty(&mut self, queue: &mut Queue, store: &Store, mut list: impl FnMut(u32)) {
+        let mut place = queue.head;
+        while place != NONE {
+            list(place);
+            place = store.places[place].at;
+        }
+        *queue = Queue::EMPTY;
+        (self.first, self.last) = (NONE, NONE);
+    }
+
+    /// Puts what lies at `place` of the store, and has been counted, at the end of its only queue.
+    #[inline]
+    pub(super) fn append_to(&mut self, queue: &mut Queue, store: &mut Store, place: u32) {
+        store.link(place, NONE);
+        if queue.head == NONE {
+            *queue = Queue { head: place, tail: place, next: NONE };
+            (self.first, self.last) = (0, 0);
+        } else {
+            store.link(queue.tail, place);
+            queue.tail = place;
+        }
     }
 
     /// Counts bytes that wait here, or elsewhere for the same output.
@@ -187,7 +234,7 @@ impl Line {
     }
 
     /// Takes the packet that came last out again. The line must not be empty, and have one queue.
-    pub(crate) fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+    pub(crate) fn pop_last(&mut self, queues: &mut Part<'_, Queue>, store: &mut Store) -> Descriptor {
         debug_assert_eq!(self.first, self.last, "one queue");
         let entry = &mut queues[self.first];
         let (mut before, mut place) = (NONE, entry.head);
@@ -208,15 +255,16 @@ impl Line {
 
     /// Fetches the packets that are served next, one of each queue.
     #[inline]
-    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
-        let mut queue = self.first;
-        while queue != NONE {
-            prefetch(&store.places, queues[queue].head);
-            queue = queues[queue].next;
+    pub(crate) fn prefetch_packets(&self, queues: &[Queue], store: &Store) {
+        let mut queue = queues.get(self.first as usize);
+        while let Some(entry) = queue {
+            prefetch(&store.places, entry.head);
+            queue = queues.get(entry.next as usize);
         }
     }
 
-    fn append(&mut self, queues: &mut Table<Queue>, queue: u32) {
+    #[inline(always)]
+    fn append(&mut self, queues: &mut Part<'_, Queue>, queue: u32) {
         if self.first == NONE {
             self.first = queue;
         } else {

@@ -9,7 +9,7 @@ use selvedge_units::{Instant, SwitchId};
 use selvedge_wire::Ecn;
 
 use super::descriptor::Descriptor;
-use super::forward::UNKNOWN;
+use super::forward::{UNKNOWN, Ways};
 use super::netrt::TIMER;
 use super::port::Egress;
 use crate::kernel::order::Order;
@@ -57,18 +57,35 @@ pub(crate) struct Site {
     ///
     /// [`Ingress::rare_arrivals`]: super::port::Ingress::rare_arrivals
     pub(crate) looks_closely: bool,
+    /// See [`Partition::has_lasting_pauses`].
+    pub(crate) has_lasting_pauses: bool,
 }
 
 impl Site {
-    /// The queue of packets from `input`, as the switch numbers its ports, in a line.
+    /// Through which port a packet goes on; see [`Partition::route`].
     #[inline(always)]
-    pub(crate) fn queue_of(&self, line: u32, input: u32) -> u32 {
-        line.wrapping_mul(self.per_line).wrapping_add(self.queues).wrapping_add(input & self.input_mask)
+    pub(super) fn route(&self, ways: Ways<'_>, packet: &Descriptor) -> u32 {
+        if packet.leaf == self.leaf {
+            return u32::from(packet.exit);
+        }
+        ways.port(packet.leaf, ecmp_hash(packet.entropy, self.salt))
+    }
+
+    /// Where the queues of a line begin.
+    #[inline(always)]
+    pub(crate) fn first_queue(&self, line: u32) -> u32 {
+        line.wrapping_mul(self.per_line).wrapping_add(self.queues)
+    }
+
+    /// The queue of packets from `input`, as the switch numbers its ports, among those of a line.
+    #[inline(always)]
+    pub(crate) fn queue_of(&self, input: u32) -> u32 {
+        input & self.input_mask
     }
 
     /// All queues of a line.
     pub(crate) fn queues_of(&self, line: u32) -> Range<u32> {
-        let first = self.queue_of(line, 0);
+        let first = self.first_queue(line);
         first..first + self.per_line
     }
 }
@@ -138,13 +155,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mail = self.calendar.take_mail(node);
         let mut order = std::mem::take(&mut self.order);
         let site = self.switches[index].site;
-        if self.may_be_calm(&site, &mail, limit) && self.visit_calmly(&site, &mail, &mut order, limit) {
+        if self.may_be_calm(&site, limit) && self.visit_calmly(&site, &mail, &mut order, limit) {
             self.calendar.return_mail(mail);
             self.order = order;
             return self.leave(node, self.switches[index].due(), limit);
         }
         let window = self.calendar.end() - self.calendar.begin();
-        order.sort(&mail, window, |packet| self.route(&site, packet) as u16);
+        let ways = self.forwarding.ways_of(site.routes);
+        order.sort(&mail, window, |packet| site.route(ways, packet) as u16);
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
         if read == mail.len() {
@@ -160,8 +178,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles what happens before `limit` in the order of time; returns how many packets have been read, and when the
     /// next one comes.
-    #[inline(always)]
-    fn visit_in_order(&mut self, site: &Site, mail: &[Descriptor], order: &Order, limit: u64) -> (usize, u64) {
+    #[inline(never)]
+    pub(super) fn visit_in_order(
+        &mut self,
+        site: &Site,
+        mail: &[Descriptor],
+        order: &Order,
+        limit: u64,
+    ) -> (usize, u64) {
         let begin = self.calendar.begin();
         let index = site.switch;
         self.switches[index].pending.put_in_order();
@@ -260,10 +284,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
     pub(super) fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
-        if packet.leaf == site.leaf {
-            return u32::from(packet.exit);
-        }
-        self.forwarding.port(site.routes, packet.leaf, ecmp_hash(packet.entropy, site.salt))
+        site.route(self.forwarding.ways_of(site.routes), packet)
     }
 
     /// A packet that came through port `at` has to wait for port `out`, or that is closed.
@@ -294,7 +315,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
         let line = self.line_of(out, class);
-        let queue = site.queue_of(line, u32::from(packet.port));
+        let mut queues = self.queues.part_mut(site.first_queue(line));
         let line = &mut self.lines[line];
         let mut flags = packet.flags;
         // Hosts send ECN-capable packets only where switches mark.
@@ -303,7 +324,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
             self.tally.ecn_marks += 1;
         }
-        line.push(&mut self.queues, queue, &mut self.store, packet, flags);
+        line.push(&mut queues, site.queue_of(packet.port.into()), &mut self.store, packet, flags);
         if RECORDED {
             self.note_queued(at, out, packet.slot);
         }
@@ -359,8 +380,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(super) fn serve_class(&mut self, site: &Site, at: u32, class: u8) {
         self.events += 1;
         let port = &mut self.egress[at];
-        let line = &mut self.lines[at * self.classes + u32::from(class)];
-        let packet = line.pop(&mut self.queues, &mut self.store);
+        let line = at * self.classes + u32::from(class);
+        let mut queues = self.queues.part_mut(site.first_queue(line));
+        let line = &mut self.lines[line];
+        let packet = *line.pop(&mut queues, &mut self.store);
         let ingress = site.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);

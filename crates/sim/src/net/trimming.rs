@@ -78,6 +78,27 @@ impl Trimmer {
     pub(crate) fn new(seed: u64, port: PortId) -> Self {
         Self { coin: Rng::stream(seed, Domain::Trimming, u64::from(port.0)), headers: 0 }
     }
+
+    /// Whether headers have not been taking turns from data.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.headers == 0
+    }
+
+    /// A packet of `class` has left through `port`: says whose turn it is.
+    #[inline]
+    pub(super) fn keep_turn(&mut self, port: &mut Egress, class: u8, turns: Turns) {
+        let headers = 1 << turns.class;
+        if class == turns.class && port.waiting & !headers != 0 {
+            self.headers += 1;
+            if self.headers >= turns.most {
+                port.paused |= headers;
+            }
+        } else if self.headers != 0 && port.paused != Egress::DOWN {
+            self.headers = 0;
+            port.paused = 0;
+        }
+    }
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
@@ -93,9 +114,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Makes room for data at port `out`, or cuts it.
     fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
+        let mut queues = self.queues.part_mut(self.switches[switch].site.first_queue(line));
         let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
-            let last = line.pop_last(&mut self.queues, &mut self.store);
+            let last = line.pop_last(&mut queues, &mut self.store);
             if line.is_empty() {
                 // What comes in its place may be longer than the queue: nothing waits here then.
                 self.egress[out].waiting &= !(1 << packet.class);
@@ -127,22 +149,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match self.find_room(switch, at, out, &header) {
             Ok(()) => self.wait_there(switch, at, out, &header),
             Err(reason) => self.drop_packet(at, header.slot, reason),
-        }
-    }
-
-    /// A packet of `class` has left through port `out`: says whose turn it is.
-    #[inline]
-    pub(super) fn keep_turn(&mut self, out: u32, class: u8, turns: Turns) {
-        let headers = 1 << turns.class;
-        let (port, trimmer) = (&mut self.egress[out], &mut self.trimmers[out]);
-        if class == turns.class && port.waiting & !headers != 0 {
-            trimmer.headers += 1;
-            if trimmer.headers >= turns.most {
-                port.paused |= headers;
-            }
-        } else if trimmer.headers != 0 && port.paused != Egress::DOWN {
-            trimmer.headers = 0;
-            port.paused = 0;
         }
     }
 }

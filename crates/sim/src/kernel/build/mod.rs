@@ -9,8 +9,9 @@ mod sides;
 
 use std::sync::Arc;
 
-use selvedge_units::{Duration, Instant, PortId, Rate, SwitchId};
+use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, SwitchId};
 use selvedge_wire::Header;
+use selvedge_wire::verbs::Headers;
 
 use self::classes::Classes;
 use self::cut::Cut;
@@ -122,6 +123,7 @@ pub(crate) fn build<const RECORDED: bool>(
             calendar: Calendar::new(cut.sides(index, &sides), pace, reach),
             postponed: Vec::new(),
             order: Order::default(),
+            listed: Vec::new(),
             now: Instant::ZERO,
             begin: 0,
             stop: 0,
@@ -203,10 +205,17 @@ fn tcp_framing(config: &SimConfig) -> Framing {
     beside.map_or(own, |beside| beside.framing(&config.nic))
 }
 
+/// No frame takes more on a link.
+fn longest_frame(config: &SimConfig) -> Bytes {
+    let full = |framing: Framing| framing.mtu + framing.overhead;
+    let own = full(config.nic.framing(&config.transport)).max(config.nic.mtu + config.nic.gap);
+    let tunnelled = config.largest_frame() + config.nic.gap;
+    own.max(full(tcp_framing(config))).max(tunnelled) + Bytes::new(Headers::LONGEST as u64)
+}
+
 /// How long a full frame takes to the other end of the slowest link, in picoseconds.
 fn reach(graph: &Graph, config: &SimConfig) -> u64 {
-    let own = config.nic.mtu + config.nic.framing(&config.transport).overhead.max(tcp_framing(config).overhead);
-    let frame = own.max(config.largest_frame() + config.nic.gap);
+    let frame = longest_frame(config);
     graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
 }
 

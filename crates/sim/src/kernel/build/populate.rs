@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
-use selvedge_units::{Bytes, Domain, HostId, PortId, Rate, Rng, SwitchId, mix64};
+use selvedge_units::{Bytes, Domain, Duration, HostId, PortId, Rate, Rng, SwitchId, mix64};
 
 use super::cut::Cut;
+use super::longest_frame;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NetRtConfig, SimConfig};
 use crate::kernel::partition::Partition;
@@ -34,6 +35,7 @@ pub(super) fn populate<const RECORDED: bool>(
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
     let wire = config.nic.with_longest_header(&config.transport, config.beside.as_ref());
+    let frame = longest_frame(config);
     let headroom = |link: &Link| config.switch.pfc.headroom_on(link.rate, link.delay, &wire);
     let mut add_port = |partition: &mut Partition<RECORDED>, id: PortId, link: &Link, node: Node, owner: u32| {
         let at = partition.egress.len() as u32;
@@ -42,7 +44,9 @@ pub(super) fn populate<const RECORDED: bool>(
         egress.rare_departures |=
             partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some());
         partition.egress.push(egress);
-        partition.ingress.push(Ingress::NEW);
+        let window = Duration::from_ps(partition.fabric.pace.length());
+        // One has begun to come in before.
+        partition.ingress.push(Ingress::new(link.rate.amount_in(window) + frame));
         let rng = Rng::stream(config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(config.switch.ecn.curve_on(link.rate), rng);
         partition.extras.push(PortExtra::new(id, link.rate, red));
@@ -121,6 +125,7 @@ pub(super) fn populate<const RECORDED: bool>(
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             looks_closely: false,
+            has_lasting_pauses: (first_port..).take(ports.len()).all(|at| partition.has_lasting_pauses(at)),
         };
         partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
         let rng = Rng::stream(config.seed, Domain::LoadBalancing, u64::from(id.0));

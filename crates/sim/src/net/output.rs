@@ -1,0 +1,324 @@
+//! A whole visit of one output: what it sends while nobody else matters to it.
+//!
+//! Times are in picoseconds after the beginning of the window.
+
+use selvedge_wire::Ecn;
+
+use super::buffer::Queueing;
+use super::calm::Visit;
+use super::descriptor::Descriptor;
+use super::marking::Red;
+use super::pool::Pool;
+use super::port::{Egress, Ingress};
+use super::queue::{Line, Queue, Store};
+use super::short::ShortOutput;
+use crate::kernel::calendar::Outlet;
+use crate::kernel::order::Key;
+use crate::kernel::partition::Partition;
+use crate::kernel::table::Part;
+use crate::kernel::tally::Tally;
+
+/// How many of the packets that come to an output have come, and whether the last of them waits; all others have left.
+#[derive(Clone, Copy)]
+struct Passed {
+    count: usize,
+    one_waits: bool,
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Handles all that happens at output `at`, where `keys` say what comes. Returns whether nothing waits there then,
+    /// and nothing has been rare.
+    #[inline(always)]
+    pub(super) fn visit_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> bool {
+        let port = &self.egress[at];
+        let mut passed = Passed { count: 0, one_waits: false };
+        // Headers do not take turns from data where nothing waits.
+        if port.is_clear() && !port.rare_departures && (self.trimmers.is_empty() || self.trimmers[at].is_idle()) {
+            passed = self.pass(visit, at, keys);
+            if passed.count == keys.len() && !passed.one_waits {
+                return true;
+            }
+        }
+        self.serve_output(visit, at, keys, passed);
+        false
+    }
+
+    /// Lets packets pass output `at`, for which nothing waits, until more than one has to, or something is rare.
+    #[inline(always)]
+    fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
+        let port = &mut self.egress[at];
+        let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        let mut lines = self.lines.part_mut(at * self.classes);
+        let (gap, pace, delay) = (self.gap, port.ps_per_byte(), port.delay.as_ps());
+        let mut busy = visit.since(port.busy_until);
+        let (mut count, mut bytes) = (0, 0);
+        let mut waiting: Option<&Descriptor> = None;
+        loop {
+            let key = keys.get(count);
+            let time = key.map_or(visit.length, |key| key.time());
+            let (packet, begins);
+            if let Some(first) = waiting {
+                if busy >= time {
+                    break;
+                }
+                (packet, begins) = (first, busy);
+                waiting = None;
+                self.events += 1;
+            } else {
+                let Some(key) = key else { break };
+                (packet, begins) = (key.packet(visit.mail), time);
+                if packet.is_pause() {
+                    break;
+                }
+                if busy > time {
+                    if !lines[packet.class.into()].holds_for_a_while(packet) {
+                        break;
+                    }
+                    waiting = Some(packet);
+                    count += 1;
+                    continue;
+                }
+                count += 1;
+            }
+            let frame = u64::from(packet.frame);
+            busy = begins + (frame + gap) * pace;
+            bytes += frame;
+            outlet.send(busy + delay, packet);
+        }
+        let one_waits = waiting.is_some();
+        if bytes > 0 {
+            port.add_frames(visit.instant(busy), count as u64 - u64::from(one_waits), bytes);
+        }
+        Passed { count, one_waits }
+    }
+
+    /// Handles what is left, once something waits at output `at`, or is rare.
+    #[inline(never)]
+    fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
+        // We are there anyway: nobody else has to come back to it.
+        self.egress[at].free_pending = true;
+        let (before, mut keys) = keys.split_at(passed.count);
+        let mut first = before.last().copied().filter(|_| passed.one_waits);
+        let mut from = 0;
+        loop {
+            let is_rare = self.egress[at].rare_departures;
+            if !is_rare {
+                keys = self.run(visit, at, first.take(), from, keys);
+            }
+            let Some((key, rest)) = keys.split_first() else { break };
+            keys = rest;
+            let (packet, time) = (key.packet(visit.mail), key.time());
+            self.catch_up(visit, at, from, time);
+            from = time;
+            self.now = visit.instant(time);
+            if packet.is_pause() {
+                self.take_pause(at, packet.slot);
+                if is_rare && self.egress[at].busy_until < self.now {
+                    self.serve_switch(visit.site, at);
+                }
+            } else {
+                self.forward_calmly(visit, at, packet);
+            }
+        }
+        self.catch_up(visit, at, from, visit.length);
+    }
+
+    /// Handles what happens at output `at` after `from`, where `keys` say what comes, and `first` waits and has no
+    /// place in a queue. Returns what is left of the keys: it begins with what somebody else has to handle.
+    #[inline(always)]
+    fn run<'k>(&mut self, visit: &Visit<'_>, at: u32, first: Option<Key>, from: u64, keys: &'k [Key]) -> &'k [Key] {
+        let port = &mut self.egress[at];
+        let line = at * self.classes;
+        let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        if let Queueing::Trimming(rules) = &self.fabric.queueing {
+            let output = ShortOutput {
+                port,
+                frames: 0,
+                bytes: 0,
+                gap: self.gap,
+                outlet,
+                lines: self.lines.part_mut(line),
+                queues: self.queues.part_mut(visit.site.first_queue(line)),
+                store: &mut self.store,
+                inputs: self.ingress.part_mut(visit.site.first_port),
+                turns: rules.turns(),
+                trimmer: &mut self.trimmers[at],
+                classes: self.classes,
+                memory: &mut self.listed,
+                events: &mut self.events,
+            };
+            return output.run(visit, first, keys);
+        }
+        let mut queues = Queues {
+            lines: self.lines.part_mut(line),
+            queues: self.queues.part_mut(visit.site.first_queue(line)),
+            per_line: visit.site.per_line,
+            input_mask: visit.site.input_mask,
+            store: &mut self.store,
+            inputs: self.ingress.part_mut(visit.site.first_port),
+            red: &mut self.extras[at].red,
+            pool: &mut self.pool,
+            tally: &mut self.tally,
+        };
+        if let Some(first) = first.map(|key| key.packet(visit.mail)) {
+            queues.put(first.class, port, first);
+        }
+        let output = Output { port, frames: 0, bytes: 0, gap: self.gap, outlet, queues, events: &mut self.events };
+        if self.classes == 1 { output.run::<true>(visit, from, keys) } else { output.run::<false>(visit, from, keys) }
+    }
+
+    /// A packet comes in that leaves through port `out`.
+    #[inline(never)]
+    fn forward_calmly(&mut self, visit: &Visit<'_>, out: u32, packet: &Descriptor) {
+        let port = &self.egress[out];
+        let is_free = port.busy_until <= self.now;
+        if is_free && port.is_open() {
+            return self.transmit(out, packet);
+        }
+        // Those who may not leave do not keep others waiting.
+        let begins = is_free && port.ready() == 0;
+        self.line_up(visit.site, visit.site.first_port + u32::from(packet.port), out, packet);
+        if begins {
+            self.serve_switch(visit.site, out);
+        }
+    }
+
+    /// Sends what port `at` would have sent before `time`, from `from` on.
+    fn catch_up(&mut self, visit: &Visit<'_>, at: u32, from: u64, time: u64) {
+        loop {
+            let port = &self.egress[at];
+            let ready = port.ready();
+            let begins = visit.since(port.busy_until).max(from);
+            if ready == 0 || begins >= time {
+                return;
+            }
+            self.now = visit.instant(begins);
+            self.serve_class(visit.site, at, ready.ilog2() as u8);
+        }
+    }
+}
+
+/// An output with all that it reads and writes while packets wait for it.
+struct Output<'a> {
+    port: &'a mut Egress,
+    /// What it has sent.
+    frames: u64,
+    bytes: u64,
+    /// What every frame takes on the wire beside itself.
+    gap: u64,
+    outlet: Outlet<'a>,
+    queues: Queues<'a>,
+    events: &'a mut u64,
+}
+
+/// What waits for an output.
+struct Queues<'a> {
+    /// By class.
+    lines: Part<'a, Line>,
+    /// Of all lines, and how many each has.
+    queues: Part<'a, Queue>,
+    per_line: u32,
+    input_mask: u32,
+    store: &'a mut Store,
+    /// By port.
+    inputs: Part<'a, Ingress>,
+    red: &'a mut Red,
+    pool: &'a mut Pool,
+    tally: &'a mut Tally,
+}
+
+impl Output<'_> {
+    /// See [`Partition::run`]; `ONE_CLASS` says that there are no others.
+    #[inline(always)]
+    fn run<'k, const ONE_CLASS: bool>(mut self, visit: &Visit<'_>, from: u64, keys: &'k [Key]) -> &'k [Key] {
+        let mut busy = visit.since(self.port.busy_until);
+        // Where a pause has ended, something leaves before anything else comes.
+        if busy < from && self.port.ready() != 0 {
+            busy = self.serve::<ONE_CLASS>(from);
+        }
+        let mut count = 0;
+        loop {
+            let key = keys.get(count);
+            let time = key.map_or(visit.length, |key| key.time());
+            while busy < time && self.port.ready() != 0 {
+                busy = self.serve::<ONE_CLASS>(busy);
+            }
+            let Some(key) = key else { break };
+            let packet = key.packet(visit.mail);
+            if packet.is_pause() {
+                break;
+            }
+            if busy <= time && self.port.is_open() {
+                busy = self.send(time, packet);
+            } else {
+                let class = if ONE_CLASS { 0 } else { packet.class };
+                let has_room = self.queues.lines[class.into()].has_room_for(packet.frame.into());
+                if !has_room || self.port.paused == Egress::DOWN {
+                    break;
+                }
+                // Those who may not leave do not keep others waiting.
+                let begins = busy <= time && self.port.ready() == 0;
+                self.queues.put(class, self.port, packet);
+                if begins && self.port.ready() != 0 {
+                    busy = self.serve::<ONE_CLASS>(time);
+                }
+            }
+            count += 1;
+        }
+        if self.bytes > 0 {
+            self.port.add_frames(visit.instant(busy), self.frames, self.bytes);
+        }
+        &keys[count..]
+    }
+
+    /// Sends the next packet of those that wait and may leave, of which there are some; returns until when that takes.
+    #[inline(always)]
+    fn serve<const ONE_CLASS: bool>(&mut self, begins: u64) -> u64 {
+        *self.events += 1;
+        let class = if ONE_CLASS { 0 } else { self.port.ready().ilog2() as u8 };
+        let packet = self.queues.pop(class, self.port);
+        self.send(begins, &packet)
+    }
+
+    /// Sends a packet from `begins` on; returns until when that takes.
+    #[inline(always)]
+    fn send(&mut self, begins: u64, packet: &Descriptor) -> u64 {
+        let frame = u64::from(packet.frame);
+        let ends = begins + (frame + self.gap) * self.port.ps_per_byte();
+        self.frames += 1;
+        self.bytes += frame;
+        self.outlet.send(ends + self.port.delay.as_ps(), packet);
+        ends
+    }
+}
+
+impl Queues<'_> {
+    /// Puts a packet of `class`, for which there is room, into its queue for `port`.
+    #[inline(always)]
+    fn put(&mut self, class: u8, port: &mut Egress, packet: &Descriptor) {
+        let line = &mut self.lines[class.into()];
+        let mut flags = packet.flags;
+        if packet.is_markable() && self.red.marks(line.bytes) {
+            flags = packet.flags_when_marked();
+            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
+            self.tally.ecn_marks += 1;
+        }
+        let mut queues = self.queues.part_mut(u32::from(class) * self.per_line);
+        line.push(&mut queues, u32::from(packet.port) & self.input_mask, self.store, packet, flags);
+        port.waiting |= 1 << class;
+        self.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+    }
+
+    /// Takes out the next packet of `class` that waits for `port`.
+    #[inline(always)]
+    fn pop(&mut self, class: u8, port: &mut Egress) -> Descriptor {
+        let line = &mut self.lines[class.into()];
+        let mut queues = self.queues.part_mut(u32::from(class) * self.per_line);
+        let packet = *line.pop(&mut queues, self.store);
+        if line.is_empty() {
+            port.waiting &= !(1 << class);
+        }
+        self.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
+        packet
+    }
+}
