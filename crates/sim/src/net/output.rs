@@ -133,7 +133,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Queueing::Trimming(rules) = &self.fabric.queueing {
             let output = ShortOutput {
                 port,
-                frames: 0,
+                passed: 0,
+                served: 0,
                 bytes: 0,
                 gap: self.gap,
                 outlet,
@@ -163,7 +164,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Some(first) = first.map(|key| key.packet(visit.mail)) {
             queues.put(first.class, port, first);
         }
-        let output = Output { port, frames: 0, bytes: 0, gap: self.gap, outlet, queues, events: &mut self.events };
+        let (gap, events) = (self.gap, &mut self.events);
+        let output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, queues, events };
         if self.classes == 1 { output.run::<true>(visit, from, keys) } else { output.run::<false>(visit, from, keys) }
     }
 
@@ -201,8 +203,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 /// An output with all that it reads and writes while packets wait for it.
 struct Output<'a> {
     port: &'a mut Egress,
-    /// What it has sent.
-    frames: u64,
+    /// Packets that have left at once, others that have left, and bytes of both.
+    passed: u64,
+    served: u64,
     bytes: u64,
     /// What every frame takes on the wire beside itself.
     gap: u64,
@@ -234,21 +237,17 @@ impl Output<'_> {
         let mut busy = visit.since(self.port.busy_until);
         // Where a pause has ended, something leaves before anything else comes.
         if busy < from && self.port.ready() != 0 {
-            busy = self.serve::<ONE_CLASS>(from);
+            busy = self.serve_until::<ONE_CLASS>(from, from + 1);
         }
         let mut count = 0;
-        loop {
-            let key = keys.get(count);
-            let time = key.map_or(visit.length, |key| key.time());
-            while busy < time && self.port.ready() != 0 {
-                busy = self.serve::<ONE_CLASS>(busy);
-            }
-            let Some(key) = key else { break };
-            let packet = key.packet(visit.mail);
+        for key in keys {
+            let (packet, time) = (key.packet(visit.mail), key.time());
+            busy = self.serve_until::<ONE_CLASS>(busy, time);
             if packet.is_pause() {
                 break;
             }
             if busy <= time && self.port.is_open() {
+                self.passed += 1;
                 busy = self.send(time, packet);
             } else {
                 let class = if ONE_CLASS { 0 } else { packet.class };
@@ -259,25 +258,36 @@ impl Output<'_> {
                 // Those who may not leave do not keep others waiting.
                 let begins = busy <= time && self.port.ready() == 0;
                 self.queues.put(class, self.port, packet);
-                if begins && self.port.ready() != 0 {
-                    busy = self.serve::<ONE_CLASS>(time);
+                if begins {
+                    busy = self.serve_until::<ONE_CLASS>(time, time + 1);
                 }
             }
             count += 1;
         }
+        if count == keys.len() {
+            busy = self.serve_until::<ONE_CLASS>(busy, visit.length);
+        }
+        *self.events += self.served;
         if self.bytes > 0 {
-            self.port.add_frames(visit.instant(busy), self.frames, self.bytes);
+            self.port.add_frames(visit.instant(busy), self.served + self.passed, self.bytes);
         }
         &keys[count..]
     }
 
-    /// Sends the next packet of those that wait and may leave, of which there are some; returns until when that takes.
+    /// Sends what waits and may leave from `busy` on, as far as it begins before `time`; returns until when that takes.
     #[inline(always)]
-    fn serve<const ONE_CLASS: bool>(&mut self, begins: u64) -> u64 {
-        *self.events += 1;
-        let class = if ONE_CLASS { 0 } else { self.port.ready().ilog2() as u8 };
-        let packet = self.queues.pop(class, self.port);
-        self.send(begins, &packet)
+    fn serve_until<const ONE_CLASS: bool>(&mut self, mut busy: u64, time: u64) -> u64 {
+        while busy < time {
+            let ready = self.port.ready();
+            if ready == 0 {
+                break;
+            }
+            self.served += 1;
+            let class = if ONE_CLASS { 0 } else { ready.ilog2() as u8 };
+            let packet = self.queues.pop(class, self.port);
+            busy = self.send(busy, &packet);
+        }
+        busy
     }
 
     /// Sends a packet from `begins` on; returns until when that takes.
@@ -285,7 +295,6 @@ impl Output<'_> {
     fn send(&mut self, begins: u64, packet: &Descriptor) -> u64 {
         let frame = u64::from(packet.frame);
         let ends = begins + (frame + self.gap) * self.port.ps_per_byte();
-        self.frames += 1;
         self.bytes += frame;
         self.outlet.send(ends + self.port.delay.as_ps(), packet);
         ends

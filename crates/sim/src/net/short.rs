@@ -81,8 +81,9 @@ fn classes_of(bits: u8) -> impl Iterator<Item = u32> {
 /// An output whose lines have one queue each, with all that it reads and writes while packets wait for it.
 pub(super) struct ShortOutput<'a> {
     pub(super) port: &'a mut Egress,
-    /// What it has sent.
-    pub(super) frames: u64,
+    /// Packets that have left at once, others that have left, and bytes of both.
+    pub(super) passed: u64,
+    pub(super) served: u64,
     pub(super) bytes: u64,
     /// What every frame takes on the wire beside itself.
     pub(super) gap: u64,
@@ -118,18 +119,14 @@ impl ShortOutput<'_> {
         }
         let mut busy = visit.since(self.port.busy_until);
         let mut count = 0;
-        loop {
-            let key = keys.get(count);
-            let time = key.map_or(visit.length, |key| key.time());
-            while busy < time && self.port.ready() != 0 {
-                busy = self.serve(visit, &mut lists, busy);
-            }
-            let Some(&key) = key else { break };
-            let packet = key.packet(visit.mail);
+        for &key in keys {
+            let (packet, time) = (key.packet(visit.mail), key.time());
+            busy = self.serve_until(visit, &mut lists, busy, time);
             if packet.is_pause() {
                 break;
             }
             if busy <= time && self.port.is_open() {
+                self.passed += 1;
                 busy = self.send(time, packet);
             } else {
                 let has_room = self.lines[packet.class.into()].has_room_for(packet.frame.into());
@@ -139,14 +136,18 @@ impl ShortOutput<'_> {
                 // Those who may not leave do not keep others waiting.
                 let begins = busy <= time && self.port.ready() == 0;
                 self.wait(&mut lists, key, packet);
-                if begins && self.port.ready() != 0 {
-                    busy = self.serve(visit, &mut lists, time);
+                if begins {
+                    busy = self.serve_until(visit, &mut lists, time, time + 1);
                 }
             }
             count += 1;
         }
+        if count == keys.len() {
+            busy = self.serve_until(visit, &mut lists, busy, visit.length);
+        }
+        *self.events += self.served;
         if self.bytes > 0 {
-            self.port.add_frames(visit.instant(busy), self.frames, self.bytes);
+            self.port.add_frames(visit.instant(busy), self.served + self.passed, self.bytes);
         }
         for class in classes_of(self.port.waiting) {
             while !lists.is_empty(class as u8) {
@@ -166,11 +167,23 @@ impl ShortOutput<'_> {
         self.port.waiting |= 1 << packet.class;
     }
 
-    /// Sends the next packet of those that wait and may leave, of which there are some; returns until when that takes.
+    /// Sends what waits and may leave from `busy` on, as far as it begins before `time`; returns until when that takes.
     #[inline(always)]
-    fn serve(&mut self, visit: &Visit<'_>, lists: &mut Lists, begins: u64) -> u64 {
-        *self.events += 1;
-        let class = self.port.ready().ilog2() as u8;
+    fn serve_until(&mut self, visit: &Visit<'_>, lists: &mut Lists, mut busy: u64, time: u64) -> u64 {
+        while busy < time {
+            let ready = self.port.ready();
+            if ready == 0 {
+                break;
+            }
+            busy = self.serve(visit, lists, ready.ilog2() as u8, busy);
+        }
+        busy
+    }
+
+    /// Sends the next packet of `class`, of which some wait; returns until when that takes.
+    #[inline(always)]
+    fn serve(&mut self, visit: &Visit<'_>, lists: &mut Lists, class: u8, begins: u64) -> u64 {
+        self.served += 1;
         let entry = lists.pop(class);
         if lists.is_empty(class) {
             self.port.waiting &= !(1 << class);
@@ -194,7 +207,6 @@ impl ShortOutput<'_> {
     fn send(&mut self, begins: u64, packet: &Descriptor) -> u64 {
         let frame = u64::from(packet.frame);
         let ends = begins + (frame + self.gap) * self.port.ps_per_byte();
-        self.frames += 1;
         self.bytes += frame;
         self.outlet.send(ends + self.port.delay.as_ps(), packet);
         ends
