@@ -97,30 +97,33 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
+        if self.egress[at].rare_departures {
+            return self.serve_closely(visit, at, keys);
+        }
         let (before, mut keys) = keys.split_at(passed.count);
         let mut first = before.last().copied().filter(|_| passed.one_waits);
         let mut from = 0;
         loop {
-            let is_rare = self.egress[at].rare_departures;
-            if !is_rare {
-                keys = self.run(visit, at, first.take(), from, keys);
-            }
-            let Some((key, rest)) = keys.split_first() else { break };
+            keys = self.run(visit, at, first.take(), from, keys);
+            let Some((key, rest)) = keys.split_first() else { return };
             keys = rest;
-            let (packet, time) = (key.packet(visit.mail), key.time());
-            self.catch_up(visit, at, from, time);
-            from = time;
-            self.now = visit.instant(time);
-            if packet.is_pause() {
-                self.take_pause(at, packet.slot);
-                if is_rare && self.egress[at].busy_until < self.now {
-                    self.serve_switch(visit.site, at);
-                }
-            } else {
-                self.forward_calmly(visit, at, packet);
+            from = key.time();
+            self.forward_calmly(visit, at, *key);
+        }
+    }
+
+    /// The same where a closer look is needed at all that leaves.
+    #[inline(never)]
+    fn serve_closely(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) {
+        for key in keys {
+            self.catch_up(visit, at, key.time());
+            self.forward_calmly(visit, at, *key);
+            // A pause may have ended.
+            if key.packet(visit.mail).is_pause() && self.egress[at].busy_until < self.now {
+                self.serve_switch(visit.site, at);
             }
         }
-        self.catch_up(visit, at, from, visit.length);
+        self.catch_up(visit, at, visit.length);
     }
 
     /// Handles what happens at output `at` after `from`, where `keys` say what comes, and `first` waits and has no
@@ -169,9 +172,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.classes == 1 { output.run::<true>(visit, from, keys) } else { output.run::<false>(visit, from, keys) }
     }
 
-    /// A packet comes in that leaves through port `out`.
+    /// A packet comes in that leaves through port `out`, or a pause frame for that.
     #[inline(never)]
-    fn forward_calmly(&mut self, visit: &Visit<'_>, out: u32, packet: &Descriptor) {
+    fn forward_calmly(&mut self, visit: &Visit<'_>, out: u32, key: Key) {
+        let packet = key.packet(visit.mail);
+        self.now = visit.instant(key.time());
+        if packet.is_pause() {
+            return self.take_pause(out, packet.slot);
+        }
         let port = &self.egress[out];
         let is_free = port.busy_until <= self.now;
         if is_free && port.is_open() {
@@ -185,16 +193,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Sends what port `at` would have sent before `time`, from `from` on.
-    fn catch_up(&mut self, visit: &Visit<'_>, at: u32, from: u64, time: u64) {
+    /// Sends what port `at` would have sent before `time`.
+    fn catch_up(&mut self, visit: &Visit<'_>, at: u32, time: u64) {
         loop {
             let port = &self.egress[at];
             let ready = port.ready();
-            let begins = visit.since(port.busy_until).max(from);
-            if ready == 0 || begins >= time {
+            if ready == 0 || port.busy_until >= visit.instant(time) {
                 return;
             }
-            self.now = visit.instant(begins);
+            self.now = port.busy_until;
             self.serve_class(visit.site, at, ready.ilog2() as u8);
         }
     }
