@@ -38,9 +38,11 @@ impl Lists {
     #[inline(always)]
     fn new(memory: &mut Vec<Entry>, classes: u32, room: usize) -> Self {
         memory.reserve(room * classes as usize);
-        let first = memory.as_mut_ptr();
-        // SAFETY: there is room for all.
-        let begins = std::array::from_fn(|class| unsafe { first.add(room * class.min(classes as usize)) });
+        let mut begins = [memory.as_mut_ptr(); 8];
+        for class in 1..(classes as usize).min(8) {
+            // SAFETY: there is room for all.
+            begins[class] = unsafe { begins[class - 1].add(room) };
+        }
         Self { begins, ends: begins }
     }
 
