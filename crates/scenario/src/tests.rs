@@ -486,6 +486,18 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
 }
 
 #[test]
+fn queue_pairs_that_are_less_patient_than_a_round_trip_are_warned_about() {
+    let warnings = |timeout: &str| {
+        let text = BASE.replace("[workload.poisson]\nload = 0.7\nsizes = \"cdf:irn-heavy-tailed\"\n", "")
+            + &format!("[workload.verbs]\nsizes = {{ fixed = '4KB' }}\ntimeout = '{timeout}'\nmessages = 10\n");
+        plan(&text, &Changes::default()).expect("a study may want it").warnings
+    };
+    let [warning] = &warnings("10us")[..] else { panic!("one warning: {:?}", warnings("10us")) };
+    assert!(warning.contains("workload.verbs.timeout: 16384ns is less than the longest round trip"), "{warning}");
+    assert_eq!(warnings("100us"), [""; 0]);
+}
+
+#[test]
 fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other() {
     let warnings = |text: &str, series: &str, sets: &[&str]| {
         plan(text, &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a study may want it").warnings

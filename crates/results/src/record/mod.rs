@@ -209,8 +209,10 @@ impl Fabric {
         let (mut sent, mut possible) = (0.0, 0.0);
         for totals in &record.ports {
             if let Some(info) = self.port(totals.id.index()).filter(|info| Tier::from(info.kind) == Tier::Host) {
-                sent += totals.bytes.get() as f64 * 8.0 * 1e12;
-                possible += info.rate.as_bps() as f64 * record.end.since(begin).as_ps() as f64;
+                let most = info.rate.as_bps() as f64 * record.end.since(begin).as_ps() as f64;
+                // A frame that has begun counts whole.
+                sent += (totals.bytes.get() as f64 * 8.0 * 1e12).min(most);
+                possible += most;
             }
         }
         (possible > 0.0).then(|| sent / possible)

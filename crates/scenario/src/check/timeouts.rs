@@ -8,16 +8,25 @@ use super::Finding;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-pub(super) fn check(scenario: &Scenario, network: &Network) -> Option<Finding> {
+pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport);
     let round_trip = network.longest_rtt(frame + nic.gap, nic.ack_frame(transport) + nic.gap);
-    let (key, timeout) = shortest(scenario).filter(|&(_, timeout)| timeout < round_trip)?;
-    let message = format!(
-        "{timeout} is less than the longest round trip of the empty network, {round_trip}: what is not lost is sent again, too; \
-         give more"
-    );
-    Some(Finding::new(key, message))
+    let finding = |key: &str, timeout: Duration, what: &str| {
+        let message = format!(
+            "{timeout} is less than the longest round trip of the empty network, {round_trip}: {what}; give more"
+        );
+        (timeout < round_trip).then(|| Finding::new(key, message))
+    };
+    let senders =
+        shortest(scenario).and_then(|(key, timeout)| finding(key, timeout, "what is not lost is sent again, too"));
+    let queue_pairs = scenario.workload.verbs.0.iter().filter_map(|verbs| {
+        let Setting::Value(timeout) = verbs.timeout else { return None };
+        // As queue pairs round it.
+        let rounded = (0..31).map(|code| Duration::from_ns(4_096 << code)).find(|&rounded| rounded >= timeout)?;
+        finding("workload.verbs.timeout", rounded, "queue pairs ask again for what is not lost, and fail")
+    });
+    senders.into_iter().chain(queue_pairs).collect()
 }
 
 /// The timeout that comes first, and where it is written.
