@@ -93,7 +93,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Handles what is left, once something waits at output `at`, or is rare.
-    #[inline(never)]
+    #[inline(always)]
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
