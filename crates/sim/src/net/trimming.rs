@@ -79,12 +79,6 @@ impl Trimmer {
         Self { coin: Rng::stream(seed, Domain::Trimming, u64::from(port.0)), headers: 0 }
     }
 
-    /// Whether headers have not been taking turns from data.
-    #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.headers == 0
-    }
-
     /// A packet of `class` has left through `port`: says whose turn it is.
     #[inline]
     pub(super) fn keep_turn(&mut self, port: &mut Egress, class: u8, turns: Turns) {
