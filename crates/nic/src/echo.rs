@@ -24,7 +24,7 @@ impl Nic {
                 let of = (packet.src, packet.qp, packet.sent_at);
                 if self
                     .answers
-                    .back()
+                    .last()
                     .is_some_and(|answer| is_ack(answer) && (answer.dst, answer.qp, answer.sent_at) == of)
                 {
                     self.echoes.push_back(Echo { of, path: *path });

@@ -204,6 +204,7 @@ impl Nic {
         self.after_ndp(packet)
     }
 
+    #[inline(never)]
     pub(crate) fn on_ndp_pull(&mut self, cx: &Cx<'_>, packet: &Packet, pull: &Pull) -> Handled {
         let Some(flow) = self.ndp.sending_mut(packet.slot, packet.qp) else { return Handled::Unknown };
         flow.sender.on_pull(cx, pull.number, pull.expected);

@@ -94,32 +94,37 @@ pub struct NicStats {
 
 impl NicStats {
     /// Counts what a NIC answers.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_answer(&mut self, answer: &Repr) {
+        let is_negative = match answer {
+            Repr::Ack(ack) => ack.kind == AckKind::Nack,
+            Repr::EqdsControl(control) => control.flags.any(Flags::NACK),
+            _ => return self.count_another(answer),
+        };
+        self.acks_sent += 1;
+        self.nacks_sent += u64::from(is_negative);
+    }
+
+    /// The same of kinds of which there are few.
+    #[inline(never)]
+    fn count_another(&mut self, answer: &Repr) {
         match answer {
-            Repr::Ack(ack) => {
-                self.acks_sent += 1;
-                self.nacks_sent += u64::from(ack.kind == AckKind::Nack);
-            }
             Repr::HoleNack(_) => {
                 self.acks_sent += 1;
                 self.nacks_sent += 1;
             }
             Repr::Tcp(_) | Repr::Pull(_) => self.acks_sent += 1,
             Repr::Cnp => self.cnps_sent += 1,
-            Repr::EqdsControl(control) => {
-                self.acks_sent += 1;
-                self.nacks_sent += u64::from(control.flags.any(Flags::NACK));
-            }
+            Repr::Ack(_) | Repr::EqdsControl(_) => self.count_answer(answer),
             Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
         }
     }
 }
 
-/// The sending end of a queue pair.
+/// The sending end of a queue pair. What every packet touches comes first, as in its engine.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct SendQp {
-    pub(crate) sender: Sender,
     pub(crate) qp: QpNumber,
     pub(crate) dst: HostId,
     pub(crate) entropy: u32,
@@ -135,6 +140,7 @@ pub(crate) struct SendQp {
     /// its next packet.
     pub(crate) timer_armed: Instant,
     pub(crate) pacing_armed: Instant,
+    pub(crate) sender: Sender,
 }
 
 /// The receiving end of a queue pair.

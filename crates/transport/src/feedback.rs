@@ -10,17 +10,20 @@ use crate::congestion::{Needs, ReportBy, Reports};
 pub struct FeedbackConfig {
     cnp_interval: Option<Duration>,
     reports: Option<Reports>,
+    /// Whether there is any of these.
+    tells: bool,
 }
 
 impl FeedbackConfig {
     /// What congestion control needs where data is `acknowledged` or not.
     pub fn new(needs: &Needs, acknowledged: bool) -> Self {
-        Self { cnp_interval: needs.cnp_interval, reports: needs.reports.filter(|_| !acknowledged) }
+        let (cnp_interval, reports) = (needs.cnp_interval, needs.reports.filter(|_| !acknowledged));
+        Self { cnp_interval, reports, tells: cnp_interval.is_some() || reports.is_some() }
     }
     /// Whether receivers tell anything at all.
     #[inline]
     pub const fn is_silent(&self) -> bool {
-        self.cnp_interval.is_none() && self.reports.is_none()
+        !self.tells
     }
     /// Whether reports travel outside the fabric.
     pub fn reports_freely(&self) -> bool {

@@ -5,7 +5,7 @@ use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
 use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
-use crate::role::{Cx, Reply, Verdict};
+use crate::role::{Cx, Reply};
 
 /// What a receiver is built from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,18 +51,7 @@ impl<A: Acceptance> Receiver<A> {
     /// `chip` is what all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
     #[inline(always)]
     pub fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool) -> Reply {
-        let Some(seq) = data.psn.near(self.acceptance.expected(), self.first_psn) else {
-            return Reply { verdict: Verdict::Invalid, ack: None };
-        };
-        let answer = self.acceptance.on_data(cx, chip, seq);
-        let ack = answer.ack.map(|kind| Ack {
-            kind,
-            ecn_echo: marked,
-            expected: self.acceptance.expected().to_psn(self.first_psn),
-            sack: data.psn,
-            msn: 0,
-        });
-        Reply { verdict: answer.verdict, ack }
+        self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
     /// An acknowledgement of what has arrived so far, occasioned by `data`: for schemes that send none

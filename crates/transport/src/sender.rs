@@ -1,13 +1,12 @@
 //! The sender of one flow: any loss recovery, any congestion control, and pacing.
 
-use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, Instant, Psn, Seq};
-use selvedge_wire::{Ack, AckKind, HoleNack, Holes, PathRecord};
+use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::on_chip::OnChip;
 use crate::pacing::Pacing;
-use crate::recovery::{AnyRecovery, Heard, Learnt, Recovery, RecoveryConfig};
+use crate::recovery::{AnyRecovery, Learnt, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
@@ -49,10 +48,11 @@ pub struct SenderStats {
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
 /// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame), None);
 /// ```
+///
+/// What all flows use comes first, and congestion control, of which many have none, last.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
-    recovery: R,
-    congestion: C,
     pacing: Pacing,
     /// Congestion control's, looked up whenever that may have changed it.
     window: Bytes,
@@ -63,9 +63,20 @@ pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
     stats: SenderStats,
     frame: u32,
     first_psn: Psn,
+    recovery: R,
+    congestion: C,
 }
 
 impl Sender {
+    /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
+    pub fn busy_bytes(config: &SenderConfig) -> usize {
+        match config.congestion {
+            // All that is looked at is that there is none.
+            CongestionConfig::None(_) => core::mem::offset_of!(Self, congestion) + 1,
+            _ => size_of::<Self>(),
+        }
+    }
+
     /// A sender whose first packet will carry `first_psn`.
     ///
     /// # Panics
@@ -119,6 +130,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
+    /// The same for whoever does not ask what is sent: when it will send if nothing happens, which is `now` or later,
+    /// and [`Sender::timers`].
+    #[inline(always)]
+    pub fn outlook(&self, now: Instant) -> (Instant, Instant) {
+        let (sends_at, deadline) = self.recovery.outlook(now, self.supplied, self.is_window_open());
+        (sends_at.max(self.pacing.ready()), deadline.min(self.congestion.deadline()))
+    }
+
     /// What it waits for at `now`: the reason behind [`Sender::next`], for whoever asks why.
     pub fn hold(&self, now: Instant) -> Hold {
         match self.next(now) {
@@ -145,8 +164,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         frame: impl FnOnce(Seq) -> Bytes,
     ) -> Option<Segment> {
         self.seen = cx.now;
-        let Next::Send(segment) = self.next(cx.now) else { return None };
-        self.recovery.on_sent(cx, chip, segment.seq);
+        let window_open = self.is_window_open();
+        let segment = self.recovery.send(cx, chip, self.supplied, window_open, self.pacing.ready())?;
         if let Some(bytes) = self.pacing.on_sent(cx.now, || frame(segment.seq)) {
             self.tell(cx, Signal::Sent { bytes });
         }
@@ -159,9 +178,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// echoes). One that names packets never sent is ignored.
     #[inline(always)]
     pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
-        let Some(heard) = self.hear(cx, ack, sent_at) else { return };
-        let learnt = self.recovery.on_ack(cx, chip, heard);
-        self.on_learnt(cx, learnt, ack, sent_at);
+        self.seen = cx.now;
+        let heard = self.recovery.hear(cx, chip, ack, self.first_psn, sent_at);
+        if let Some(learnt) = heard {
+            self.on_learnt(cx, learnt, ack, sent_at);
+        }
     }
 
     /// As [`Sender::on_ack`], for a NACK that carries holes.
@@ -170,28 +191,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
     /// The same, where the packet that triggered it is named beside the holes.
     pub fn on_nack_and_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, holes: Holes, sent_at: Instant) {
-        let Some(heard) = self.hear(cx, ack, sent_at) else { return };
+        self.seen = cx.now;
+        let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
         let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
         let learnt = self.recovery.on_holes(cx, chip, heard, &holes);
         self.on_learnt(cx, learnt, ack, sent_at);
-    }
-
-    /// Expands the PSNs of an acknowledgement; `None` if it names packets never sent.
-    #[inline(always)]
-    fn hear(&mut self, cx: &mut Cx<'_>, ack: &Ack, sent_at: Instant) -> Option<Heard> {
-        self.seen = cx.now;
-        // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
-        // even for a scheme whose receiver is silent for long.
-        let sent = self.recovery.sent();
-        let expected = ack.expected.near(sent, self.first_psn).filter(|&expected| expected <= sent);
-        let Some(expected) = expected else {
-            cx.trace(|| Trace::AckIgnored { sent });
-            return None;
-        };
-        // A SACK from before the first packet is as meaningless as one for it.
-        let sack = if ack.kind == AckKind::Nack { ack.sack.near(sent, self.first_psn) } else { None };
-        let sack = sack.unwrap_or(Seq::ZERO);
-        Some(Heard { kind: ack.kind, expected, sack, rtt: cx.now.since(sent_at) })
     }
 
     /// Passes on to congestion control what an acknowledgement has taught, if it listens.
@@ -335,7 +339,7 @@ const _: () = assert!(size_of::<Sender>() <= 448, "a sender fits seven cache lin
 mod tests {
     use alloc::vec::Vec;
 
-    use selvedge_telemetry::Probe;
+    use selvedge_telemetry::{Probe, Trace};
     use selvedge_units::{Duration, Rate, Setting};
     use selvedge_wire::AckKind;
 

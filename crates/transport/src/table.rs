@@ -68,6 +68,12 @@ impl<K: Key> Table<K> {
         (core::ptr::from_ref(&self.entries[self.home(key)]).cast(), size_of::<Entry<K>>())
     }
 
+    /// Where all of it lies; nothing, if there is nothing in it.
+    #[inline]
+    pub fn all_whereabouts(&self) -> (*const u8, usize) {
+        (self.entries.as_ptr().cast(), if self.len == 0 { 0 } else { size_of_val(&*self.entries) })
+    }
+
     /// What a key is mapped to.
     #[inline]
     pub fn get(&self, key: K) -> Option<u32> {

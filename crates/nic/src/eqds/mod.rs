@@ -84,6 +84,14 @@ impl Default for Tunnels {
 }
 
 impl Tunnels {
+    /// See [`Nic::all_whereabouts`].
+    #[inline]
+    pub(crate) fn all_whereabouts(&self) -> [(*const u8, usize); 3] {
+        let outbound = (self.outbound.as_ptr().cast(), self.outbound.len() * size_of::<Outbound>());
+        let inbound = (self.inbound.as_ptr().cast(), self.inbound.len() * size_of::<Inbound>());
+        [outbound, inbound, self.by_source.all_whereabouts()]
+    }
+
     /// The pacer, which is built when the first tunnel ends here.
     #[inline]
     pub(crate) fn pacer(&mut self, eqds: &EqdsParams) -> &mut Pacer {

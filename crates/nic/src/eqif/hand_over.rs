@@ -194,6 +194,7 @@ impl Nic {
             return Some(answer);
         }
         let slot = engine.ready.pop_front()?;
+        self.ready.push_front(slot);
         let mut packet = Packet::BLANK;
         let sent = self.uncounted(|nic| nic.send_data(cx, params, slot, &mut packet));
         if self.ready.back() == Some(&slot) {

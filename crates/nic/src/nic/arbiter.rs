@@ -33,23 +33,22 @@ impl Nic {
             || self.send_next(cx, params, paused, packet)
     }
 
-    /// Sends a packet of the queue pair whose turn it is, if one wants to send. Not inlined: answers, which are half of
-    /// what hosts send, would have to make room for all that it needs.
-    #[inline(never)]
+    /// Sends a packet of the queue pair whose turn it is, if one wants to send.
+    #[inline(always)]
     fn send_next(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
-        while let Some(slot) = self.next_ready(params, paused) {
+        loop {
+            let Some(slot) = self.next_ready(params, paused) else { return false };
             if self.send_data(cx, params, slot, packet) {
                 return true;
             }
         }
-        false
     }
 
-    /// The queue pair whose turn it is, of those whose class may go.
+    /// The queue pair whose turn it is, of those whose class may go: it stands in front.
     #[inline]
     fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
         match paused & params.data_classes {
-            0 => self.ready.pop_front(),
+            0 => self.ready.front().copied(),
             some => self.next_unpaused(params, some),
         }
     }
@@ -69,20 +68,18 @@ impl Nic {
                 class.is_some_and(|class| paused & (1 << class) != 0)
             }
         };
-        let first = self.ready.iter().position(|&slot| !waits(slot))?;
-        self.ready.remove(first)
+        let place = self.ready.iter().position(|&slot| !waits(slot))?;
+        let first = self.ready.remove(place)?;
+        self.ready.push_front(first);
+        Some(first)
     }
 
     /// Sends the first answer whose class may go.
     #[inline(always)]
     pub(crate) fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         if paused == 0 {
-            let Some(next) = self.answers.front() else { return false };
-            *packet = *next;
-            self.answers.pop_front();
-            if self.answers.is_empty() {
-                // The next one is written where this one was read, not a cache line further on.
-                self.answers.clear();
+            if !self.answers.pop_front(packet) {
+                return false;
             }
         } else {
             let Some(next) = self.next_unpaused_answer(params, paused) else { return false };
@@ -105,22 +102,12 @@ impl Nic {
         self.answers.remove(first)
     }
 
-    /// Sends a packet of the queue pair in `slot`, which stood in the ready ring, if it still wants to.
+    /// Sends a packet of the queue pair in `slot`, which stands in front of the ready ring, if it still wants to.
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-            return match &params.eqds {
-                Some(eqds) if is_tunnel(slot) => {
-                    let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
-                    if params.qp_burst > 1 {
-                        self.keep_turn(slot, params.qp_burst);
-                    }
-                    sent
-                }
-                _ => self.send_otherwise(cx, params, slot, packet),
-            };
+            return self.send_another(cx, params, slot, packet);
         };
-        state.queued = false;
         let (last, last_payload) = (state.last, state.last_payload);
         let payload = |seq| if seq == last { last_payload } else { params.mtu };
         let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
@@ -148,17 +135,33 @@ impl Nic {
             self.stats.data_sent += 1;
             self.stats.retransmissions += u64::from(segment.retransmission);
         }
-        state.settle(slot, cx.now, &mut self.ready, &mut self.deadlines);
+        state.end_turn(slot, cx.now, &mut self.ready, &mut self.deadlines);
         if segment.is_some() && params.qp_burst > 1 {
             self.keep_turn(slot, params.qp_burst);
         }
         segment.is_some()
     }
 
-    /// What stood in the ready ring with `slot` is no queue pair (any more), nor a tunnel: a flow of TCP or NDP may
-    /// send.
+    /// What stands in front of the ready ring with `slot` is no queue pair (any more): a tunnel may send.
+    #[inline(never)]
+    fn send_another(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        self.ready.pop_front();
+        match &params.eqds {
+            // Most packets of tunnels; nothing is left to do after the call.
+            Some(eqds) if is_tunnel(slot) && params.qp_burst == 1 => self.serve_tunnel(cx, params, eqds, slot, packet),
+            _ => self.send_otherwise(cx, params, slot, packet),
+        }
+    }
+
+    /// The same if it is no tunnel, or sends several packets in its turn: a flow of TCP or NDP may send.
     #[cold]
+    #[inline(never)]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+        if let Some(eqds) = params.eqds.as_ref().filter(|_| is_tunnel(slot)) {
+            let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
+            self.keep_turn(slot, params.qp_burst);
+            return sent;
+        }
         if slot < NDP {
             self.free_senders.push(slot); // closed while it stood in the ring
             return false;

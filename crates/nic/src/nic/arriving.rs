@@ -6,12 +6,13 @@ use selvedge_transport::{Cx, Receiver, Told, Verdict};
 use selvedge_units::{Bytes, HostId};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
+use super::answers::Answers;
 use super::{Handled, Nic, NicParams, find};
 use crate::qp::{Completion, Report};
 
 impl Nic {
     /// Takes in a packet that arrived.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
         match &packet.repr {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
@@ -27,6 +28,7 @@ impl Nic {
         }
     }
 
+    #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
         let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
         let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
@@ -47,7 +49,7 @@ impl Nic {
             let (frame, class) = (params.ack_frame, params.ack_class);
             self.answers.push_back(Packet { frame, class, repr: Repr::Ack(ack), ..answer(self.id, packet) });
             if ack.kind == AckKind::Nack {
-                name_holes(&state.receiver, params, self.answers.back_mut());
+                name_holes(&state.receiver, params, self.answers.last_mut());
             }
         }
         if reply.verdict.accepted().is_none() {
@@ -69,6 +71,7 @@ impl Nic {
         Handled::Completed(Completion::Received { src: packet.src, qp: packet.qp, context, duplicates })
     }
 
+    #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
             return self.on_ndp_ack(cx, packet, ack);
@@ -81,6 +84,7 @@ impl Nic {
         self.after_ack(packet, done)
     }
 
+    #[inline(never)]
     fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
         state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
@@ -100,6 +104,7 @@ impl Nic {
         closed.map_or(Handled::Taken, |context| Handled::Completed(Completion::Sent { qp, context }))
     }
 
+    #[inline(never)]
     fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
         let Some(state) = self.sender_at(packet.slot, packet.qp) else { return Handled::Unknown };
         state.sender.on_cnp(cx);
@@ -135,9 +140,10 @@ fn name_holes(receiver: &Receiver, params: &NicParams, answer: Option<&mut Packe
 }
 
 /// Makes what the arrival of `packet` gives occasion to.
+#[inline(never)]
 fn tell(
     told: &Told,
-    answers: &mut VecDeque<Packet>,
+    answers: &mut Answers,
     reports: &mut VecDeque<Report>,
     from: HostId,
     params: &NicParams,

@@ -7,7 +7,7 @@
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
 
-use selvedge_transport::{Cx, Next};
+use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
 use super::{Nic, NicParams, find};
@@ -76,20 +76,42 @@ impl SendQp {
     #[inline(always)]
     pub(crate) fn settle(&mut self, slot: u32, now: Instant, ready: &mut VecDeque<u32>, deadlines: &mut Deadlines) {
         // One that stands in the ring is asked when its turn comes.
-        if !self.queued {
-            match self.sender.next(now) {
-                Next::Send(_) => {
-                    self.queued = true;
-                    ready.push_back(slot);
-                }
-                Next::Wait(until) if until < self.pacing_armed => {
-                    self.pacing_armed = until;
-                    deadlines.push(until, Due::pacing(slot), self.qp);
-                }
-                Next::Wait(_) | Next::Idle => {}
-            }
+        if self.queued {
+            return self.arm_timer(self.sender.timers(), slot, deadlines);
         }
-        let timer = self.sender.timers();
+        if self.ask(slot, now, deadlines) {
+            self.queued = true;
+            ready.push_back(slot);
+        }
+    }
+
+    /// The same after its turn, for which it stood in front: it goes to the back if it wants another.
+    #[inline(always)]
+    pub(crate) fn end_turn(&mut self, slot: u32, now: Instant, ready: &mut VecDeque<u32>, deadlines: &mut Deadlines) {
+        if !self.ask(slot, now, deadlines) {
+            self.queued = false;
+            ready.pop_front();
+        } else if ready.len() > 1 {
+            ready.pop_front();
+            ready.push_back(slot);
+        }
+    }
+
+    /// Whether its engine wants to send now. It is woken when it means to later, and for its timers.
+    #[inline(always)]
+    fn ask(&mut self, slot: u32, now: Instant, deadlines: &mut Deadlines) -> bool {
+        let (sends_at, timers) = self.sender.outlook(now);
+        self.arm_timer(timers, slot, deadlines);
+        if sends_at > now && sends_at < self.pacing_armed {
+            self.pacing_armed = sends_at;
+            deadlines.push(sends_at, Due::pacing(slot), self.qp);
+        }
+        sends_at <= now
+    }
+
+    /// Has its timers handled when their time comes.
+    #[inline(always)]
+    fn arm_timer(&mut self, timer: Instant, slot: u32, deadlines: &mut Deadlines) {
         if timer < self.timer_armed {
             self.timer_armed = timer;
             deadlines.push(timer, Due::timer(slot), self.qp);
@@ -100,7 +122,9 @@ impl SendQp {
 /// The deadlines of one NIC.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// That of the first entry: whoever asks when to come need not look into the heap.
+    /// The first of all: whoever asks when to come need not look further.
+    next: Instant,
+    /// That of the first entry.
     first: Instant,
     /// When EQDS's pacer gives credit. It moves with each packet, so it is no entry.
     pull: Instant,
@@ -111,22 +135,24 @@ type Entry = (Instant, Due, QpNumber);
 
 impl Deadlines {
     pub(crate) const fn new() -> Self {
-        Self { first: Instant::NEVER, pull: Instant::NEVER, heap: BinaryHeap::new() }
+        Self { next: Instant::NEVER, first: Instant::NEVER, pull: Instant::NEVER, heap: BinaryHeap::new() }
     }
 
     pub(crate) fn push(&mut self, at: Instant, due: Due, qp: QpNumber) {
         self.first = self.first.min(at);
+        self.next = self.next.min(at);
         self.heap.push(Reverse((at, due, qp)));
     }
 
     #[inline]
     pub(crate) fn set_pull(&mut self, at: Instant) {
         self.pull = at;
+        self.next = self.first.min(at);
     }
 
     #[inline]
     fn next(&self) -> Instant {
-        self.first.min(self.pull)
+        self.next
     }
 
     /// Takes the pacer's deadline if that is next.
@@ -135,7 +161,7 @@ impl Deadlines {
         let pull = (self.pull, Due::timer(PACER), TUNNEL);
         let is_next = self.pull < self.first || self.heap.peek().is_none_or(|Reverse(entry)| pull < *entry);
         if is_next {
-            self.pull = Instant::NEVER;
+            self.set_pull(Instant::NEVER);
         }
         is_next
     }
@@ -144,6 +170,7 @@ impl Deadlines {
     fn pop(&mut self) -> Option<Entry> {
         let Reverse(entry) = self.heap.pop()?;
         self.first = self.heap.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
+        self.next = self.first.min(self.pull);
         Some(entry)
     }
 }

@@ -3,6 +3,7 @@
 //! What arrives is handled in `arriving.rs`, who sends next is decided in `arbiter.rs`, who is woken when in
 //! `deadlines.rs`.
 
+mod answers;
 mod arbiter;
 mod arriving;
 mod deadlines;
@@ -23,6 +24,7 @@ use selvedge_transport::{
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
 
+use answers::Answers;
 pub(crate) use arriving::answer;
 use deadlines::Deadlines;
 pub(crate) use deadlines::Due;
@@ -109,9 +111,11 @@ pub struct Nic {
     pub(crate) deadlines: Deadlines,
     pub(crate) ready: VecDeque<u32>,
     /// Acknowledgements and congestion notifications that wait for the link.
-    pub(crate) answers: VecDeque<Packet>,
+    pub(crate) answers: Answers,
     pub(crate) id: HostId,
     next_qp: QpNumber,
+    /// How many bytes of a sending queue pair packets will touch.
+    busy_sender: u32,
     /// Packets that the first of those that are ready has sent in its turn.
     turn: u32,
     /// Where stacks send through tunnels.
@@ -146,9 +150,10 @@ impl Nic {
             free_receivers: Vec::new(),
             by_peer: Table::new(),
             next_qp: QpNumber(0),
+            busy_sender: (core::mem::offset_of!(SendQp, sender) + Sender::busy_bytes(&params.sender)) as u32,
             ready: VecDeque::new(),
             turn: 0,
-            answers: VecDeque::new(),
+            answers: Answers::new(),
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
             deadlines: Deadlines::new(),
@@ -330,6 +335,12 @@ impl Nic {
         self.reports.pop_front()
     }
 
+    /// Whether it has more to tell after a packet: a report, or completions beside what it said at once.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.reports.is_empty() || !self.tunnels.completions.is_empty()
+    }
+
     /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
     pub fn busy_bytes(params: &NicParams) -> usize {
         if params.tcp.is_some() || params.ndp.is_some() || params.verbs.is_some() {
@@ -345,7 +356,7 @@ impl Nic {
     /// Where lies what waits to be sent, for drivers that fetch it ahead; nothing may be done to these addresses.
     #[inline]
     pub fn waiting(&self) -> [*const u8; 2] {
-        [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_slices().0.as_ptr().cast()]
+        [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_ptr().cast()]
     }
 
     /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
@@ -355,8 +366,18 @@ impl Nic {
         match packet.repr {
             Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
-            _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), size_of::<SendQp>()),
+            _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), self.busy_sender as usize),
         }
+    }
+
+    /// Where all such state lies: of how many bytes it is, and its addresses. Where that is little, drivers need not
+    /// ask for the [`whereabouts`](Nic::whereabouts) of each packet.
+    #[inline]
+    pub fn all_whereabouts(&self) -> [(*const u8, usize); 6] {
+        let [outbound, inbound, by_source] = self.tunnels.all_whereabouts();
+        let senders = (self.senders.as_ptr().cast(), self.senders.len() * size_of::<SendQp>());
+        let receivers = (self.receivers.as_ptr().cast(), self.receivers.len() * size_of::<RecvQp>());
+        [senders, receivers, self.by_peer.all_whereabouts(), outbound, inbound, by_source]
     }
 
     #[inline]

@@ -115,6 +115,9 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) log: Log,
 }
 
+/// How many bytes are fetched as fast as it is found out what of them a packet needs.
+const ASKING: usize = 4 * 64;
+
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles what is left of a window before the end of the stretch.
     pub(crate) fn run_window(&mut self, stretch: Stretch) {
@@ -185,9 +188,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && node < hosts
         {
             let nic = &self.hosts[node].nic;
-            for packet in self.calendar.mail(node) {
-                let (address, bytes) = nic.whereabouts(self.pool.get(packet.slot));
-                super::prefetch_bytes(address, bytes);
+            let mail = self.calendar.mail(node);
+            let all = nic.all_whereabouts();
+            // As long as a few lines of cache are fetched sooner than a packet is asked.
+            if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail.len() * ASKING {
+                all.into_iter().for_each(|(address, bytes)| super::prefetch_bytes(address, bytes));
+            } else {
+                for packet in mail {
+                    let (address, bytes) = nic.whereabouts(self.pool.get(packet.slot));
+                    super::prefetch_bytes(address, bytes);
+                }
             }
         } else if let Some(&node) = nodes.get(at + 1) {
             let switch = &self.switches[node - hosts];

@@ -71,7 +71,7 @@ impl<T> Table<T> {
         *self = larger;
     }
     /// Room for so many entries, in large pages if it is large.
-    fn with_room(count: usize) -> Self {
+    pub(crate) fn with_room(count: usize) -> Self {
         if count == 0 {
             return Self::new();
         }

@@ -12,8 +12,18 @@ pub(crate) struct Tally {
 }
 
 /// The index of a packet's kind in a [`Tally`].
-#[inline]
+#[inline(always)]
 pub(crate) fn kind_of(packet: &Packet) -> usize {
+    match packet.repr {
+        Repr::Data(_) => 0,
+        Repr::Ack(_) | Repr::EqdsControl(_) => 1,
+        _ => kind_of_others(packet),
+    }
+}
+
+/// The same of packets of which there are few, or which have to be asked.
+#[inline(never)]
+fn kind_of_others(packet: &Packet) -> usize {
     match packet.repr {
         Repr::Data(_) => 0,
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,

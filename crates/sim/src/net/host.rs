@@ -8,11 +8,13 @@ use selvedge_nic::{Handled, Nic, NicParams};
 use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, HostId, Instant, Rate};
+use selvedge_wire::Repr;
 
 use super::descriptor::Descriptor;
 use super::desk::Receiving;
 use super::notice::{Due, News, Notice};
 use super::places::Places;
+use super::pool::Slot;
 use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 use crate::kernel::tally::kind_of;
@@ -73,7 +75,13 @@ impl Host {
     /// When it has something to do beside its mail, which may be over.
     #[inline]
     fn due(&self) -> u64 {
-        self.desk_at.min(self.free_at).min(self.wake_at()).min(self.timer_at)
+        self.seldom_at().min(self.free_at).min(self.wake_at())
+    }
+
+    /// When it has something to do at its desk, or its port's pause timer fires.
+    #[inline]
+    fn seldom_at(&self) -> u64 {
+        self.desk_at.min(self.timer_at)
     }
 
     /// When its NIC wants to be woken, which may be over.
@@ -105,6 +113,15 @@ impl Host {
     }
 }
 
+/// What does not change while a host is visited.
+#[derive(Clone, Copy)]
+struct Visit {
+    /// Arrivals need a closer look ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)).
+    closely: bool,
+    /// NICs read nothing beside packets, and what these have finished is all that there is to tell.
+    plainly: bool,
+}
+
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a host that are earlier than `limit`.
     #[inline(never)]
@@ -113,22 +130,40 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
         let port = self.hosts[host].port;
-        let mut now = self.begin;
+        let visit = Visit {
+            closely: self.ingress[port].rare_arrivals,
+            plainly: !self.fabric.reads_records && !self.fabric.has_more_to_tell,
+        };
+        let arrival_of = |packet: Option<&Descriptor>| packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
         let mut unread = mail.iter();
+        let mut arrival = arrival_of(unread.as_slice().first());
+        // When something happens that few events change, or change the time of.
+        let mut seldom = self.hosts[host].seldom_at();
+        let mut now = self.begin;
         let next = loop {
-            let due = self.hosts[host].due().max(now);
-            let packet = unread.as_slice().first().filter(|packet| begin + u64::from(packet.at) <= due);
-            now = packet.map_or(due, |packet| begin + u64::from(packet.at));
+            let state = &self.hosts[host];
+            let due = seldom.min(state.free_at).min(state.wake_at()).max(now);
+            now = arrival.min(due);
             if now >= limit {
                 break now;
             }
             self.now = Instant::from_ps(now);
-            if let Some(packet) = packet {
-                unread.next();
+            let may_send = if arrival <= due {
+                let Some(packet) = unread.next() else { break NEVER };
+                arrival = arrival_of(unread.as_slice().first());
                 self.events += 1;
-                self.arrive_at_host(host, port, packet);
+                self.arrive_at_host(host, port, packet, visit, &mut seldom)
+            } else if state.free_at <= now && seldom > now {
+                // Hosts pause nobody, so there is nothing else that the port may have to send.
+                self.events += 1;
+                true
             } else {
-                self.attend_host(host, port);
+                let may_send = self.attend_host(host, port);
+                seldom = self.hosts[host].seldom_at();
+                may_send
+            };
+            if may_send {
+                self.serve_host(host, port);
             }
         };
         if unread.as_slice().is_empty() {
@@ -145,41 +180,50 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.hosts[host].due().max(self.now.as_ps())
     }
 
-    /// Does what a host has to do now beside its mail: the first such thing.
-    #[inline]
-    fn attend_host(&mut self, host: u32, port: u32) {
+    /// Does what a host has to do now beside its mail: the first such thing. Returns whether it may send now.
+    #[inline(never)]
+    fn attend_host(&mut self, host: u32, port: u32) -> bool {
         let (state, now) = (&mut self.hosts[host], self.now.as_ps());
         if state.desk_at <= now {
             self.attend_desk(host);
         } else if state.free_at <= now {
-            self.on_host_port_free(host, port);
+            self.events += 1;
+            return true;
         } else if state.wake_at() <= now {
-            self.on_host_wake(host);
+            return self.on_host_wake(host, port);
         } else {
             state.timer_at = NEVER;
             self.on_pause_timer(port);
         }
+        false
     }
 
-    /// A packet has reached its host.
-    #[inline]
-    fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor) {
+    /// A packet has reached its host. Returns whether it may send now; `seldom` is [`Host::seldom_at`].
+    #[inline(always)]
+    fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor, visit: Visit, seldom: &mut u64) -> bool {
         if RECORDED {
             self.note_arrived(at, descriptor.slot);
         }
         let state = &mut self.hosts[host];
         state.digest = fold(state.digest, self.now, descriptor.name);
-        if (self.ingress[at].rare_arrivals | descriptor.is_rare()) && !self.enter_rarely(at, descriptor) {
-            return;
+        if visit.closely | descriptor.is_rare() {
+            let goes_on = self.enter_rarely(at, descriptor);
+            *seldom = self.hosts[host].seldom_at();
+            if !goes_on {
+                return false;
+            }
         }
         let packet = self.pool.get(descriptor.slot);
-        let (kind, slot) = (kind_of(packet), packet.slot);
-        let handled = if self.fabric.reads_records {
-            self.handle_with_record(host, descriptor.slot)
-        } else {
-            let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-            let Host { nic, params, .. } = &mut self.hosts[host];
-            nic.handle_packet(&mut cx, params, packet)
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let Host { nic, params, .. } = &mut self.hosts[host];
+        let (kind, handled) = match packet.repr {
+            _ if !visit.plainly && self.fabric.reads_records => {
+                (kind_of(packet), self.handle_with_record(host, descriptor.slot))
+            }
+            // Nobody has to ask again what it is.
+            Repr::Data(_) => (0, nic.handle_packet(&mut cx, params, packet)),
+            Repr::Ack(_) => (1, nic.handle_packet(&mut cx, params, packet)),
+            _ => (kind_of(packet), nic.handle_packet(&mut cx, params, packet)),
         };
         if RECORDED {
             let packet = *self.pool.get(descriptor.slot);
@@ -188,7 +232,24 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.note_dropped(at, &packet, DropReason::UnknownQp);
             }
         }
+        if handled == Handled::Taken && (visit.plainly || !self.hosts[host].nic.has_news()) {
+            self.tally.delivered[kind] += 1;
+        } else {
+            self.finish_arrival(host, at, descriptor.slot, handled);
+        }
+        if handled != Handled::Taken || !visit.plainly {
+            // Applications have heard of it, and may want something later.
+            *seldom = self.hosts[host].seldom_at();
+        }
         self.pool.release(descriptor.slot);
+        self.may_send(host, at)
+    }
+
+    /// A packet may have finished something, or was dropped.
+    #[inline(never)]
+    fn finish_arrival(&mut self, host: u32, at: u32, slot: Slot, handled: Handled) {
+        let packet = self.pool.get(slot);
+        let (kind, slot) = (kind_of(packet), packet.slot);
         match handled {
             Handled::Taken => self.tally.delivered[kind] += 1,
             Handled::Completed(completion) => {
@@ -204,7 +265,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.send_reports(host);
             self.take_completions(host, slot);
         }
-        self.after_nic(host);
     }
 
     /// What the NIC has completed beside what it said at once; `slot` as for [`Partition::on_completion`].
@@ -225,18 +285,33 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Lets the port know that the NIC may want to send.
-    #[inline]
     pub(super) fn after_nic(&mut self, host: u32) {
-        let state = &self.hosts[host];
-        let port = &self.egress[state.port];
-        // Where all classes are paused, the end of that brings us back.
-        let all = self.fabric.all_classes;
-        if !port.free_pending && state.nic.is_ready() && port.paused & all != all {
-            self.kick(state.port);
+        let port = self.hosts[host].port;
+        if self.may_send(host, port) {
+            self.serve(port);
         }
     }
 
-    fn on_host_wake(&mut self, host: u32) {
+    /// Whether a host that may want to send may do so now. If its link is busy, its port comes back.
+    #[inline(always)]
+    fn may_send(&mut self, host: u32, at: u32) -> bool {
+        let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
+        // Where all classes are paused, the end of that brings us back.
+        let all = self.fabric.all_classes;
+        if state.free_at != NEVER || !state.nic.is_ready() || port.paused & all == all {
+            return false;
+        }
+        if port.busy_until <= self.now {
+            return true;
+        }
+        port.free_pending = true;
+        state.free_at = port.busy_until.as_ps();
+        false
+    }
+
+    /// The NIC of a host wanted to be woken. Returns whether it may send now.
+    #[inline(always)]
+    fn on_host_wake(&mut self, host: u32, at: u32) -> bool {
         self.events += 1;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let Host { nic, params, .. } = &mut self.hosts[host];
@@ -249,17 +324,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_woken(host);
         }
-        self.after_nic(host);
-    }
-
-    /// The port of a host that wanted to come back is free.
-    #[inline]
-    fn on_host_port_free(&mut self, host: u32, at: u32) {
-        self.events += 1;
-        self.egress[at].free_pending = false;
-        self.hosts[host].free_at = NEVER;
-        // Hosts pause nobody, so there is nothing else that it may have to send.
-        self.serve_host(host, at);
+        self.may_send(host, at)
     }
 
     /// Sends the next packet of a host whose link is free, and comes back when it is free again if more waits.
@@ -268,9 +333,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let paused = self.egress[at].paused;
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let (slot, packet) = self.pool.vacancy();
-        let Host { nic, params, .. } = &mut self.hosts[host];
+        let Host { nic, params, free_at, .. } = &mut self.hosts[host];
         if !nic.poll_transmit(&mut cx, params, paused, packet) {
             // Nothing may go now. If that is for a pause, its end brings us back.
+            *free_at = NEVER;
+            self.egress[at].free_pending = false;
             if RECORDED {
                 self.log.ignore_heard();
             }
@@ -284,9 +351,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_handled(host, &packet);
         }
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        if state.nic.is_ready() {
-            port.free_pending = true;
-            state.free_at = port.busy_until.as_ps();
-        }
+        port.free_pending = state.nic.is_ready();
+        state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
     }
 }

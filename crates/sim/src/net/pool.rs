@@ -25,6 +25,9 @@ struct Held {
 
 const _: () = assert!(size_of::<Held>() == 64);
 
+/// For how many packets there is room from the beginning. Room that is not used costs no memory, only addresses.
+const FIRST: usize = 1 << 15;
+
 /// All packets of one partition.
 pub(crate) struct Pool {
     places: Table<Held>,
@@ -33,7 +36,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { places: Table::new(), free: NONE }
+        Self { places: Table::with_room(FIRST), free: NONE }
     }
 
     /// Puts a packet in.

@@ -6,8 +6,8 @@
 pub struct Numbers {
     /// What numbers count modulo, less one.
     mask: u32,
-    /// The highest bit of a number: the sign of a distance.
-    sign: u32,
+    /// Bits that numbers have not.
+    unused: u32,
     /// Bits below the epoch: "the lowest ten bits" (appendix A).
     low: u32,
 }
@@ -22,7 +22,7 @@ impl Numbers {
     /// Unless `0 < low < bits <= 32`.
     pub const fn new(bits: u32, low: u32) -> Self {
         assert!(0 < low && low < bits && bits <= 32);
-        Self { mask: u32::MAX >> (32 - bits), sign: 1 << (bits - 1), low }
+        Self { mask: u32::MAX >> (32 - bits), unused: 32 - bits, low }
     }
 
     /// The number `n` further.
@@ -33,7 +33,7 @@ impl Numbers {
     /// How far it is from one number to another; negative if that comes before.
     #[inline]
     pub const fn distance(self, from: u32, to: u32) -> i32 {
-        ((to.wrapping_sub(from) & self.mask) ^ self.sign).wrapping_sub(self.sign) as i32
+        (to.wrapping_sub(from) << self.unused) as i32 >> self.unused
     }
     /// The first number of the epoch of `number`.
     #[inline]

@@ -3,18 +3,21 @@
 //! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
 //! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked
-//! before they get here. What the queue pairs of a NIC share ([`OnChip`]) is lent for each call.
+//! before they get there. Methods that have a body say in which order the others are called, by all schemes alike: so
+//! [`AnyRecovery`] and [`AnyAcceptance`] ask once per packet which scheme it is. What the queue pairs of a NIC share
+//! ([`OnChip`]) is lent for each call.
 
 use core::ops::Range;
 
-use selvedge_units::{Bytes, Duration, Instant, Seq};
-use selvedge_wire::{AckKind, Holes};
+use selvedge_telemetry::Trace;
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
+use selvedge_wire::{Ack, AckKind, Data, Holes};
 
 use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
 use crate::on_chip::OnChip;
 use crate::registry::registry;
-use crate::role::{Cx, Next, Verdict};
+use crate::role::{Cx, Next, Reply, Segment, Verdict};
 
 pub mod go_back_n;
 mod holes;
@@ -54,6 +57,58 @@ pub trait Recovery {
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
     }
+
+    /// The packet that [`Recovery::next`] names is sent, unless pacing forbids it until `ready`.
+    #[inline(always)]
+    fn send(
+        &mut self,
+        cx: &mut Cx<'_>,
+        chip: &mut OnChip,
+        supplied: Seq,
+        window_open: bool,
+        ready: Instant,
+    ) -> Option<Segment> {
+        match self.next(cx.now, supplied, window_open) {
+            Next::Send(segment) if cx.now >= ready => {
+                self.on_sent(cx, chip, segment.seq);
+                Some(segment)
+            }
+            _ => None,
+        }
+    }
+    /// When it will send if nothing happens ([`Recovery::next`]), and when to call [`Recovery::on_timeout`]; each may
+    /// be never.
+    #[inline(always)]
+    fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant) {
+        let sends_at = match self.next(now, supplied, window_open) {
+            Next::Send(_) => now,
+            Next::Wait(until) => until,
+            Next::Idle => Instant::NEVER,
+        };
+        (sends_at, self.deadline())
+    }
+    /// Expands the PSNs of an acknowledgement, whose packet left at `sent_at`, of a queue pair that began at `first`;
+    /// `None` if it names packets never sent.
+    #[inline(always)]
+    fn expand(&self, cx: &mut Cx<'_>, ack: &Ack, first: Psn, sent_at: Instant) -> Option<Heard> {
+        // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
+        // even for a scheme whose receiver is silent for long.
+        let sent = self.sent();
+        let expected = ack.expected.near(sent, first).filter(|&expected| expected <= sent);
+        let Some(expected) = expected else {
+            cx.trace(|| Trace::AckIgnored { sent });
+            return None;
+        };
+        // A SACK from before the first packet is as meaningless as one for it.
+        let sack = if ack.kind == AckKind::Nack { ack.sack.near(sent, first) } else { None };
+        Some(Heard { kind: ack.kind, expected, sack: sack.unwrap_or(Seq::ZERO), rtt: cx.now.since(sent_at) })
+    }
+    /// Expands an acknowledgement, and takes it in.
+    #[inline(always)]
+    fn hear(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant) -> Option<Learnt> {
+        let heard = self.expand(cx, ack, first, sent_at)?;
+        Some(self.on_ack(cx, chip, heard))
+    }
 }
 
 /// An acknowledgement, its PSNs expanded.
@@ -91,6 +146,18 @@ pub trait Acceptance {
     /// It will be forgotten: gives back what it holds of the chip's memory.
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
+    }
+
+    /// Expands the PSN of a data packet of a queue pair that began at `first`, takes it, and makes its acknowledgement.
+    #[inline(always)]
+    fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply {
+        let Some(seq) = data.psn.near(self.expected(), first) else {
+            return Reply { verdict: Verdict::Invalid, ack: None };
+        };
+        let Answer { verdict, ack } = self.on_data(cx, chip, seq);
+        let expected = self.expected().to_psn(first);
+        let ack = ack.map(|kind| Ack { kind, ecn_echo: marked, expected, sack: data.psn, msn: 0 });
+        Reply { verdict, ack }
     }
 }
 
@@ -157,6 +224,13 @@ registry! {
         fn deadline(&self) -> Instant;
         fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
         fn release(&mut self, chip: &mut OnChip);
+        fn send(
+            &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, supplied: Seq, window_open: bool, ready: Instant
+        ) -> Option<Segment>;
+        fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
+        fn hear(
+            &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant
+        ) -> Option<Learnt>;
     }
     /// Any loss recovery, receiver's half.
     run AnyAcceptance: Acceptance = Recv {
@@ -164,6 +238,7 @@ registry! {
         fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
         fn holes(&self) -> Option<Holes>;
         fn release(&mut self, chip: &mut OnChip);
+        fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
     }
     algorithms {
         /// What RoCE NICs do: the receiver keeps nothing out of order.

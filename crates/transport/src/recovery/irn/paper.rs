@@ -135,6 +135,7 @@ impl Paper {
         }
     }
 
+    #[inline(never)]
     fn on_resent(&mut self, cx: &mut Cx<'_>, seq: Seq) {
         debug_assert_eq!(self.lost, Some(seq), "only the packet that was offered may be sent again");
         cx.trace(|| Trace::Retransmitted { seq });
@@ -162,7 +163,7 @@ impl Paper {
 
     /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked. The packet that
     /// triggered the acknowledgement was sent `rtt` ago.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -200,6 +201,7 @@ impl Paper {
     }
 
     /// The cumulative acknowledgement moved during recovery. Returns whether another began.
+    #[inline(never)]
     fn on_progress(&mut self, cx: &mut Cx<'_>, rtt: Duration) -> bool {
         self.on_sign_of_life();
         let is_over = match self.phase {
@@ -246,6 +248,7 @@ impl Paper {
     }
 
     /// Returns whether recovery began.
+    #[inline(never)]
     fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq, rtt: Duration) -> bool {
         self.nacks = self.nacks.saturating_add(1);
         self.on_sign_of_life();

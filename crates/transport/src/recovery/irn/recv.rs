@@ -60,18 +60,34 @@ impl Acceptance for Recv {
         self.expected
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
+        // In order, and nothing waits: most packets touch no more than this.
+        if seq == self.expected && self.end <= seq {
+            self.expected += 1;
+            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+        }
+        // Taken apart, so that only this one comes from memory.
+        let Answer { verdict, ack } = self.on_disorder(cx, seq);
+        Answer { verdict, ack }
+    }
+
+    #[inline]
+    fn holes(&self) -> Option<Holes> {
+        self.holes.as_ref().map(|holes| holes.as_sent())
+    }
+}
+
+impl Recv {
+    /// A packet out of order, or one that others wait for.
+    #[inline(never)]
+    fn on_disorder(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
         let Some(ahead) = seq.checked_since(self.expected) else {
             return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
         };
         if ahead == 0 {
-            if self.end > self.expected {
-                self.note(seq);
-                self.expected = self.arrived.take_run(seq + 1);
-            } else {
-                self.expected += 1;
-            }
+            self.note(seq);
+            self.expected = self.arrived.take_run(seq + 1);
             return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
         }
         if ahead >= self.window {
@@ -86,10 +102,5 @@ impl Acceptance for Recv {
         self.end = self.end.max(seq + 1);
         let verdict = if fresh { Verdict::Accepted(seq) } else { Verdict::Duplicate };
         Answer::new(verdict, Some(AckKind::Nack))
-    }
-
-    #[inline]
-    fn holes(&self) -> Option<Holes> {
-        self.holes.as_ref().map(|holes| holes.as_sent())
     }
 }

@@ -78,7 +78,7 @@ impl Send {
         if now >= self.fetched { Next::packet(seq, true) } else { Next::Wait(self.fetched) }
     }
     /// An acknowledgement, with holes if there are any.
-    #[inline]
+    #[inline(always)]
     fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> Learnt {
         let before = self.lost();
         let nack = heard.kind == AckKind::Nack;
@@ -88,23 +88,13 @@ impl Send {
                 (Learnt { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
             }
             Machine::Hls(hls) => {
-                let (acked, was_pending) = (hls.acked(), hls.has_pending());
-                // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
-                let nack = nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
-                let was_in_recovery = hls.columns().in_recovery;
-                hls.receive_ack(heard.expected, heard.sack, nack);
-                let delivered = hls.acked() - acked;
-                let loss = !was_in_recovery && !was_pending && hls.has_pending();
-                (Learnt { delivered, loss }, delivered > 0)
+                let learnt = hear_in_hardware(hls, heard);
+                (learnt, learnt.delivered > 0)
             }
         };
         self.note_lost(cx.now, before);
-        if let Some(estimator) = &mut self.estimator {
-            estimator.on_sample(heard.rtt);
-            // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
-            if advanced {
-                self.timer.set(estimator.rto());
-            }
+        if self.estimator.is_some() {
+            self.estimate(heard.rtt, advanced);
         }
         if advanced {
             if self.outstanding() == 0 {
@@ -115,9 +105,46 @@ impl Send {
         }
         learnt
     }
+    /// A round-trip time for the estimator, of a packet that moved the cumulative acknowledgement or not.
+    #[inline(never)]
+    fn estimate(&mut self, rtt: Duration, advanced: bool) {
+        let Some(estimator) = &mut self.estimator else { return };
+        estimator.on_sample(rtt);
+        // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
+        if advanced {
+            self.timer.set(estimator.rto());
+        }
+    }
     #[inline]
     fn outstanding(&self) -> u64 {
         self.sent() - self.acked()
+    }
+}
+
+/// What the hardware makes of an acknowledgement.
+#[inline(never)]
+fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> Learnt {
+    let (acked, was_pending) = (hls.acked(), hls.has_pending());
+    // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
+    let nack = heard.kind == AckKind::Nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
+    let was_in_recovery = hls.columns().in_recovery;
+    hls.receive_ack(heard.expected, heard.sack, nack);
+    let delivered = hls.acked() - acked;
+    let loss = !was_in_recovery && !was_pending && hls.has_pending();
+    Learnt { delivered, loss }
+}
+
+/// Has the hardware send `seq`, which it has announced.
+#[inline(never)]
+fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
+    let is_new = seq == hls.next();
+    let limit = if is_new { seq + 1 } else { seq };
+    // A hole that was not searched for yet takes two calls, of which the first has
+    // nothing to send.
+    let sent = hls.tx_free(limit).or_else(|| hls.tx_free(limit));
+    debug_assert_eq!(sent, Some(seq), "the hardware sends what was announced");
+    if !is_new {
+        cx.trace(|| Trace::Retransmitted { seq });
     }
 }
 
@@ -187,31 +214,22 @@ impl Recovery for Send {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) {
         let before = self.lost();
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_sent(cx, seq),
-            Machine::Hls(hls) => {
-                let is_new = seq == hls.next();
-                let limit = if is_new { seq + 1 } else { seq };
-                // A hole that was not searched for yet takes two calls, of which the first has
-                // nothing to send.
-                let sent = hls.tx_free(limit).or_else(|| hls.tx_free(limit));
-                debug_assert_eq!(sent, Some(seq), "the hardware sends what was announced");
-                if !is_new {
-                    cx.trace(|| Trace::Retransmitted { seq });
-                }
-            }
+            Machine::Hls(hls) => send_in_hardware(hls, cx, seq),
         }
         self.note_lost(cx.now, before);
         self.timer.ensure_running(cx.now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
         self.hear(cx, heard, None)
     }
+    #[inline(never)]
     fn on_holes(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
         self.hear(cx, heard, Some(holes))
     }

@@ -1,0 +1,126 @@
+//! What a NIC answers, until it leaves.
+
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use selvedge_wire::Packet;
+
+/// Packets in the order in which they leave. Whenever all have left, the next one is written where the first was read:
+/// mostly few wait, and they stay in the cache.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// Empty when all have left.
+    packets: Vec<Packet>,
+    /// How many of them have left.
+    left: usize,
+}
+
+impl Answers {
+    pub(crate) const fn new() -> Self {
+        Self { packets: Vec::new(), left: 0 }
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn push_back(&mut self, packet: Packet) {
+        if self.packets.len() == self.packets.capacity() {
+            self.make_room();
+        }
+        self.packets.push(packet);
+    }
+
+    /// The first one leaves, if there is any, and lies in `place` then.
+    #[inline]
+    pub(crate) fn pop_front(&mut self, place: &mut Packet) -> bool {
+        let Some(first) = self.packets.get(self.left) else { return false };
+        *place = *first;
+        self.left += 1;
+        if self.left == self.packets.len() {
+            self.forget();
+        }
+        true
+    }
+
+    /// One of those that wait leaves before its turn.
+    pub(crate) fn remove(&mut self, at: usize) -> Option<Packet> {
+        let at = self.left + at;
+        let packet = (at < self.packets.len()).then(|| self.packets.remove(at));
+        if self.left == self.packets.len() {
+            self.forget();
+        }
+        packet
+    }
+
+    /// The one that was pushed last.
+    #[inline]
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Packet> {
+        self.packets.last_mut()
+    }
+
+    #[inline]
+    fn forget(&mut self) {
+        self.packets.clear();
+        self.left = 0;
+    }
+
+    /// Uses the room of those that have left, if they are half of all; else there must be more room.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if self.left * 2 >= self.packets.len() {
+            self.packets.drain(..core::mem::take(&mut self.left));
+        }
+        self.packets.reserve(1);
+    }
+}
+
+/// Those that wait.
+impl Deref for Answers {
+    type Target = [Packet];
+
+    #[inline]
+    fn deref(&self) -> &[Packet] {
+        &self.packets[self.left..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use selvedge_units::{Domain, Rng};
+
+    use super::*;
+
+    #[test]
+    fn behaves_like_a_queue() {
+        let mut rng = Rng::stream(1, Domain::Impairment, 0);
+        let (mut answers, mut model) = (Answers::new(), VecDeque::new());
+        for entropy in 0..20_000 {
+            // Now more come than leave, now more leave than come.
+            match rng.below(if entropy / 1_000 % 2 == 0 { 3 } else { 7 }) {
+                0 | 1 => {
+                    let packet = Packet { entropy, ..Packet::BLANK };
+                    answers.push_back(packet);
+                    model.push_back(packet);
+                    assert_eq!(answers.last_mut(), model.back_mut());
+                }
+                2 => {
+                    let at = rng.below(4) as usize;
+                    assert_eq!(answers.remove(at), model.remove(at));
+                }
+                _ => {
+                    let mut first = Packet::BLANK;
+                    assert_eq!(answers.pop_front(&mut first).then_some(first), model.pop_front());
+                }
+            }
+            assert_eq!(answers.is_empty(), model.is_empty());
+            assert!(answers.iter().eq(&model));
+        }
+    }
+}
