@@ -97,7 +97,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
-        if self.egress[at].rare_departures {
+        if self.egress[at].rare_departures || self.has_long_queue(at) {
             return self.serve_closely(visit, at, keys);
         }
         let (before, mut keys) = keys.split_at(passed.count);
@@ -110,6 +110,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             from = key.time();
             self.forward_calmly(visit, at, *key);
         }
+    }
+
+    /// Whether so much waits at output `at`, whose queues should be short, that to list it would take long.
+    fn has_long_queue(&self, at: u32) -> bool {
+        const LONG: u64 = 1 << 17;
+        !self.trimmers.is_empty() && self.lines_of(at).iter().any(|line| line.bytes > LONG)
     }
 
     /// The same where a closer look is needed at all that leaves.
