@@ -365,6 +365,27 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// The same if something is left to do there. Of hosts, nobody knows.
+    pub(crate) fn return_to_do_more(&mut self, at: u32) {
+        let port = &self.egress[at];
+        if port.is_host || port.pause_due || port.waiting != 0 {
+            self.return_when_free(at);
+        }
+    }
+
+    /// Nobody comes back to port `at` of a switch if nothing is left to do there: what comes just when it is free goes
+    /// straight through, as where nobody ever waited.
+    pub(crate) fn forget_idle(&mut self, at: u32) {
+        let port = &mut self.egress[at];
+        if port.free_pending && !port.is_host && !port.pause_due && port.waiting == 0 {
+            let switch = &mut self.switches[port.owner];
+            // A port that is served just now counts as one to come back to, but nobody does.
+            if switch.pending.forget(at - switch.site.first_port) {
+                port.free_pending = false;
+            }
+        }
+    }
+
     /// Makes port `at` serve what waits: now if it is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
@@ -373,7 +394,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return;
         }
         if port.busy_until > self.now {
-            self.return_when_free(at);
+            self.return_to_do_more(at);
         } else {
             self.serve(at);
         }

@@ -78,6 +78,23 @@ impl Pending {
         self.ring[self.end].time = NEVER;
     }
 
+    /// Takes the time of `who` away; returns whether it had one.
+    pub(crate) fn forget(&mut self, who: u32) -> bool {
+        self.put_in_order();
+        let places = |n| (self.head + n) & self.mask;
+        let Some(n) = self.whose().position(|other| other == who) else { return false };
+        let mut place = places(n as u32);
+        // That behind the last entry moves, too.
+        while place != self.end {
+            let next = (place + 1) & self.mask;
+            self.ring[place] = self.ring[next];
+            place = next;
+        }
+        self.end = self.end.wrapping_sub(1) & self.mask;
+        self.first = self.ring[self.head].time;
+        true
+    }
+
     /// Forgets all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
@@ -150,7 +167,9 @@ mod tests {
             let mut model: Vec<Option<u64>> = vec![None; count as usize];
             for round in 0..5_000 {
                 let n = rng.below(u64::from(count)) as u32;
-                if model[n as usize].is_none() {
+                if rng.below(8) == 0 {
+                    assert_eq!(pending.forget(n), model[n as usize].take().is_some());
+                } else if model[n as usize].is_none() {
                     let time = round + rng.below(50);
                     pending.push(n, time);
                     model[n as usize] = Some(time);

@@ -28,6 +28,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             extra.end_pause(self.now);
             port.paused = Egress::DOWN;
             self.flush(at);
+            self.forget_idle(at);
         } else {
             port.paused = 0;
             // A pause that the other end was told of ended with the link.

@@ -59,7 +59,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let slot = self.pool.put(packet);
         self.transmit(at, &Descriptor::of(&packet, slot, Attachment::NONE));
-        self.return_when_free(at);
+        self.return_to_do_more(at);
     }
 
     /// How long a pause of this many quanta lasts at port `at`.
@@ -76,6 +76,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
         self.egress[at].pause_due = port.shall_pause() != port.announced || self.refresh_is_due(at);
+        self.forget_idle(at);
     }
 
     /// Whether the peer of port `at` has to be reminded of its pause.

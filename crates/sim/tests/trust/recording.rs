@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_sim::fault::LinkFailure;
 use selvedge_sim::record::{Chosen, Event, FlowKey, Focus, What};
 use selvedge_sim::topology::Node;
 use selvedge_transport::Hold;
@@ -152,4 +153,15 @@ fn line(event: &Event) -> String {
     };
     assert!(!matches!(&event.what, What::Held { hold: Hold::Cap | Hold::Window, .. }), "the flow is short");
     format!("{:.3} {node} {what}", event.at.as_us_f64())
+}
+
+#[test]
+fn what_comes_just_when_a_repaired_port_is_free_does_not_wait() {
+    // Frames follow each other without a gap: the next one comes when the one that was on the wire has left.
+    let scene = Scene::new(star(&[link(40, 500); 2]), Series::Irn).flow(0, 1, 100_000, Duration::ZERO);
+    for at in (3_000..3_250).step_by(10).map(Duration::from_ns) {
+        let link = "h1".parse().expect("a selector");
+        let failure = LinkFailure { link, at, until: Some(at + Duration::from_ns(1)) };
+        scene.clone().with(|config| config.failures.push(failure)).record(&Focus::default());
+    }
 }
