@@ -43,8 +43,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
             }
-            // It will have another visit when it is free, if it has something to send then. Where there is one class, what
-            // waits while the port is busy counts as that although it may be paused, as it does in other visits.
+            // It will have another visit when it is free, if it has something to send then. Where there is one class,
+            // what waits while the port is busy counts as that although it may be paused, as it does in other visits.
             let output = &mut self.egress[at];
             let is_busy = output.busy_until.as_ps() >= limit;
             output.free_pending = output.ready() != 0 || (self.classes == 1 && output.waiting != 0 && is_busy);
