@@ -83,10 +83,10 @@ pub(super) struct Visit<'a> {
     pub(super) length: u64,
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
     /// The packet at `place` of the mail.
     #[inline(always)]
-    pub(super) fn at(&self, place: u32) -> &Descriptor {
+    pub(super) fn at(&self, place: u32) -> &'a Descriptor {
         debug_assert!((place as usize) < self.mail.len(), "it is a place of this mail");
         // SAFETY: as the assertion says.
         unsafe { self.mail.get_unchecked(place as usize) }

@@ -2,6 +2,8 @@
 //!
 //! Times are in picoseconds after the beginning of the window.
 
+use std::mem::MaybeUninit;
+
 use selvedge_wire::Ecn;
 
 use super::buffer::Queueing;
@@ -11,7 +13,8 @@ use super::marking::Red;
 use super::pool::Pool;
 use super::port::{Egress, Ingress};
 use super::queue::{Line, Queue, Store};
-use super::short::ShortOutput;
+use super::short::{Listed, Lists};
+use super::switch::Site;
 use crate::kernel::calendar::Outlet;
 use crate::kernel::order::Key;
 use crate::kernel::partition::Partition;
@@ -138,44 +141,33 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn run<'k>(&mut self, visit: &Visit<'_>, at: u32, first: Option<Key>, from: u64, keys: &'k [Key]) -> &'k [Key] {
         let port = &mut self.egress[at];
         let line = at * self.classes;
-        let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
-        if let Queueing::Trimming(rules) = &self.fabric.queueing {
-            let output = ShortOutput {
-                port,
-                passed: 0,
-                served: 0,
-                bytes: 0,
-                gap: self.gap,
-                outlet,
-                lines: self.lines.part_mut(line),
-                queues: self.queues.part_mut(visit.site.first_queue(line)),
-                store: &mut self.store,
-                inputs: self.ingress.part_mut(visit.site.first_port),
-                turns: rules.turns(),
-                trimmer: &mut self.trimmers[at],
-                classes: self.classes,
-                memory: &mut self.listed,
-                events: &mut self.events,
-            };
-            return output.run(visit, first, keys);
-        }
-        let mut queues = Queues {
+        let buffer = Buffer {
             lines: self.lines.part_mut(line),
             queues: self.queues.part_mut(visit.site.first_queue(line)),
-            per_line: visit.site.per_line,
-            input_mask: visit.site.input_mask,
             store: &mut self.store,
             inputs: self.ingress.part_mut(visit.site.first_port),
-            red: &mut self.extras[at].red,
-            pool: &mut self.pool,
-            tally: &mut self.tally,
         };
-        if let Some(first) = first.map(|key| key.packet(visit.mail)) {
-            queues.put(first.class, port, first);
-        }
         let (gap, events) = (self.gap, &mut self.events);
-        let output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, queues, events };
-        if self.classes == 1 { output.run::<true>(visit, from, keys) } else { output.run::<false>(visit, from, keys) }
+        let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        let mut output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, events };
+        if let Queueing::Trimming(rules) = &self.fabric.queueing {
+            debug_assert!(first.is_none(), "nobody asks whether packets can pass where switches trim");
+            let lists = Lists::of(&buffer, output.port.waiting, &mut self.listed, (self.classes, keys.len()));
+            let mut listed = Listed { buffer, lists, turns: rules.turns(), trimmer: &mut self.trimmers[at] };
+            listed.take_out(output.port.waiting);
+            let rest = output.run(visit, &mut listed, from, keys);
+            listed.put_back(output.port.waiting, visit);
+            return rest;
+        }
+        let Site { per_line, input_mask, .. } = *visit.site;
+        let (red, pool, tally) = (&mut self.extras[at].red, &mut self.pool, &mut self.tally);
+        if self.classes == 1 {
+            let queued = Queued::<true> { buffer, per_line, input_mask, red, pool, tally };
+            output.run_queued(visit, queued, first, from, keys)
+        } else {
+            let queued = Queued::<false> { buffer, per_line, input_mask, red, pool, tally };
+            output.run_queued(visit, queued, first, from, keys)
+        }
     }
 
     /// A packet comes in that leaves through port `out`, or a pause frame for that.
@@ -213,7 +205,37 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// An output with all that it reads and writes while packets wait for it.
+/// What waits in a switch for one output, and where it came from.
+pub(super) struct Buffer<'a> {
+    /// By class.
+    pub(super) lines: Part<'a, Line>,
+    /// Of all lines.
+    pub(super) queues: Part<'a, Queue>,
+    pub(super) store: &'a mut Store,
+    /// By port.
+    pub(super) inputs: Part<'a, Ingress>,
+}
+
+/// How packets wait for an output during its visit.
+pub(super) trait Waiting {
+    /// Which class goes first of those whose bits are set: at least one is.
+    fn first(ready: u8) -> u8;
+    /// Whether a packet may wait here; if not, somebody else has to see to it.
+    fn takes(&self, packet: &Descriptor) -> bool;
+    /// A packet that is [taken](Waiting::takes) waits for `port`.
+    fn put(&mut self, port: &mut Egress, key: Key, packet: &Descriptor);
+    /// Takes out the next packet of `class`, of which some wait for `port`. It is copied to `place`, if it does not lie
+    /// where it can stay.
+    fn pop<'p>(
+        &mut self,
+        visit: &Visit<'p>,
+        port: &mut Egress,
+        class: u8,
+        place: &'p mut MaybeUninit<Descriptor>,
+    ) -> &'p Descriptor;
+}
+
+/// An output during its visit.
 struct Output<'a> {
     port: &'a mut Egress,
     /// Packets that have left at once, others that have left, and bytes of both.
@@ -223,39 +245,23 @@ struct Output<'a> {
     /// What every frame takes on the wire beside itself.
     gap: u64,
     outlet: Outlet<'a>,
-    queues: Queues<'a>,
     events: &'a mut u64,
 }
 
-/// What waits for an output.
-struct Queues<'a> {
-    /// By class.
-    lines: Part<'a, Line>,
-    /// Of all lines, and how many each has.
-    queues: Part<'a, Queue>,
-    per_line: u32,
-    input_mask: u32,
-    store: &'a mut Store,
-    /// By port.
-    inputs: Part<'a, Ingress>,
-    red: &'a mut Red,
-    pool: &'a mut Pool,
-    tally: &'a mut Tally,
-}
-
 impl Output<'_> {
-    /// See [`Partition::run`]; `ONE_CLASS` says that there are no others.
+    /// Handles what happens during a visit after `from`, where `keys` say what comes. Returns what is left of these: it
+    /// begins with what somebody else has to handle.
     #[inline(always)]
-    fn run<'k, const ONE_CLASS: bool>(mut self, visit: &Visit<'_>, from: u64, keys: &'k [Key]) -> &'k [Key] {
+    fn run<'k>(&mut self, visit: &Visit<'_>, waiting: &mut impl Waiting, from: u64, keys: &'k [Key]) -> &'k [Key] {
         let mut busy = visit.since(self.port.busy_until);
         // Where a pause has ended, something leaves before anything else comes.
         if busy < from && self.port.ready() != 0 {
-            busy = self.serve_until::<ONE_CLASS>(from, from + 1);
+            busy = self.serve_until(visit, waiting, from, from + 1);
         }
         let mut count = 0;
-        for key in keys {
+        for &key in keys {
             let (packet, time) = (key.packet(visit.mail), key.time());
-            busy = self.serve_until::<ONE_CLASS>(busy, time);
+            busy = self.serve_until(visit, waiting, busy, time);
             if packet.is_pause() {
                 break;
             }
@@ -263,22 +269,20 @@ impl Output<'_> {
                 self.passed += 1;
                 busy = self.send(time, packet);
             } else {
-                let class = if ONE_CLASS { 0 } else { packet.class };
-                let has_room = self.queues.lines[class.into()].has_room_for(packet.frame.into());
-                if !has_room || self.port.paused == Egress::DOWN {
+                if !waiting.takes(packet) || self.port.paused == Egress::DOWN {
                     break;
                 }
                 // Those who may not leave do not keep others waiting.
                 let begins = busy <= time && self.port.ready() == 0;
-                self.queues.put(class, self.port, packet);
+                waiting.put(self.port, key, packet);
                 if begins {
-                    busy = self.serve_until::<ONE_CLASS>(time, time + 1);
+                    busy = self.serve_until(visit, waiting, time, time + 1);
                 }
             }
             count += 1;
         }
         if count == keys.len() {
-            busy = self.serve_until::<ONE_CLASS>(busy, visit.length);
+            busy = self.serve_until(visit, waiting, busy, visit.length);
         }
         *self.events += self.served;
         if self.bytes > 0 {
@@ -287,20 +291,42 @@ impl Output<'_> {
         &keys[count..]
     }
 
+    /// The same with queues, where `first` waits and has no place in one.
+    #[inline(always)]
+    fn run_queued<'k, const ONE_CLASS: bool>(
+        mut self,
+        visit: &Visit<'_>,
+        mut queued: Queued<'_, ONE_CLASS>,
+        first: Option<Key>,
+        from: u64,
+        keys: &'k [Key],
+    ) -> &'k [Key] {
+        if let Some(first) = first {
+            queued.put(self.port, first, first.packet(visit.mail));
+        }
+        self.run(visit, &mut queued, from, keys)
+    }
+
     /// Sends what waits and may leave from `busy` on, as far as it begins before `time`; returns until when that takes.
     #[inline(always)]
-    fn serve_until<const ONE_CLASS: bool>(&mut self, mut busy: u64, time: u64) -> u64 {
+    fn serve_until(&mut self, visit: &Visit<'_>, waiting: &mut impl Waiting, mut busy: u64, time: u64) -> u64 {
         while busy < time {
             let ready = self.port.ready();
             if ready == 0 {
                 break;
             }
-            self.served += 1;
-            let class = if ONE_CLASS { 0 } else { ready.ilog2() as u8 };
-            let packet = self.queues.pop(class, self.port);
-            busy = self.send(busy, &packet);
+            busy = self.serve(visit, waiting, ready, busy);
         }
         busy
+    }
+
+    /// Sends the next packet of those classes; returns until when that takes.
+    #[inline(always)]
+    fn serve<W: Waiting>(&mut self, visit: &Visit<'_>, waiting: &mut W, ready: u8, begins: u64) -> u64 {
+        self.served += 1;
+        let mut place = MaybeUninit::uninit();
+        let packet = waiting.pop(visit, self.port, W::first(ready), &mut place);
+        self.send(begins, packet)
     }
 
     /// Sends a packet from `begins` on; returns until when that takes.
@@ -314,33 +340,61 @@ impl Output<'_> {
     }
 }
 
-impl Queues<'_> {
-    /// Puts a packet of `class`, for which there is room, into its queue for `port`.
+/// Packets in queues, where they stay from visit to visit. `ONE_CLASS` says that there are no others.
+struct Queued<'a, const ONE_CLASS: bool> {
+    buffer: Buffer<'a>,
+    per_line: u32,
+    input_mask: u32,
+    red: &'a mut Red,
+    pool: &'a mut Pool,
+    tally: &'a mut Tally,
+}
+
+impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
     #[inline(always)]
-    fn put(&mut self, class: u8, port: &mut Egress, packet: &Descriptor) {
-        let line = &mut self.lines[class.into()];
-        let mut flags = packet.flags;
-        if packet.is_markable() && self.red.marks(line.bytes) {
-            flags = packet.flags_when_marked();
-            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
-            self.tally.ecn_marks += 1;
-        }
-        let mut queues = self.queues.part_mut(u32::from(class) * self.per_line);
-        line.push(&mut queues, u32::from(packet.port) & self.input_mask, self.store, packet, flags);
-        port.waiting |= 1 << class;
-        self.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+    fn first(ready: u8) -> u8 {
+        if ONE_CLASS { 0 } else { ready.ilog2() as u8 }
     }
 
-    /// Takes out the next packet of `class` that waits for `port`.
     #[inline(always)]
-    fn pop(&mut self, class: u8, port: &mut Egress) -> Descriptor {
-        let line = &mut self.lines[class.into()];
-        let mut queues = self.queues.part_mut(u32::from(class) * self.per_line);
-        let packet = *line.pop(&mut queues, self.store);
+    fn takes(&self, packet: &Descriptor) -> bool {
+        let class = if ONE_CLASS { 0 } else { packet.class };
+        self.buffer.lines[class.into()].has_room_for(packet.frame.into())
+    }
+
+    #[inline(always)]
+    fn put(&mut self, port: &mut Egress, _: Key, packet: &Descriptor) {
+        let Self { buffer, per_line, input_mask, red, pool, tally } = self;
+        let class = if ONE_CLASS { 0 } else { packet.class };
+        let line = &mut buffer.lines[class.into()];
+        let mut flags = packet.flags;
+        if packet.is_markable() && red.marks(line.bytes) {
+            flags = packet.flags_when_marked();
+            pool.get_mut(packet.slot).ecn = Ecn::Marked;
+            tally.ecn_marks += 1;
+        }
+        let mut queues = buffer.queues.part_mut(u32::from(class) * *per_line);
+        line.push(&mut queues, u32::from(packet.port) & *input_mask, buffer.store, packet, flags);
+        port.waiting |= 1 << class;
+        buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+    }
+
+    #[inline(always)]
+    fn pop<'p>(
+        &mut self,
+        _: &Visit<'p>,
+        port: &mut Egress,
+        class: u8,
+        place: &'p mut MaybeUninit<Descriptor>,
+    ) -> &'p Descriptor {
+        let Self { buffer, per_line, .. } = self;
+        let line = &mut buffer.lines[class.into()];
+        let mut queues = buffer.queues.part_mut(u32::from(class) * *per_line);
+        let packet = place.write(*line.pop(&mut queues, buffer.store));
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
-        self.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
+        buffer.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
         packet
     }
 }
