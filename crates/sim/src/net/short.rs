@@ -3,6 +3,7 @@
 //! Most of what waits there leaves in the same visit. So it takes no place in the store: while the visit lasts, packets
 //! that wait are only listed, and those that are left are put where they belong in the end.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::calm::Visit;
@@ -28,16 +29,22 @@ impl Entry {
 
 /// What waits, listed by class, first to last. Each list begins where it ended when it is empty: there is room for all
 /// that are ever added.
-pub(super) struct Lists {
+pub(super) struct Lists<'a> {
     begins: [*mut Entry; 8],
     ends: [*mut Entry; 8],
+    memory: PhantomData<&'a mut [Entry]>,
 }
 
-impl Lists {
+impl<'a> Lists<'a> {
     /// Empty ones for so many classes, in `memory`, with room for what waits in `buffer` of the classes in `waiting`,
     /// and so many more.
     #[inline(always)]
-    pub(super) fn of(buffer: &Buffer<'_>, waiting: u8, memory: &mut Vec<Entry>, (classes, more): (u32, usize)) -> Self {
+    pub(super) fn of(
+        buffer: &Buffer<'_>,
+        waiting: u8,
+        memory: &'a mut Vec<Entry>,
+        (classes, more): (u32, usize),
+    ) -> Self {
         let count = |class| buffer.queues[class].packets(buffer.store).count();
         let room = more + classes_of(waiting).map(count).sum::<usize>();
         memory.reserve(room * classes as usize);
@@ -46,7 +53,7 @@ impl Lists {
             // SAFETY: there is room for all.
             begins[class] = unsafe { begins[class - 1].add(room) };
         }
-        Self { begins, ends: begins }
+        Self { begins, ends: begins, memory: PhantomData }
     }
 
     #[inline(always)]
@@ -86,7 +93,7 @@ fn classes_of(bits: u8) -> impl Iterator<Item = u32> {
 /// Packets that wait for an output whose lines have one queue each, listed while it has its visit.
 pub(super) struct Listed<'a> {
     pub(super) buffer: Buffer<'a>,
-    pub(super) lists: Lists,
+    pub(super) lists: Lists<'a>,
     pub(super) turns: Turns,
     pub(super) trimmer: &'a mut Trimmer,
 }
