@@ -94,7 +94,7 @@ impl Order {
         unsafe {
             if count > FEW {
                 spread(keys, mail, window, key_of);
-                sort_nearly(keys, count, SOME);
+                sort_nearly(keys, count);
             } else {
                 // Each neighbour's packets lie in order, so most have to move by a few places at most.
                 for (place, packet) in mail.iter().enumerate() {
@@ -198,13 +198,13 @@ impl Order {
     }
 }
 
-/// Sorts `count` keys; by insertion, if there are `most` of them or fewer.
+/// Sorts `count` keys that lie nearly in order.
 ///
 /// # Safety
 /// They have been written.
 #[inline(always)]
-unsafe fn sort_nearly(keys: *mut Key, count: usize, most: usize) {
-    if count > most {
+unsafe fn sort_nearly(keys: *mut Key, count: usize) {
+    if count > SOME {
         // SAFETY: they have been written, and nobody else looks at them.
         unsafe { std::slice::from_raw_parts_mut(keys, count) }.sort_unstable();
         return;

@@ -115,7 +115,7 @@ impl Host {
 
 /// What does not change while a host is visited.
 #[derive(Clone, Copy)]
-struct Visit {
+struct HostVisit {
     /// Arrivals need a closer look ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)).
     closely: bool,
     /// NICs read nothing beside packets, and what these have finished is all that there is to tell.
@@ -130,7 +130,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
         let port = self.hosts[host].port;
-        let visit = Visit {
+        let visit = HostVisit {
             closely: self.ingress[port].rare_arrivals,
             plainly: !self.fabric.reads_records && !self.fabric.has_more_to_tell,
         };
@@ -200,7 +200,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// A packet has reached its host. Returns whether it may send now; `seldom` is [`Host::seldom_at`].
     #[inline(always)]
-    fn arrive_at_host(&mut self, host: u32, at: u32, descriptor: &Descriptor, visit: Visit, seldom: &mut u64) -> bool {
+    fn arrive_at_host(
+        &mut self,
+        host: u32,
+        at: u32,
+        descriptor: &Descriptor,
+        visit: HostVisit,
+        seldom: &mut u64,
+    ) -> bool {
         if RECORDED {
             self.note_arrived(at, descriptor.slot);
         }
