@@ -336,7 +336,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if port.busy_until > self.now {
             port.free_pending = true;
             self.switches[site.switch].pending.push(out - site.first_port, port.busy_until.as_ps());
-        } else {
+        } else if port.ready() != 0 {
             self.serve(out);
         }
     }
