@@ -77,6 +77,8 @@ impl SimConfig {
     /// The largest frame that is sent.
     pub(crate) fn largest_frame(&self) -> Bytes {
         let own = self.nic.payload(&self.transport) + self.nic.data_header(&self.transport);
-        own.max(self.transport.tunnel_frame(&self.nic).unwrap_or(Bytes::ZERO))
+        let guest = self.beside.as_ref().map(|beside| beside.framing(&self.nic));
+        let guest = guest.map(|framing| framing.mtu + framing.overhead - self.nic.gap);
+        [Some(own), guest, self.transport.tunnel_frame(&self.nic)].into_iter().flatten().max().unwrap_or(own)
     }
 }

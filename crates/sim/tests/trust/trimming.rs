@@ -1,8 +1,10 @@
 //! Switches that cut packets to their headers.
 
+use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_telemetry::DropReason;
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Chance, Duration, PortId, Setting};
 use selvedge_wire::{Header, Packet};
 
@@ -69,6 +71,20 @@ fn a_packet_may_be_longer_than_the_queue() {
         (config.nic.mtu, config.nic.ack_frame) = (Bytes::new(64), Bytes::new(300));
     });
     pairs.fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish();
+}
+
+/// TCP's headers are longer than RDMA's.
+#[test]
+fn a_queue_of_one_packet_holds_a_segment_of_the_tcp_beside() {
+    let one = Trimming { packets: 1, ..Trimming::default() };
+    let scene = Scene::new(star(&[link(40, 500); 3]), Series::Irn).with(|config| {
+        config.switch.buffer = BufferConfig::Trimming(one);
+        config.beside = Some(Beside { workloads: vec!["flows".into()], class: None, tcp: TcpConfig::default() });
+    });
+    let scene = [0, 1].into_iter().fold(scene, |scene, src| scene.flow(src, 2, 50_000, Duration::ZERO));
+    let (_, events) = scene.record(&Focus { ports: Chosen::All, ..Focus::default() });
+    let full = |packet: &Packet| packet.frame == 1_024 + 70;
+    assert!(events.iter().any(|event| matches!(&event.what, What::Queued { packet, .. } if full(packet))));
 }
 
 #[test]
