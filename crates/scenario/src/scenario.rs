@@ -9,7 +9,8 @@ use selvedge_sim::fault::{LinkFailure, LossConfig};
 use selvedge_sim::topology::Topology;
 use selvedge_sim::workload::{Measure, WorkloadConfig};
 use selvedge_units::{Duration, Setting};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A study: one fabric, its traffic, and the series that are compared on it.
 ///
@@ -20,6 +21,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
     /// What the study is called, in one line.
+    #[serde(deserialize_with = "text")]
+    #[schemars(length(min = 1))]
     pub title: String,
     /// What it is about, in as many lines as it takes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -72,6 +75,15 @@ pub struct Scenario {
     /// scenario itself is the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
+}
+
+/// Reads a text which says something.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.trim().is_empty() {
+        return Err(D::Error::invalid_value(Unexpected::Str(&text), &"a line that says what the study is about"));
+    }
+    Ok(text)
 }
 
 impl Scenario {

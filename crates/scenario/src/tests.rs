@@ -88,6 +88,7 @@ fn errors_name_place_key_and_remedy() {
         with("[switch]\npfc = []\n"),
         BASE.replace("{ rate = \"40Gbps\", delay = \"2us\" }", "[\"40Gbps\", \"2us\"]"),
         BASE.replace("title = \"test\"\n", ""),
+        BASE.replace("title = \"test\"", "title = ' '"),
         String::new(),
     ];
     let mut said = String::new();
