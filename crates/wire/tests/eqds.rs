@@ -16,14 +16,17 @@ fn fit(layout: Layout, value: u32, bits: u32) -> u32 {
 
 fn data(layout: Layout) -> impl Strategy<Value = DataHeader> {
     let next = prop_oneof![Just(NextProtocol::Native), Just(NextProtocol::Ip), Just(NextProtocol::Vxlan)];
-    (any::<u8>(), next, any::<[u32; 4]>()).prop_map(move |(flags, next, [seq, target, path, sender])| DataHeader {
-        flags: Flags::from_bits(flags),
-        next,
-        seq: fit(layout, seq, 32),
-        pull_target: fit(layout, target, 32),
-        path: fit(layout, path, 16) as u16,
-        sender: fit(layout, sender, 16) as u16,
-    })
+    (any::<u8>(), 0..8u8, next, any::<[u32; 4]>()).prop_map(
+        move |(flags, priority, next, [seq, target, path, sender])| DataHeader {
+            flags: Flags::from_bits(flags),
+            priority,
+            next,
+            seq: fit(layout, seq, 32),
+            pull_target: fit(layout, target, 32),
+            path: fit(layout, path, 16) as u16,
+            sender: fit(layout, sender, 16) as u16,
+        },
+    )
 }
 
 fn control(layout: Layout) -> impl Strategy<Value = ControlHeader> {
@@ -68,6 +71,7 @@ proptest! {
 fn fields_lie_where_figure_4_has_them() {
     let header = DataHeader {
         flags: Flags::SYN,
+        priority: 5,
         next: NextProtocol::Ip,
         seq: 0x0102_0304,
         pull_target: 0x0506_0708,
@@ -75,8 +79,8 @@ fn fields_lie_where_figure_4_has_them() {
         sender: 0x0b0c,
     };
     let mut buffer = [0; 16];
-    assert_eq!(header.emit(Layout::Wide, &mut buffer), [0, 1, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-    assert_eq!(header.emit(Layout::Compact, &mut buffer), [1, 4, 3, 4, 7, 8, 10, 12]);
+    assert_eq!(header.emit(Layout::Wide, &mut buffer), [0, 1, 0xa0, 4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    assert_eq!(header.emit(Layout::Compact, &mut buffer), [1, 0xa4, 3, 4, 7, 8, 10, 12]);
     let header = ControlHeader { flags: Flags::PULL, sender: 0x0102, number: 0x0304_0506, pull: 7, busy: 1 << 20 };
     assert_eq!(header.emit(Layout::Wide, &mut buffer), [0, 0x10, 1, 2, 3, 4, 5, 6, 0, 0, 0, 7, 0, 16, 0, 0]);
     assert_eq!(header.emit(Layout::Compact, &mut buffer), [0x10, 2, 5, 6, 0, 7, 255, 255], "busy time saturates");

@@ -18,6 +18,8 @@ pub(crate) struct End<H> {
     pub(crate) receiver: Receiver<H>,
     /// Of the last packet that came through it: credit goes back where it came from.
     last: Origin,
+    /// Traffic class of what came last.
+    class: u8,
     /// Quanta that its sender is owed, as the pacer knows.
     owed: u32,
     /// Whether it stands in the pacer's list.
@@ -33,14 +35,13 @@ pub(crate) struct Origin {
     qp: QpNumber,
     slot: u32,
     entropy: u32,
-    class: u8,
 }
 
 impl Origin {
     #[inline]
     pub(crate) fn of(packet: &Packet) -> Self {
-        let Packet { sent_at, src, qp, slot, entropy, class, .. } = *packet;
-        Self { sent_at, src, qp, slot, entropy, class }
+        let Packet { sent_at, src, qp, slot, entropy, .. } = *packet;
+        Self { sent_at, src, qp, slot, entropy }
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Inbound {
 impl<H: Copy> End<H> {
     /// Of a tunnel whose first packet has come.
     pub(crate) fn new(first: &Packet) -> Self {
-        Self { receiver: Receiver::new(), last: Origin::of(first), owed: 0, listed: false }
+        Self { receiver: Receiver::new(), last: Origin::of(first), class: 0, owed: 0, listed: false }
     }
 
     /// Takes in a packet; returns its fate and what to answer. `name` is the tunnel's in the pacer's list.
@@ -77,7 +78,7 @@ impl<H: Copy> End<H> {
         deliver: impl FnMut(H),
     ) -> (Fate, Option<Control>) {
         let (fate, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
-        self.last = Origin::of(packet);
+        (self.last, self.class) = (Origin::of(packet), data.class);
         self.account(eqds, pacer, name);
         let Some(control) = control else { return (fate, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
@@ -111,7 +112,7 @@ impl<H: Copy> End<H> {
         self.owed = owed;
         if owed > 0 && !self.listed {
             self.listed = true;
-            pacer.push(name, self.last.class);
+            pacer.push(name, self.class);
         }
     }
 }
@@ -334,6 +335,7 @@ mod tests {
                 payload: 100,
                 flags,
                 eqif: 0,
+                class: 0,
                 retransmission: false,
                 trimmed: false,
             };

@@ -33,8 +33,13 @@ impl Outbound {
     /// Bytes of the first packet that waits, if one does.
     #[inline]
     fn head(&self, messages: &[Option<Message>], mtu: u16, header: u32) -> Option<u32> {
-        let message = messages[*self.queue.front()? as usize].as_ref()?;
-        Some(u32::from(message.payload(mtu)) + header)
+        Some(u32::from(self.first(messages)?.payload(mtu)) + header)
+    }
+
+    /// The message whose turn it is.
+    #[inline]
+    fn first<'a>(&self, messages: &'a [Option<Message>]) -> Option<&'a Message> {
+        messages[*self.queue.front()? as usize].as_ref()
     }
 }
 
@@ -142,6 +147,7 @@ impl Nic {
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
+        let class = message.or_else(|| state.first(messages)).map_or(params.ack_class, |message| message.class);
         let (_, entropy) = state.paths.next(eqds.paths);
         state.last = message.map_or(state.last, |message| message.qp);
         *packet = Packet {
@@ -161,6 +167,7 @@ impl Nic {
                 payload,
                 flags,
                 eqif: 0,
+                class,
                 retransmission,
                 trimmed: false,
             }),

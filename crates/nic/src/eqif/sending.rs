@@ -111,7 +111,8 @@ impl Nic {
     ) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
         let Carrier { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
-        let head = queue.head();
+        // A request to send is for what waits.
+        let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
         let new = || queue.pop().expect("the tunnel asks only if a packet waits");
         let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
         let (_, entropy) = paths.next(eqif.tunnel.paths);
@@ -136,6 +137,7 @@ impl Nic {
                 payload,
                 flags,
                 eqif: number,
+                class: cargo.map_or(waiting, |cargo| cargo.class),
                 retransmission,
                 trimmed: false,
             }),

@@ -76,6 +76,29 @@ fn credit_is_shared_by_the_weights_of_priorities() {
     }
 }
 
+/// Whose packets are trimmed still has the priority of its traffic, and not that of headers; nor have requests to send.
+#[test]
+fn credit_goes_first_to_who_has_the_highest_priority_whatever_is_trimmed() {
+    for burst in [Toggle::Auto, Toggle::Off] {
+        let all = |others: u32| {
+            let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 22]), Series::Irn), burst);
+            let mut scene = scene.with(|config| {
+                config.transport.eqds.as_mut().expect("EQDS").policy = Policy::Priority;
+            });
+            scene.add(0, 21, 600_000, Start::At(Instant::ZERO)).priority = Some(5);
+            for src in 1..=others {
+                let begin = Instant::ZERO + Duration::from_us(4 * u64::from(src));
+                scene.add(src, 21, 100_000, Start::At(begin)).priority = Some(1);
+            }
+            scene.finish()
+        };
+        let took = |others| all(others).flow(0).fct().expect("it finished").as_us_f64();
+        let (alone, among) = (took(0), took(20));
+        // The others' first windows are not paid for by credit.
+        assert!(among < alone * 1.3, "{among} us among others, {alone} us alone");
+    }
+}
+
 #[test]
 fn losses_cost_time_and_nothing_else() {
     for burst in [Toggle::Auto, Toggle::Off] {

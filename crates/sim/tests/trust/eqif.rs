@@ -3,14 +3,15 @@
 use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
+use selvedge_sim::workload::Start;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
-use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, TcpEqif};
+use selvedge_transport::eqds::{EqdsConfig, Policy};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
@@ -77,6 +78,29 @@ fn an_incast_of_any_stack_loses_nothing_in_the_fabric() {
             assert_eq!((record.eqif.dropped, record.eqif.strays), (0, 0), "{stack:?}");
             assert!(record.eqif.left >= 8 * 98, "{stack:?}: all of it went through queues");
             assert!(burst == Toggle::Off || record.trims > 0, "{stack:?}");
+        }
+    }
+}
+
+#[test]
+fn credit_is_shared_by_the_weights_of_what_tunnels_carry() {
+    for stack in [Stack::Roce, Stack::Irn] {
+        for burst in [Toggle::Auto, Toggle::Off] {
+            let scene = through_tunnels(Scene::new(star(&[link(40, 500); 3]), Series::Irn), stack, burst);
+            let mut scene = scene.with(|config| {
+                let eqds = config.transport.eqds.as_mut().expect("EQDS");
+                eqds.policy = Policy::Weighted([9, 1, 9, 9, 9, 3, 9, 9]);
+                // What answers acknowledgements takes from the receiver's link, too.
+                eqds.pull_rate = Setting::Value(Rate::from_gbps(36));
+            });
+            for (src, priority) in (0..).zip([1, 5]) {
+                scene.add(src, 2, 3_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
+            }
+            let outcome = scene.finish();
+            let took = |flow| outcome.flow(flow).fct().expect("it finished").as_us_f64();
+            // Three quarters of the link until it is done, when the other has had a quarter of it; then all.
+            let ratio = took(1) / took(0);
+            assert!((ratio - 2.0 / 3.0).abs() < 0.07, "{stack:?}, {burst:?}: {ratio}");
         }
     }
 }

@@ -113,6 +113,7 @@ impl Headers {
     fn tunnel_data(&self, packet: &Packet, data: &eqds::Data) -> (Content, usize) {
         let header = eqds::DataHeader {
             flags: data.flags,
+            priority: self.priorities.get(usize::from(data.class)).copied().unwrap_or(0),
             next: if data.eqif == 0 { eqds::NextProtocol::Native } else { eqds::NextProtocol::Ip },
             seq: data.seq,
             pull_target: data.pull_target,

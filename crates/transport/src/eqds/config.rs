@@ -27,7 +27,9 @@ pub struct EqdsConfig {
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
     pub reorder: Setting<u32>,
     /// Rate at which a host grants credit, gaps included; never more than its own link's. Default: "auto", just
-    /// that (section 5).
+    /// that (section 5). Control frames come on top of what it grants: 7 % where an RDMA stack's 1 KB packets and their
+    /// acknowledgements are in tunnels. Where switches do not trim, give less by so much, or that stands in the
+    /// switch before the receiver, which then shares the link out as it likes.
     pub pull_rate: Setting<Rate>,
     /// How the receiver shares its link among senders. Default: fair (section 5).
     pub policy: Policy,

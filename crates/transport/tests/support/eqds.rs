@@ -72,6 +72,7 @@ pub(crate) fn torment_tunnel(bytes: &[u8]) {
         payload: 0,
         flags: Flags::NONE,
         eqif: 0,
+        class: 0,
         retransmission: false,
         trimmed: false,
     };

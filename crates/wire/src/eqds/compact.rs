@@ -18,6 +18,9 @@ pub struct Data {
     /// Which sending EQIF of its host it is from: 0 for native messages; the others carry IP. With the host, the
     /// header's sender ID.
     pub eqif: u8,
+    /// Traffic class of what the tunnel carries. That of the packet itself tells nothing of a request to send, nor once
+    /// a switch has trimmed it.
+    pub class: u8,
     /// Sent before. Never read by engines; for counting only.
     pub retransmission: bool,
     /// A switch has cut the payload off ([`crate::Packet::trim`]).

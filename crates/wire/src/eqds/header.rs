@@ -72,6 +72,8 @@ impl NextProtocol {
 pub struct DataHeader {
     /// See [`super::Data::flags`].
     pub flags: Flags,
+    /// Of the traffic that the tunnel carries, 0 to 7.
+    pub priority: u8,
     /// What is inside.
     pub next: NextProtocol,
     /// See [`super::Data::seq`]; compact headers have the low 16 bits.
@@ -107,7 +109,8 @@ impl DataHeader {
                 let (&[f1, f0, n1, n0, s3, s2, s1, s0, t3, t2, t1, t0, p1, p0, i1, i0], rest) = take::<16>(bytes)?;
                 let header = Self {
                     flags: wide_flags(f1, f0)?,
-                    next: NextProtocol::from_code(u16::from_be_bytes([n1, n0]))?,
+                    priority: n1 >> 5,
+                    next: NextProtocol::from_code(u16::from_be_bytes([n1 & 0x1f, n0]))?,
                     seq: u32::from_be_bytes([s3, s2, s1, s0]),
                     pull_target: u32::from_be_bytes([t3, t2, t1, t0]),
                     path: u16::from_be_bytes([p1, p0]),
@@ -119,7 +122,8 @@ impl DataHeader {
                 let (&[flags, next, s1, s0, t1, t0, path, sender], rest) = take::<8>(bytes)?;
                 let header = Self {
                     flags: Flags::from_bits(flags),
-                    next: NextProtocol::from_code(next.into())?,
+                    priority: next >> 5,
+                    next: NextProtocol::from_code((next & 0x1f).into())?,
                     seq: u16::from_be_bytes([s1, s0]).into(),
                     pull_target: u16::from_be_bytes([t1, t0]).into(),
                     path: path.into(),
@@ -132,17 +136,17 @@ impl DataHeader {
 
     /// Writes the header into `buffer`; returns its bytes.
     pub fn emit<'a>(&self, layout: Layout, buffer: &'a mut [u8; 16]) -> &'a [u8] {
-        let next = self.next.code();
+        let (next, priority) = (self.next.code(), self.priority << 5);
         match layout {
             Layout::Wide => {
-                buffer[..4].copy_from_slice(&[0, self.flags.bits(), 0, next]);
+                buffer[..4].copy_from_slice(&[0, self.flags.bits(), priority, next]);
                 buffer[4..8].copy_from_slice(&self.seq.to_be_bytes());
                 buffer[8..12].copy_from_slice(&self.pull_target.to_be_bytes());
                 buffer[12..14].copy_from_slice(&self.path.to_be_bytes());
                 buffer[14..].copy_from_slice(&self.sender.to_be_bytes());
             }
             Layout::Compact => {
-                buffer[..2].copy_from_slice(&[self.flags.bits(), next]);
+                buffer[..2].copy_from_slice(&[self.flags.bits(), priority | next]);
                 buffer[2..4].copy_from_slice(&(self.seq as u16).to_be_bytes());
                 buffer[4..6].copy_from_slice(&(self.pull_target as u16).to_be_bytes());
                 buffer[6..8].copy_from_slice(&[self.path as u8, self.sender as u8]);

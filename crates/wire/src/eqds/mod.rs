@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!             wide: 16 bytes                          compact: 8 bytes
-//! data        flags 16  next 16  sequence 32          flags 8  next 8  sequence 16
+//! data        flags 16  priority 3  next 13           flags 8  priority 3  next 5
+//!             sequence 32                             sequence 16
 //!             pull target 32     path 16  sender 16   pull target 16   path 8  sender 8
 //! control     flags 16  sender 16  number 32          flags 8  sender 8  number 16
 //!             pull number 32     busy time 32         pull number 16   busy time 16
@@ -11,7 +12,8 @@
 //! The paper's figure gives the fields and, by the width of its cells, their proportions; the widths
 //! themselves are lost. Wide rows agree with the 16 bytes that a marking threshold of 375 packets in 584
 //! kB implies (appendix B); compact ones are as long as VXLAN's header, which these "were meant to
-//! complement" (section 5).
+//! complement" (section 5). The priority is our own: receivers that give credit by priority (section 5) ask for it, and
+//! what IP says is lost where switches trim.
 
 mod compact;
 mod datagram;

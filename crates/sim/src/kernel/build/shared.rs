@@ -29,9 +29,11 @@ pub(super) fn nic(
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
     let transport = config.transport_at(rate);
-    let (mut eqds, eqif) = transport.tunnels(nic);
-    if let Some(EqdsParams { policy: Policy::Weighted(weights), .. }) = &mut eqds {
-        *weights = classes.of_priorities(*weights);
+    let (mut eqds, mut eqif) = transport.tunnels(nic);
+    for tunnel in eqds.iter_mut().chain(eqif.as_mut().map(|eqif| &mut eqif.tunnel)) {
+        if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
+            *weights = classes.of_priorities(*weights);
+        }
     }
     let verbs = if has_verbs { Some(transport.verbs(nic, classes.of_flow[8])?) } else { None };
     Ok(NicParams {

@@ -47,6 +47,11 @@ impl<H> Queue<H> {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+    /// The first.
+    #[inline]
+    pub fn first(&self) -> Option<&H> {
+        self.packets.front().map(|(packet, _)| packet)
+    }
     /// Bytes of the first.
     #[inline]
     pub fn head(&self) -> Option<u32> {

@@ -84,7 +84,8 @@ impl Tunnel {
         })?;
         let payload = if transmit.cargo.is_none() { 0 } else { taken.unwrap_or(MTU) as u16 };
         let Transmit { seq, pull_target, flags, retransmission, .. } = transmit;
-        let data = Data { seq, pull_target, index: 0, payload, flags, eqif: 0, retransmission, trimmed: false };
+        let data =
+            Data { seq, pull_target, index: 0, payload, flags, eqif: 0, class: 0, retransmission, trimmed: false };
         self.data.push_back((data, transmit.cargo.unwrap_or(0)));
         Some(transmit)
     }

@@ -99,7 +99,17 @@ impl World {
         });
         let Some(Transmit { cargo, seq, pull_target, flags, .. }) = transmit else { return false };
         let payload = u16::from(cargo.is_some());
-        let data = Data { seq, pull_target, index: 0, payload, flags, eqif: 0, retransmission: false, trimmed: false };
+        let data = Data {
+            seq,
+            pull_target,
+            index: 0,
+            payload,
+            flags,
+            eqif: 0,
+            class: 0,
+            retransmission: false,
+            trimmed: false,
+        };
         self.data.push((data, cargo.unwrap_or(0), self.sender.epoch()));
         true
     }
