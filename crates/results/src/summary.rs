@@ -421,7 +421,7 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             match cut.clone().next() {
                 None => "",
                 Some(_) if cut.any(|point| !point.run.hopeless) => {
-                    " Where stop.time or stop.flows ended the run, give more."
+                    " Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
                 }
                 Some(_) => {
                     " Nothing more would have arrived, however long the run: a link is down, a queue pair of \

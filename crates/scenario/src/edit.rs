@@ -171,11 +171,13 @@ impl Edit {
         let kinds = table.get("transport")?.as_table()?;
         let eqif = kinds.get("eqds").and_then(|eqds| eqds.get("eqif")).and_then(Value::as_table);
         let carried = ["tcp", "rdma"].into_iter().find(|stack| eqif.is_some_and(|eqif| eqif.contains_key(*stack)));
+        let has_both = carried.is_some() && table.contains_key("beside");
         let transport = KeyPath::root().join("transport");
         match self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["transport", "eqds", "eqif", key, ..] => {
                 let fits = match key {
-                    "tcp" | "rdma" => eqif.is_some_and(|eqif| eqif.contains_key(key)),
+                    // TCP beside RDMA may go through tunnels, too.
+                    "tcp" | "rdma" => eqif.is_some_and(|eqif| eqif.contains_key(key)) || has_both,
                     "native" => kinds.contains_key("eqds"),
                     _ => carried.is_some(),
                 };
@@ -205,6 +207,12 @@ impl Edit {
             // Tunnels there are, but nothing of what `eqif` is about.
             return self.refused(format!(
                 "no stack sends through the tunnels of \"{chosen}\" here: give a series that does, as \"tcp+eqds\" or \"roce+eqds\""
+            ));
+        }
+        if at.steps().last().is_some_and(|key| key == "eqif") {
+            let series = if kind == "tcp" { "tcp+eqds" } else { "roce+eqds" };
+            return self.refused(format!(
+                "what goes through the tunnels is \"{chosen}\" here, and nothing that goes there is \"{kind}\": give a series that is, as \"{series}\""
             ));
         }
         self.refused(format!(

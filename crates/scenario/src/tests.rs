@@ -829,7 +829,12 @@ fn sets_of_stacks_reach_the_series_that_have_them() {
     assert_eq!(reached("transport.tcp.sack=false"), ["tcp", "tcp+eqds"]);
     let idle = |names: &str| variants(BASE, &["transport.eqds.eqif.rdma.engine-rate=off"], Some(names)).unwrap_err();
     assert!(idle("irn,roce").contains("transport is \"recovery\" here, not \"eqds\""), "{}", idle("irn,roce"));
-    assert!(idle("tcp+eqds").contains("transport.eqds.eqif is \"tcp\" here, not \"rdma\""), "{}", idle("tcp+eqds"));
+    let tcp = idle("tcp+eqds");
+    assert!(tcp.contains("nothing that goes there is \"rdma\": give a series that is, as \"roce+eqds\""), "{tcp}");
+    // RDMA in tunnels, and TCP beside it.
+    let both = BASE.to_owned() + "[beside]\nworkloads = ['poisson']\n";
+    let limit = variants(&both, &["transport.eqds.eqif.tcp.limit=50"], Some("roce+eqds"));
+    assert!(limit.is_ok(), "{limit:?}");
 }
 
 #[test]

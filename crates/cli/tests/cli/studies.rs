@@ -236,6 +236,43 @@ fn timeouts_outlast_full_queues_on_the_whole_way() {
     }
 }
 
+/// On slow and short links frames take longer than light.
+#[test]
+fn netrt_repairs_a_loss_on_links_of_any_rate_and_length() {
+    let mut study = r#"
+        title = "one loss"
+        seeds = 1
+        sample = "off"
+        workload.closed-loop = { clients = ["h0"], servers = ["h1"], flows-per-client = 1, sizes = { fixed = "400KB" } }
+        series = [{ preset = "netrt" }]
+        loss = [{ link = "s0:s1", direction = "a-to-b", packets = "data", model.trace.drops = [20] }]
+        topology.chain.switches = 3
+        "#
+    .to_owned();
+    for link in ["host-link", "switch-link"] {
+        study += &format!("topology.chain.{link} = {{ rate = '100Gbps', delay = '1us' }}\n");
+    }
+    let all = ["10Gbps", "25Gbps", "100Gbps"].map(|rate| ["100ns", "500ns", "1us"].map(|delay| (rate, delay)));
+    for (rate, delay) in all.into_iter().flatten() {
+        for mtu in ["1024B", "4096B"] {
+            study += &format!("[[case]]\nname = '{rate}, {delay}, {mtu}'\nset.'nic.mtu' = '{mtu}'\n");
+            for link in ["host-link", "switch-link"] {
+                study += &format!("set.'topology.chain.{link}' = {{ rate = '{rate}', delay = '{delay}' }}\n");
+            }
+        }
+    }
+    let scratch = Scratch::new("netrt").with("loss.toml", &study);
+    let (out, _) = scratch.expect(0, &["run", "loss.toml", "--json", "-q"]);
+    let summary = parsed(&out);
+    let series = summary["series"].as_array().expect("series");
+    assert_eq!(series.len(), 18);
+    for series in series {
+        let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a number");
+        let found = ["netrt_retransmissions", "nacks", "retransmissions"].map(mean);
+        assert_eq!(found, [1.0, 0.0, 0.0], "{}", series["name"]);
+    }
+}
+
 #[test]
 fn tcp_does_not_time_out_in_an_empty_network() {
     let scenario = "title = 'empty'\nseeds = 1\n[workload.incast]\nsenders = 1\nsize = '1KB'\n\

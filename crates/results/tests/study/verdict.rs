@@ -178,7 +178,7 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
         summary.warnings,
         [
             "x: 10 of 5,000 measured flows never finished; they are missing from its completion times, which are therefore \
-          too good. Where stop.time or stop.flows ended the run, give more."
+          too good. Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
         ]
     );
     lossy.hopeless = true;

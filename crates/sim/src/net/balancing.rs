@@ -95,9 +95,10 @@ impl BalancingConfig {
             Self::Drill(drill) if usize::from(drill.memory) > MOST_CHOICES => {
                 Err(ConfigError::new("drill.memory", format!("{} is out of range: 0 to {MOST_CHOICES}", drill.memory)))
             }
-            Self::Flowlet(flowlet) if flowlet.entries == 0 => {
-                Err(ConfigError::new("flowlet.entries", "a switch without entries knows no flow; give at least 1"))
-            }
+            Self::Flowlet(flowlet) if !(1..=MOST_ENTRIES).contains(&flowlet.entries) => Err(ConfigError::new(
+                "flowlet.entries",
+                format!("{} is out of range: 1 to {MOST_ENTRIES} in each switch", flowlet.entries),
+            )),
             Self::Flowlet(flowlet) if flowlet.gap == Setting::Off => Err(ConfigError::new(
                 "flowlet.gap",
                 "give a time, as in \"50us\", or \"auto\"; without gaps: \"spray\"",
@@ -109,6 +110,9 @@ impl BalancingConfig {
 
 /// The most that [`DrillConfig`] can draw or remember.
 const MOST_CHOICES: usize = 8;
+
+/// Flows that a switch can tell apart with [`FlowletConfig::entries`], at most.
+const MOST_ENTRIES: u32 = 1 << 20;
 
 /// How full an output is: bytes that wait, then how long it is still busy.
 pub(crate) type Load = (u64, Duration);

@@ -55,6 +55,14 @@ fn losses_in_the_fabric_are_repaired_before_the_nic_notices() {
     assert_eq!(record.in_flight[0], 0, "nothing is held for ever");
 }
 
+/// The host is paused while copies wait, and no longer.
+#[test]
+fn a_threshold_of_nothing_stops_nobody_for_good() {
+    let strict = |config: &mut SimConfig| config.switch.netrt.k_low = Bytes::ZERO;
+    let outcome = transfer(1_000_000).with(lose(1)).with(netrt).with(strict).finish();
+    assert!(outcome.record.netrt.pauses > 0);
+}
+
 #[test]
 fn without_duplicates_the_nics_repair_as_ever() {
     let off = |config: &mut SimConfig| config.switch.netrt.pool = Setting::Off;

@@ -14,10 +14,11 @@ pub struct NetRtConfig {
     /// Whether top-of-rack switches do it.
     pub enabled: bool,
     /// Duplicates that a source ToR keeps of what entered through each host's port. "auto": one
-    /// bandwidth-delay product (section III-C1); "off": none, every request remains unfulfilled.
+    /// bandwidth-delay product (section III-C1), with the time that frames take on links, and two frames more, from
+    /// the second of which a loss is known; "off": none, every request remains unfulfilled.
     pub pool: Setting<Bytes>,
     /// Early packets that a destination ToR holds for each host's port. "auto": one bandwidth-delay product
-    /// (section III-D1); "off": none, nothing is recovered.
+    /// (section III-D1), counted as for `pool`; "off": none, nothing is recovered.
     pub buffer: Setting<Bytes>,
     /// A request is repeated after this long while nothing helps. "auto": the base round-trip time of the longest
     /// path; the paper says "at time intervals".
@@ -72,8 +73,11 @@ impl Default for NetRtConfig {
 impl NetRtConfig {
     /// Replaces every "auto" by what `fabric` makes of it.
     pub fn resolve(&mut self, fabric: &Fabric) {
-        resolve(&mut self.pool, || Some(fabric.bdp));
-        resolve(&mut self.buffer, || Some(fabric.bdp));
+        // The paper's round trip of 5 us is propagation; where frames take as long, a duplicate would be gone before
+        // anybody can ask for it.
+        let until_asked = fabric.pipe() + (fabric.frame + fabric.gap) * 2;
+        resolve(&mut self.pool, || Some(fabric.bdp.max(until_asked)));
+        resolve(&mut self.buffer, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.interval, || Some(fabric.base_rtt));
         let interval = self.interval;
         resolve(&mut self.lifetime, || resolved(interval, "interval").map(|interval| interval * 4));
@@ -170,7 +174,7 @@ impl Settings {
     /// The rate of duplicates when `requested` bytes of them wait and the host's line rate is `line`; and
     /// whether that is congestion (section III-C3, figure 5). Discontinuous at `k_low`, as written.
     pub(super) fn rate(&self, requested: u64, line: Rate) -> (Rate, bool) {
-        if requested < self.k_low {
+        if requested < self.k_low || requested == 0 {
             return (line, false);
         }
         let beyond = (requested - self.k_low) as f64 / (self.k_high - self.k_low) as f64;

@@ -135,6 +135,7 @@ fn values_that_cannot_work_are_named() {
     assert_eq!(wrong(BalancingConfig::Drill(DrillConfig { choices: 2, memory: 9 })), "drill.memory");
     let flowlet = FlowletConfig::default();
     assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { entries: 0, ..flowlet })), "flowlet.entries");
+    assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { entries: u32::MAX, ..flowlet })), "flowlet.entries");
     assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { gap: Setting::Off, ..flowlet })), "flowlet.gap");
     assert_eq!(BalancingConfig::Flowlet(flowlet).check(), Ok(()));
 }
