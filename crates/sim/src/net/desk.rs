@@ -9,10 +9,12 @@ use std::cmp::Reverse;
 use selvedge_nic::{Completion, Outgoing};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
-use selvedge_units::{Domain, Duration, HostId, Instant, QpNumber, Rng};
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, QpNumber, Rng};
 
+use super::host::Host;
 use super::notice::{Due, News, Notice};
 use crate::kernel::partition::Partition;
+use crate::topology::Framing;
 use crate::workload::schedule::{Cue, Player};
 use crate::workload::{FlowSpec, Generator};
 
@@ -106,6 +108,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.tell_after(self.fabric.notice, from, to, news);
     }
 
+    /// How long an acknowledgement would take from `host` to `to` if nothing were in its way: a sender that gets none
+    /// must not know sooner than one that does.
+    fn way_back(&self, host: u32, to: HostId) -> Duration {
+        let Host { id, params, .. } = &self.hosts[host];
+        let [frame, gap] = [params.ack_frame, params.gap].map(|bytes| Bytes::new(bytes.into()));
+        let way = self.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap });
+        way.unwrap_or_default().max(self.fabric.notice)
+    }
+
     /// Sends `news` that take as long as notices do, or longer.
     pub(super) fn tell_after(&mut self, after: Duration, from: u32, to: HostId, news: News) {
         let state = &mut self.hosts[from];
@@ -178,7 +189,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
                 self.flows_finished += 1;
                 if self.fabric.unacknowledged && !self.fabric.speaks_tcp(row.workload) {
-                    self.tell(host, src, News::Finished { qp, slot });
+                    self.tell_after(self.way_back(host, src), host, src, News::Finished { qp, slot });
                 }
                 self.activate(on_received);
                 self.play(host, row.workload, |player, now, cues| player.on_received(row.id, now, cues));
