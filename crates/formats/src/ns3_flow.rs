@@ -352,7 +352,7 @@ fn node(word: Word<'_>) -> Result<u32, FormatError> {
 }
 
 fn parse_start(word: Word<'_>) -> Result<Instant, FormatError> {
-    let expected = "a start in seconds as in \"2.000028356\", at most 213 days";
-    let ps = word.decimal(expected)?.times(1_000_000_000_000).filter(|&ps| ps < u64::MAX);
+    let expected = "a start in seconds as in \"2.000028356\", at most 53 days";
+    let ps = word.decimal(expected)?.times(1_000_000_000_000).filter(|&ps| ps < Instant::HORIZON.as_ps());
     ps.map(Instant::from_ps).ok_or_else(|| word.unexpected(expected))
 }

@@ -350,9 +350,12 @@ fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
     rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(expected))
 }
 
+/// No link is longer, so that round trips can be counted in picoseconds on any path.
+const LONGEST_DELAY: Duration = Duration::from_us(100_000_000);
+
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
-    let expected = "a delay as in \"1000ns\" or \"0.001ms\", above zero and below 213 days";
-    let delay = with_unit(word.text(), TIMES).filter(|&ps| ps > 0);
+    let expected = "a delay as in \"1000ns\" or \"0.001ms\", above zero and at most 100s";
+    let delay = with_unit(word.text(), TIMES).filter(|&ps| (1..=LONGEST_DELAY.as_ps()).contains(&ps));
     delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(expected))
 }
 

@@ -16,7 +16,7 @@ use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError, Tuning};
-use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
+use selvedge_units::{Bytes, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::network::Network;
 use crate::scenario::Scenario;
@@ -567,6 +567,9 @@ fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, place: &str, warnings: &mut V
 fn check_times(scenario: &Scenario) -> Result<(), Finding> {
     if scenario.stop.time == Some(Duration::ZERO) {
         return Err(Finding::new("stop.time", "a run of no time shows nothing; give more, as in \"10ms\""));
+    }
+    if scenario.stop.time.is_some_and(|time| time > Instant::HORIZON.since(Instant::ZERO)) {
+        return Err(Finding::new("stop.time", "simulated time ends after 53 days; give less, or leave it out"));
     }
     if scenario.stop.flows == Some(0) {
         return Err(Finding::new("stop.flows", "a run of no flows shows nothing; give at least 1"));

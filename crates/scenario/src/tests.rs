@@ -230,13 +230,16 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[workload.verbs]\nsizes = { fixed = '4KB' }\n[beside]\nworkloads = ['verbs']\n"),
         with("[[loss]]\nlink = 'all'\nmodel.random.rate = '0.1%'\npackets = ['data']\n"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 0 }"),
+        base.replace("stop = { flows = 1000 }", "stop = { time = '5000000s' }"),
+        base.replace("2us", "1000s"),
+        with("[workload.permutation]\nsize = '900000000GB'\n"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = []"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = [1, 2, 1]"),
         with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'low'\nset.'workload.poisson.load' = 1.5\n"),
         with("[switch.buffer.shared-buffer]\ntotal = '9MB'\n").replace("40Gbps", "1bps"),
         with("[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n"),
-        base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '9000000TB' }"),
+        base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '1000TB' }"),
     ];
     let mut said = String::new();
     for case in &cases {

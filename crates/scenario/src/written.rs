@@ -30,9 +30,13 @@ pub(crate) fn written(plan: &Plan) -> String {
         ..plan.series[0].scenario.clone()
     };
     let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
-    let but = match plan.series.iter().all(|series| series.transports.is_empty()) {
-        true => "",
-        false => ", but what fits the link of each host",
+    let of_hosts = plan.series.iter().any(|series| !series.transports.is_empty());
+    let of_files = text.contains("per-port = \"auto\"");
+    let but = match (of_hosts, of_files) {
+        (false, false) => "",
+        (true, false) => ", but what fits the link of each host",
+        (false, true) => ", but what the topology's file says",
+        (true, true) => ", but what fits the link of each host, and what the topology's file says",
     };
     format!("# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{text}")
 }

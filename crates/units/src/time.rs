@@ -1,7 +1,7 @@
 //! Time in picoseconds.
 //!
 //! Every Ethernet rate from 10 Gb/s to 1.6 Tb/s is a whole number of picoseconds per byte, and 64
-//! bits of them last 213 days.
+//! bits of them last 213 days, of which runs use a quarter ([`Instant::HORIZON`]).
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -19,6 +19,8 @@ impl Instant {
     pub const ZERO: Self = Self(0);
     /// Later than everything: "no deadline" where an `Option` would cost a word.
     pub const NEVER: Self = Self(u64::MAX);
+    /// Simulated time ends here, after 53 days: what is counted from any earlier time can be counted.
+    pub const HORIZON: Self = Self(1 << 62);
 
     /// The instant `ps` picoseconds after the beginning.
     #[inline]

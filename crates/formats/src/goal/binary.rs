@@ -7,7 +7,7 @@
 //!           u32 followers | u32 first | u32 followers of the beginning | u32 first        places in the appendix
 //! ```
 
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Instant};
 
 use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, circle, circle_message, given};
 use crate::FormatError;
@@ -128,9 +128,9 @@ impl Reader<'_> {
             2 if given(peer).is_none_or(is_known) => {
                 OperationKind::Recv { from: given(peer), tag: given(tag), size: Bytes::new(size) }
             }
-            3 => match size.checked_mul(1_000) {
+            3 => match size.checked_mul(1_000).filter(|&ps| ps < Instant::HORIZON.as_ps()) {
                 Some(ps) => OperationKind::Compute(Duration::from_ps(ps)),
-                None => return Err(self.error(at + 9, &format!("found {size} ns, expected at most 213 days"))),
+                None => return Err(self.error(at + 9, &format!("found {size} ns, expected at most 53 days"))),
             },
             1 | 2 => {
                 let message = format!("found rank {peer}, expected one from 0 to {}", rank_count - 1);

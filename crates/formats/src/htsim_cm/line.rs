@@ -74,8 +74,10 @@ impl FlowLine {
                 "start" => {
                     let word = words.require("a start time")?;
                     let number = word.decimal("a start time as in \"1000000\"")?;
-                    let fits = number.times(StartUnit::Microseconds.picoseconds()).is_some_and(|ps| ps < u64::MAX);
-                    written = Some((number, (!fits).then(|| word.unexpected("a start of at most 213 days"))));
+                    let fits = number
+                        .times(StartUnit::Microseconds.picoseconds())
+                        .is_some_and(|ps| ps < Instant::HORIZON.as_ps());
+                    written = Some((number, (!fits).then(|| word.unexpected("a start of at most 53 days"))));
                     start = Some(Start::At(Instant::ZERO));
                 }
                 "trigger" => start = Some(Start::Trigger(trigger(&mut words)?)),

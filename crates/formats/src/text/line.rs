@@ -205,13 +205,15 @@ impl<'a> Word<'a> {
         // `parse` alone would take a plus sign.
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
+        // Who wrote "1e6" or "1000.5" is told what is wrong with it.
+        let how = if !digits && Decimal::parse(self.text).is_some() { ", in digits alone" } else { "" };
         number.ok_or_else(|| match (*range.start(), *range.end()) {
             // Nobody who wrote a word wants to read how wide our integers are.
-            (0, end) if !digits && end >= u64::from(u32::MAX) => self.unexpected(what),
+            (0, end) if !digits && end >= u64::from(u32::MAX) => self.unexpected(&format!("{what}{how}")),
             (least, end) if !digits && end >= u64::from(u32::MAX) => {
-                self.unexpected(&format!("{what} of at least {least}"))
+                self.unexpected(&format!("{what} of at least {least}{how}"))
             }
-            (least, most) => self.unexpected(&format!("{what} from {least} to {most}")),
+            (least, most) => self.unexpected(&format!("{what} from {least} to {most}{how}")),
         })
     }
 

@@ -6,5 +6,5 @@ mod number;
 pub(crate) use line::{Line, Lines, Word, Words};
 pub(crate) use number::Decimal;
 
-/// The largest amount of data that a file may name, so that sums of two do not overflow: 1 EiB.
-pub(crate) const BYTES_MAX: u64 = 1 << 60;
+/// The largest amount of data that a file may name: a thousand terabytes, for which the fastest links take hours.
+pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;

@@ -1,7 +1,7 @@
 //! Flows that come too rarely or too late for a run to have any.
 
 use selvedge_sim::workload::{Measure, Summary, Window};
-use selvedge_units::Duration;
+use selvedge_units::{Bytes, Duration, Instant};
 
 use super::Finding;
 
@@ -9,14 +9,25 @@ use super::Finding;
 /// at the latest.
 pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Result<(), Finding> {
     for workload in workloads {
+        let refuse = |message| Err(Finding::new(&format!("workload.{}", workload.key), message));
+        if let Some(last) = workload.last.into_iter().chain([workload.first]).max().filter(|&last| last > WORLD) {
+            return refuse(format!(
+                "flows start until {last}, and simulated time ends after {}: let them start earlier",
+                seconds(in_seconds(WORLD))
+            ));
+        }
+        if workload.mean_size > LARGEST.get() as f64 {
+            let message = format!("flows of {:.0} bytes are more than any can have ({LARGEST})", workload.mean_size);
+            return refuse(message);
+        }
         let Some(per_second) = workload.flows_per_second else { continue };
         // Of verbs, the load is that of all operations.
         let key = format!("workload.{}.load", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
-        if workload.duration == Some(Duration::MAX) {
+        if workload.duration.is_some_and(|duration| duration > WORLD) {
             let message = format!(
                 "{every}, and time is simulated up to {}: give more load, or smaller sizes",
-                seconds(in_seconds(Duration::MAX))
+                seconds(in_seconds(WORLD))
             );
             return Err(Finding::new(&key, message));
         }
@@ -30,6 +41,11 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
     }
     Ok(())
 }
+
+/// How long simulated time lasts.
+const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
+/// Of a flow: a thousand terabytes.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
 
 /// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
 pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {

@@ -277,7 +277,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             samples: 0,
             sampled: 0,
             handled: 0,
-            stop_at: config.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time),
+            stop_at: config
+                .stop
+                .time
+                .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
             ahead: Instant::ZERO,

@@ -12,11 +12,14 @@ use crate::ConfigError;
 pub struct LinkConfig {
     /// Rate of each direction; above zero.
     pub rate: Rate,
-    /// Propagation delay of each direction; above zero.
+    /// Propagation delay of each direction; above zero, at most 100 s.
     pub delay: Duration,
 }
 
 impl LinkConfig {
+    /// No link is longer, so that round trips can be counted in picoseconds on any path.
+    const LONGEST: Duration = Duration::from_us(100_000_000);
+
     /// Whether such a link can exist; `key` is the table it was read from.
     pub(super) fn check(self, key: &str) -> Result<(), ConfigError> {
         let error = |field, message| Err(ConfigError::new(field, message).within(key));
@@ -29,6 +32,9 @@ impl LinkConfig {
                 "delay",
                 "a link needs a propagation delay above zero, as \"1us\": threads may simulate that far ahead of each other",
             );
+        }
+        if self.delay > Self::LONGEST {
+            return error("delay", "light itself is hardly ever under way for so long: set 100s at most");
         }
         Ok(())
     }

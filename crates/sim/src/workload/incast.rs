@@ -151,10 +151,10 @@ impl Incast {
             + u128::from(self.stagger.as_ps()) * machines as u128
             + u128::from(self.start.as_ps())
             + u128::from(self.jitter.as_ps());
-        if end > u128::from(u64::MAX) {
+        if end > u128::from(Instant::HORIZON.as_ps()) {
             return Err(ConfigError::new(
                 "",
-                "the last flow would start later than 213 days, the end of simulated time",
+                "the last flow would start later than 53 days, the end of simulated time",
             ));
         }
         let spread = self.stagger * (machines as u64 - 1) + self.jitter;

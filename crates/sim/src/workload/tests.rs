@@ -556,7 +556,7 @@ fn errors_name_the_key_and_the_remedy() {
         (
             "incast = { size = \"1MB\", senders = 3, stagger = \"90000s\", interval = \"1000000s\", repeat = 99 }",
             "incast",
-            "213 days",
+            "53 days",
         ),
         ("permutation = { size = \"0B\" }", "permutation.size", "at least one byte"),
         ("all-to-all = { size = \"1KB\", outstanding = 0 }", "all-to-all.outstanding", "at least 1"),

@@ -292,3 +292,12 @@ fn assert_samples(outcome: &Outcome, scene: &Scene) {
         assert!(busy <= sent && sent.as_ps() - busy.as_ps() < info.rate.time_for(Bytes::new(1_106)).as_ps());
     }
 }
+
+/// What would last longer is cut off, and nothing is counted beyond.
+#[test]
+fn a_run_ends_with_simulated_time() {
+    let late = Instant::HORIZON.since(Instant::ZERO) - Duration::from_us(5);
+    let scene = Scene::new(star(&[link(40, 500); 2]), Series::Irn);
+    let outcome = scene.flow(0, 1, 1_000, late).flow(0, 1, 1_000_000, late).run();
+    assert_eq!((outcome.record.end, outcome.record.flows_finished), (Instant::HORIZON, 1));
+}
