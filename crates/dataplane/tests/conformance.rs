@@ -59,7 +59,7 @@ fn every_engine_delivers_every_byte_once(world: &dyn World) {
 fn recoveries() -> Vec<RecoveryConfig> {
     let irn = IrnConfig {
         timeouts: Timeouts::On,
-        rto_low: Duration::from_ms(100),
+        rto_low: Setting::Value(Duration::from_ms(100)),
         rto_high: Setting::Value(Duration::from_ms(200)),
         bdp_cap: Setting::Value(64),
         ..IrnConfig::default()

@@ -560,9 +560,9 @@ fn series_replace_and_never_merge() {
         RecoveryConfig::Irn(irn) => irn.rto_low,
         other => panic!("{}", other.name()),
     };
-    assert_eq!(rto_low(0), Duration::from_us(200), "a preset keeps the settings of its own algorithm");
-    assert_eq!(rto_low(1), Duration::from_us(100), "a replaced table has its defaults");
-    assert_eq!(rto_low(2), Duration::from_us(300));
+    assert_eq!(rto_low(0), Setting::Value(Duration::from_us(200)), "a preset keeps the settings of its own algorithm");
+    assert_eq!(rto_low(1), Setting::Value(Duration::from_us(100)), "a replaced table has its defaults");
+    assert_eq!(rto_low(2), Setting::Value(Duration::from_us(300)));
 }
 
 #[test]
@@ -755,7 +755,7 @@ fn every_series_runs_in_every_case() {
     assert_eq!(names, ["calm: irn", "calm: roce+pfc", "calm: irn+pfc", "patient: irn", "patient: roce+pfc"]);
     assert_eq!(once.series[0].workloads[0].load, Some(0.3));
     let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("IRN") };
-    assert_eq!(irn.rto_low, Duration::from_us(300));
+    assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(300)));
     // Equal runs are known as such, whatever they are called; others are not.
     let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();
     let alone = plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("a plan");
@@ -809,7 +809,7 @@ fn sets_reach_the_series_that_they_fit() {
     for series in &plan.series {
         assert_eq!(series.workloads[0].load, Some(0.3));
         if let RecoveryConfig::Irn(irn) = series.scenario.transport.recovery {
-            assert_eq!(irn.rto_low, Duration::from_us(50));
+            assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(50)));
         }
     }
 }

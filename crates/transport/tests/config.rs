@@ -26,7 +26,7 @@ fn every_key_is_read() {
         "time-stamps": false, "holes": false,
     }});
     let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("IRN, with every key") };
-    assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Duration::from_us(50), 10));
+    assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Setting::Value(Duration::from_us(50)), 10));
     assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
     let go_back_n = json!({ "go-back-n": {
         "rto": "off", "rto-low": "off", "rto-low-packets": 3, "acks": "none", "nack": { "interval": "4us" },
@@ -70,6 +70,6 @@ fn the_schema_refuses_unknown_keys_and_knows_defaults() {
     let schema = to_value(schemars::schema_for!(RecoveryConfig)).expect("a schema is JSON");
     let irn = &schema["$defs"]["IrnConfig"];
     assert_eq!(irn["additionalProperties"], json!(false));
-    assert_eq!(irn["properties"]["rto-low"]["default"], json!("100us"));
+    assert_eq!(irn["properties"]["rto-low"]["default"], json!("auto"));
     assert_eq!(schema["oneOf"].as_array().map(Vec::len), Some(RecoveryConfig::NAMES.len()));
 }

@@ -44,7 +44,7 @@ fn shortest(scenario: &Scenario) -> Option<(&'static str, Duration)> {
     }
     match transport.recovery {
         RecoveryConfig::Irn(irn) if irn.timeouts == Timeouts::On && irn.rto == Rto::Static => {
-            Some(("transport.recovery.irn.rto-low", irn.rto_low))
+            given("transport.recovery.irn.rto-low", irn.rto_low)
         }
         RecoveryConfig::Irn(_) => None,
         RecoveryConfig::GoBackN(go_back_n) => given("transport.recovery.go-back-n.rto-low", go_back_n.rto_low)

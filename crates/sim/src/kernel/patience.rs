@@ -96,7 +96,7 @@ fn longest_timeout(transport: &TransportConfig) -> Duration {
                 Rto::Static => Duration::ZERO,
                 Rto::Dynamic(dynamic) => dynamic.max.max(set(dynamic.initial)),
             };
-            set(config.rto_high).max(config.rto_low).max(dynamic).saturating_add(config.retransmit_delay)
+            set(config.rto_high).max(set(config.rto_low)).max(dynamic).saturating_add(config.retransmit_delay)
         }
     };
     let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| set(eqds.rto).saturating_mul(1 << MOST_DOUBLINGS));

@@ -57,7 +57,7 @@ fn an_idle_path_takes_the_ideal_time_for_any_size() {
             let mut scene = Scene::new(graph.clone(), series).irn(|irn| {
                 irn.bdp_cap = Setting::Off;
                 // An idle path holds more than one buffer's worth where a slow link follows a fast one.
-                irn.rto_low = Duration::from_ms(100);
+                irn.rto_low = Setting::Value(Duration::from_ms(100));
                 irn.rto_high = Setting::Value(Duration::from_ms(100));
             });
             scene = scene.buffer(None).roce(|roce| roce.rto = Setting::Off);

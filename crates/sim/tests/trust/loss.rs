@@ -30,7 +30,7 @@ fn lost_packets(series: Series, count: u64, model: &LossModel, packets: Affected
     });
     assert!(Duration::from_us(10) * count < late);
     let scene = scene.irn(|irn| {
-        irn.rto_low = late;
+        irn.rto_low = Setting::Value(late);
         irn.rto_high = Setting::Value(late);
     });
     let scene = scene.roce(|roce| roce.rto = if series.pfc() { Setting::Off } else { Setting::Value(late) });
@@ -219,7 +219,7 @@ fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
     for seed in 0..30 {
         let bursts = LossModel::Bursty(Bursty { mean_burst: 10.0, rate: Chance::ratio(1, 3) });
         let scene = Scene::new(star(&[link(40, 1_000); 2]), Series::Irn).flow(0, 1, 5_000, Duration::ZERO).irn(|irn| {
-            irn.rto_low = late;
+            irn.rto_low = Setting::Value(late);
             irn.rto_high = Setting::Value(late);
         });
         let outcome = scene.with(lose(Affected::Data, bursts)).with(|config| config.seed = seed).run();
@@ -235,7 +235,7 @@ fn what_every_link_on_the_way_is_told_to_lose_is_sent_again_until_it_arrives() {
     for series in [Series::Irn, Series::Roce] {
         let scene = Scene::new(star(&[link(40, 1_000); 2]), series).flow(0, 1, 1_000, Duration::ZERO);
         let scene = scene.irn(|irn| {
-            irn.rto_low = late;
+            irn.rto_low = Setting::Value(late);
             irn.rto_high = Setting::Value(late);
         });
         let scene = scene.roce(|roce| roce.rto = Setting::Value(late));

@@ -43,19 +43,15 @@ impl NetRtConfig {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_units::{Duration, Rate};
+    use selvedge_units::Setting;
 
     use super::*;
-    use crate::Fabric;
 
     #[test]
     fn it_costs_what_its_paper_says() {
         // "100 Gbps x 5 us" is 62.5 KB, "less than 100 KB" (section III-D1), with which table II counts.
-        let bdp = Bytes::from_kb(100);
-        let fabric =
-            Fabric { bdp, line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8), ..Fabric::IRN_PAPER };
-        let mut config = NetRtConfig { enabled: true, ..NetRtConfig::default() };
-        config.resolve(&fabric);
+        let bdp = Setting::Value(Bytes::from_kb(100));
+        let config = NetRtConfig { enabled: true, pool: bdp, buffer: bdp, ..NetRtConfig::default() };
         let netrt = config.footprint();
         assert_eq!(netrt.bits(Scope::QueuePair), PUBLISHED.queue_pair);
         assert_eq!(netrt.bits(Scope::Shared), PUBLISHED.shared);

@@ -23,8 +23,9 @@ pub struct IrnConfig {
     /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
     /// without (section 4.1).
     pub timeouts: Timeouts,
-    /// RTO_low, the timeout when few packets are in flight. Default: 100us.
-    pub rto_low: Duration,
+    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or RTO_high where that
+    /// is less; "off": RTO_high alone.
+    pub rto_low: Setting<Duration>,
     /// N: RTO_low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
     /// RTO_high, the timeout otherwise. Default: "auto", the maximum round-trip time with one
@@ -147,7 +148,7 @@ impl Default for IrnConfig {
         Self {
             mode: Mode::Paper,
             timeouts: Timeouts::Auto,
-            rto_low: Duration::from_us(100),
+            rto_low: Setting::Auto,
             rto_low_packets: 3,
             rto_high: Setting::Auto,
             bdp_cap: Setting::Auto,
@@ -165,6 +166,10 @@ impl Default for IrnConfig {
 }
 
 impl IrnConfig {
+    /// RTO_low where RTO_high is `high`.
+    pub(super) fn rto_low_beside(&self, high: Duration) -> Duration {
+        self.rto_low.resolve(|| Some(RTO_LOW.min(high))).unwrap_or(high)
+    }
     /// Packets a flow may have in flight, at both ends.
     ///
     /// # Panics
@@ -174,12 +179,18 @@ impl IrnConfig {
     }
 }
 
+/// RTO_low in the paper's experiments (section 4.1).
+const RTO_LOW: Duration = Duration::from_us(100);
+
 impl Scheme for IrnConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         if self.timeouts == Timeouts::Auto {
             self.timeouts = if fabric.pfc { Timeouts::Off } else { Timeouts::On };
         }
-        resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(self.rto_low)));
+        let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
+        resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(low)));
+        let high = self.rto_high.resolve(|| None).unwrap_or(Duration::MAX);
+        self.rto_low = Setting::Value(self.rto_low_beside(high));
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
@@ -187,12 +198,13 @@ impl Scheme for IrnConfig {
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(frame).min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
-        if self.rto_low.is_zero() {
+        if self.rto_low == Setting::Value(Duration::ZERO) {
             return Err(SettingError::new("rto-low", "a timeout of zero never waits; give one above"));
         }
+        let low = self.rto_low_beside(Duration::ZERO);
         match self.rto_high {
-            Setting::Value(high) if high < self.rto_low => {
-                let message = format!("{high} is less than rto-low, {}; RTO_high is the longer one", self.rto_low);
+            Setting::Value(high) if high < low => {
+                let message = format!("{high} is less than rto-low, {low}; RTO_high is the longer one");
                 return Err(SettingError::new("rto-high", message));
             }
             Setting::Off if self.timeouts == Timeouts::On => {

@@ -155,7 +155,7 @@ fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
         (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
         (Timeouts::On, Rto::Static) => {
             let high = resolved(config.rto_high, "rto-high").unwrap_or(Duration::MAX);
-            (Timer::new(config.rto_low, high, config.rto_low_packets), None)
+            (Timer::new(config.rto_low_beside(high), high, config.rto_low_packets), None)
         }
         (Timeouts::On, Rto::Dynamic(dynamic)) => {
             let initial = resolved(dynamic.initial, "rto.dynamic.initial").unwrap_or(dynamic.max);

@@ -11,7 +11,7 @@ use crate::{CongestionConfig, SenderConfig};
 const IRN: IrnConfig = IrnConfig {
     mode: Mode::Paper,
     timeouts: Timeouts::On,
-    rto_low: Duration::from_us(100),
+    rto_low: Setting::Value(Duration::from_us(100)),
     rto_low_packets: 3,
     rto_high: Setting::Value(Duration::from_us(320)),
     bdp_cap: Setting::Value(10),
@@ -491,7 +491,7 @@ mod hls {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let key = |config: IrnConfig| config.check().expect_err("cannot work").key;
-    assert_eq!(key(IrnConfig { rto_low: Duration::ZERO, ..IRN }), "rto-low");
+    assert_eq!(key(IrnConfig { rto_low: Setting::Value(Duration::ZERO), ..IRN }), "rto-low");
     assert_eq!(key(IrnConfig { rto_high: Setting::Value(Duration::from_us(99)), ..IRN }), "rto-high");
     assert_eq!(key(IrnConfig { rto_high: Setting::Off, ..IRN }), "rto-high");
     assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(0), ..IRN }), "bdp-cap");
