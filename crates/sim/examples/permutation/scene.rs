@@ -74,7 +74,8 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         Series::Irn => TransportConfig { recovery: IrnConfig::default().into(), ..TransportConfig::default() },
         Series::Eqds => TransportConfig { eqds: Some(EqdsConfig::default()), ..TransportConfig::default() },
     };
-    let congested_rtt = round_trip + rate.time_for(room);
+    // All inputs of a switch may be full for one output.
+    let congested_rtt = round_trip + rate.time_for(room) * u64::from(k);
     let fabric = Fabric {
         pfc,
         line_rate: rate,
