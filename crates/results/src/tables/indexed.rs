@@ -148,6 +148,26 @@ impl<V: Value> Indexed<V> {
         if self.rows == PAGE { self.end_page() } else { Ok(()) }
     }
 
+    /// Adds a value so many times.
+    pub(super) fn push_run<Q>(&mut self, value: &Q, mut count: usize) -> ParquetResult<()>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
+    {
+        while count > 0 {
+            self.push(value)?;
+            count -= 1;
+            if self.run.number != UNKNOWN && self.rows > 0 {
+                // What the page has room for is like this one. It ends with the last of them, as ever.
+                let more = count.min(PAGE - self.rows).saturating_sub(1);
+                self.run.len += more;
+                self.rows += more;
+                count -= more;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a value that is not like the last.
     #[inline(never)]
     fn push_other<Q>(&mut self, value: &Q) -> ParquetResult<()>

@@ -154,6 +154,17 @@ pub(super) struct Columns<'a, Row> {
 }
 
 impl<'a, Row> Columns<'a, Row> {
+    /// The rows, cut where one is not the `same` as that before it: the first of each part, and how many it has.
+    pub(super) fn parts(&self, same: impl Fn(&Row, &Row) -> bool) -> Vec<(&'a Row, usize)> {
+        self.rows.chunk_by(same).map(|rows| (&rows[0], rows.len())).collect()
+    }
+    /// A column of texts that are the same in each of these parts.
+    pub(super) fn text_of<'t>(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> &'t str) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Texts(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(of(row), count)),
+            _ => Err(other_type("texts")),
+        }
+    }
     /// A column of texts.
     pub(super) fn text<'t>(&mut self, of: impl Fn(&Row) -> &'t str) -> ParquetResult<()> {
         match self.next()? {

@@ -52,13 +52,14 @@ impl PortWriter {
         let name =
             |at: &u32, which: usize| -> &str { self.names.get(row(at).port.index()).map_or("", |names| &names[which]) };
         self.part.write(&order, |columns| {
-            columns.text(|_| &self.series)?;
+            let ports = columns.parts(|a, b| row(a).port == row(b).port);
+            columns.text_of(&ports, |_| &self.series)?;
             columns.long(|_| self.seed)?;
             columns.long(|at| row(at).time.as_ps())?;
             columns.int(|at| row(at).port.0)?;
-            columns.text(|at| name(at, 0))?;
-            columns.text(|at| name(at, 1))?;
-            columns.text(|at| name(at, 2))?;
+            columns.text_of(&ports, |at| name(at, 0))?;
+            columns.text_of(&ports, |at| name(at, 1))?;
+            columns.text_of(&ports, |at| name(at, 2))?;
             columns.long(|at| row(at).egress_queue.get())?;
             columns.long(|at| row(at).ingress_buffer.get())?;
             columns.long(|at| row(at).paused.as_ps())?;
