@@ -130,7 +130,11 @@ impl ResultsFolder {
             StudyError::input(format!("{}: {message}", marker.display()))
         })?;
         check_way(&target, marker.replace)?;
-        Ok(Self { target, partial, marker, _lock: lock })
+        let folder = Self { target, partial, marker, _lock: lock };
+        // Who has thrown the points away wants them anew.
+        let parts = folder.parts();
+        fs::create_dir_all(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
+        Ok(folder)
     }
 
     /// Whether these unfinished results are those of `plan` and this `version`.

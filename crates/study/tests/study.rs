@@ -241,6 +241,20 @@ fn a_point_with_a_damaged_part_is_simulated_anew() {
 }
 
 #[test]
+fn points_that_somebody_has_thrown_away_are_simulated_anew() {
+    let scratch = Scratch::new("study-without-parts");
+    let (plan, target) = (plan(), scratch.join("out"));
+    let folder = begin(&plan, &target, false).expect("a folder");
+    run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
+    fs::remove_dir_all(folder.partial().join("parts")).expect("it is ours");
+    drop(folder);
+    let folder = ResultsFolder::open(&target).expect("unfinished results");
+    let watch = Spectator::until(usize::MAX);
+    assert!(matches!(run(&plan, &folder, &watch, 1), Ok(Outcome::Complete(_))));
+    assert_eq!(watch.complete.load(Ordering::Relaxed), 6);
+}
+
+#[test]
 fn traces_of_an_interrupted_study_are_continued() {
     let scratch = Scratch::new("study-traces");
     let (plan, target) = (plan(), scratch.join("out"));
