@@ -1,5 +1,7 @@
 //! A plan as a scenario file.
 
+use selvedge_sim::config::BufferConfig;
+use selvedge_units::Setting;
 use toml::{Table, Value};
 
 use crate::path::KeyPath;
@@ -31,7 +33,11 @@ pub(crate) fn written(plan: &Plan) -> String {
     };
     let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
     let of_hosts = plan.series.iter().any(|series| !series.transports.is_empty());
-    let of_files = text.contains("per-port = \"auto\"");
+    let is_of_file = |buffer: &BufferConfig| match buffer {
+        BufferConfig::InputQueued(own) => own.per_port == Setting::Auto,
+        _ => false,
+    };
+    let of_files = plan.series.iter().any(|series| is_of_file(&series.scenario.switch.buffer));
     let but = match (of_hosts, of_files) {
         (false, false) => "",
         (true, false) => ", but what fits the link of each host",

@@ -1,7 +1,7 @@
 //! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::{Measure, Summary, Window};
-use selvedge_units::{Bytes, Duration, Instant};
+use selvedge_sim::workload::{LARGEST_FLOW, Measure, Summary, Window};
+use selvedge_units::{Duration, Instant};
 
 use super::Finding;
 
@@ -16,8 +16,9 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
                 seconds(in_seconds(WORLD))
             ));
         }
-        if workload.mean_size > LARGEST.get() as f64 {
-            let message = format!("flows of {:.0} bytes are more than any can have ({LARGEST})", workload.mean_size);
+        if workload.mean_size > LARGEST_FLOW.get() as f64 {
+            let message =
+                format!("flows of {:.0} bytes are more than any can have ({LARGEST_FLOW})", workload.mean_size);
             return refuse(message);
         }
         let Some(per_second) = workload.flows_per_second else { continue };
@@ -44,8 +45,6 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
 
 /// How long simulated time lasts.
 const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
-/// Of a flow: a thousand terabytes.
-const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
 
 /// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
 pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {

@@ -38,8 +38,8 @@ impl Cdf {
             if fraction < before.1 {
                 return error(format!("cumulative fractions must not decrease, found {fraction} after {}", before.1));
             }
-            if size > LARGEST {
-                return error(format!("{size} is more than any flow can have ({LARGEST})"));
+            if size > LARGEST_FLOW {
+                return error(format!("{size} is more than any flow can have ({LARGEST_FLOW})"));
             }
             before = (size, fraction);
         }
@@ -102,8 +102,8 @@ impl Cdf {
     }
 }
 
-/// A thousand terabytes.
-const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
+/// No flow has more: a thousand terabytes.
+pub const LARGEST_FLOW: Bytes = Bytes::new(1_000_000_000_000_000);
 
 #[cfg(test)]
 mod tests {

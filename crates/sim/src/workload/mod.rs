@@ -35,7 +35,7 @@ mod verbs;
 
 pub use all_to_all::AllToAll;
 pub use build::{BuildEnv, Summary, Workload};
-pub use cdf::Cdf;
+pub use cdf::{Cdf, LARGEST_FLOW};
 pub use closed_loop::{ClosedLoop, ClosedLoopConfig};
 pub use collective::{Collective, MixtureOfExperts, Operation, Order, Pipeline, Placement, Team};
 pub use config::WorkloadConfig;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use selvedge_sim::config::{BufferConfig, InputQueued};
 use selvedge_sim::port_infos;
-use selvedge_sim::topology::{FatTree, Graph};
+use selvedge_sim::topology::{Chain, FatTree, Graph};
 use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Measure, Pairs, Permutation, Poisson, Senders, Sizes, Start,
     TriggerKind, Window,
 };
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Setting};
 
 use crate::support::{Outcome, Scene, Series, link, star};
@@ -300,4 +301,19 @@ fn a_run_ends_with_simulated_time() {
     let scene = Scene::new(star(&[link(40, 500); 2]), Series::Irn);
     let outcome = scene.flow(0, 1, 1_000, late).flow(0, 1, 1_000_000, late).run();
     assert_eq!((outcome.record.end, outcome.record.flows_finished), (Instant::HORIZON, 1));
+}
+
+/// A sender that gets no acknowledgements hears of its end as late as one that does, however long the way is.
+#[test]
+fn who_gets_no_acknowledgements_is_not_ahead() {
+    let (host_link, switch_link) = (link(40, 100), link(40, 10_000));
+    let graph = Chain { switches: 4, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap();
+    let starts = |acks| {
+        let scene = Scene::new(graph.clone(), Series::RocePfc).with(|config| {
+            config.transport.recovery = GoBackNConfig { acks, ..GoBackNConfig::default() }.into();
+            config.workload.closed_loop = closed_loop(1, Some(5), 1_000);
+        });
+        scene.finish().flows.iter().map(|row| row.start).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(Acks::None), starts(Acks::PerPacket));
 }
