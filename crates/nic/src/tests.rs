@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use selvedge_transport::congestion::none::NoneConfig;
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
 use selvedge_units::{Bytes, HostId, Instant, Setting};
 use selvedge_wire::Packet;
 
-use crate::{Nic, NicParams, Outgoing};
+use crate::{Handled, Nic, NicParams, Outgoing};
 
 pub(crate) fn params(qp_burst: u32) -> NicParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
@@ -65,4 +66,92 @@ fn a_turn_may_be_a_burst() {
     assert_eq!(served(3, &[4, 6]), [0, 0, 0, 1, 1, 1, 0, 1, 1, 1]);
     // Who has no more ends its turn, and its rest is nobody's.
     assert_eq!(served(3, &[1, 5, 2]), [0, 1, 1, 1, 2, 2, 1, 1]);
+}
+
+/// Parameters of RoCE with PFC, which acknowledges nothing and has no timeout; so many packets may be in flight.
+fn roce(bdp_cap: Setting<u32>) -> NicParams {
+    let recovery: RecoveryConfig =
+        GoBackNConfig { acks: Acks::None, rto: Setting::Off, rto_low: Setting::Off, bdp_cap, ..Default::default() }
+            .into();
+    let params = params(1);
+    NicParams { sender: SenderConfig { recovery, ..params.sender }, receiver: ReceiverConfig { recovery }, ..params }
+}
+
+fn message(packets: u64) -> Outgoing {
+    let size = Bytes::new(1_024) * packets;
+    Outgoing { dst: HostId(1), size, entropy: 7, links: 2, class: 0, context: 0, is_tcp: false }
+}
+
+#[test]
+fn a_row_is_what_would_be_sent_packet_by_packet() {
+    let at = |n: u64| Instant::from_ps(1_000 * n);
+    for (cap, packets, expected) in [(Setting::Off, 9, 7), (Setting::Value(5), 9, 4), (Setting::Off, 1, 0)] {
+        let params = roce(cap);
+        let mut cx = Cx::at(Instant::ZERO);
+        let [mut one, mut other] = [(); 2].map(|()| {
+            let mut nic = Nic::new(HostId(0), &params);
+            nic.open_sender(&cx, &params, &message(packets));
+            assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
+            nic
+        });
+        let row = one.row(&params).map_or(Vec::new(), |row| (0..row.count).map(|n| row.packet(n, at(n + 1))).collect());
+        assert_eq!(row.len(), expected, "all but the first, which has left, and the last of its message");
+        let mut packet = Packet::BLANK;
+        for (sent, n) in row.iter().zip(1..) {
+            cx.now = at(n);
+            assert!(other.poll_transmit(&mut cx, &params, 0, &mut packet));
+            assert_eq!(*sent, packet);
+        }
+        one.end_row(at(row.len() as u64), row.len() as u64);
+        assert_eq!(one.stats(), other.stats());
+        // They go on alike.
+        loop {
+            let mut mine = Packet::BLANK;
+            let sends = one.poll_transmit(&mut cx, &params, 0, &mut mine);
+            assert_eq!(
+                (sends, one.is_ready()),
+                (other.poll_transmit(&mut cx, &params, 0, &mut packet), other.is_ready())
+            );
+            if !sends {
+                break;
+            }
+            assert_eq!(mine, packet);
+        }
+    }
+}
+
+#[test]
+fn whoever_shares_the_link_sends_no_row() {
+    let params = roce(Setting::Off);
+    let mut cx = Cx::at(Instant::ZERO);
+    let mut nic = Nic::new(HostId(0), &params);
+    assert!(nic.row(&params).is_none());
+    nic.open_sender(&cx, &params, &message(5));
+    assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
+    assert_eq!(nic.row(&params).map(|row| row.count), Some(3));
+    nic.open_sender(&cx, &params, &message(5));
+    assert!(nic.row(&params).is_none());
+}
+
+#[test]
+fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
+    let params = roce(Setting::Off);
+    assert!(params.takes_unanswered() && !self::params(1).takes_unanswered());
+    let mut cx = Cx::at(Instant::ZERO);
+    let mut sender = Nic::new(HostId(0), &params);
+    let (qp, _) = sender.open_sender(&cx, &params, &message(3));
+    let mut receiver = Nic::new(HostId(1), &params);
+    receiver.open_receiver(&params, HostId(0), qp, Bytes::new(1_024) * 3, 0);
+    let packets = [(); 3].map(|()| {
+        let mut packet = Packet::BLANK;
+        assert!(sender.poll_transmit(&mut cx, &params, 0, &mut packet));
+        packet
+    });
+    let [first, second, last] = &packets;
+    assert!(!receiver.take_unanswered(second), "out of order");
+    assert!(receiver.take_unanswered(first) && !receiver.take_unanswered(first));
+    assert!(receiver.take_unanswered(second));
+    assert!(!receiver.take_unanswered(last), "it completes the message");
+    assert!(matches!(receiver.handle_packet(&mut cx, &params, last), Handled::Completed(_)));
+    assert_eq!((receiver.stats().data_received, receiver.stats().goodput), (3, 3 * 1_024));
 }

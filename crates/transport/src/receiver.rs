@@ -54,6 +54,13 @@ impl<A: Acceptance> Receiver<A> {
         self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
+    /// Takes a data packet as [`Receiver::on_data`] does, if it is the one expected and nothing comes back; whether it
+    /// did. For drivers that handle many such in a row.
+    #[inline(always)]
+    pub fn take_unanswered(&mut self, data: &Data) -> bool {
+        self.acceptance.take_unanswered(data.psn, self.first_psn)
+    }
+
     /// An acknowledgement of what has arrived so far, occasioned by `data`: for schemes that send none
     /// themselves.
     pub fn acknowledge(&self, data: &Data, marked: bool) -> Ack {

@@ -1,6 +1,8 @@
 //! The sender of one flow: any loss recovery, any congestion control, and pacing.
 
-use selvedge_units::{Bytes, Instant, Psn, Seq};
+use core::ops::Range;
+
+use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
 use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
@@ -174,6 +176,24 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         Some(segment)
     }
 
+    /// The packets that [`Sender::poll_transmit`] will return if it is asked again and again, and nothing else happens:
+    /// all of them new, and each at any time. None is always true.
+    #[inline]
+    pub fn row(&self) -> Range<Seq> {
+        let sent = self.recovery.sent();
+        let unlimited = self.window == Bytes::MAX && self.pacing.rate() == Rate::MAX;
+        sent..if unlimited { sent + self.recovery.row(self.supplied) } else { sent }
+    }
+
+    /// In place of asking for the next `packets` of a [`row`](Sender::row), the last of which left before `now`. The
+    /// first of what is outstanding must not be among them: timers run.
+    #[inline]
+    pub fn on_row_sent(&mut self, now: Instant, packets: u64) {
+        self.seen = now;
+        self.stats.sent += packets;
+        self.recovery.on_row_sent(packets);
+    }
+
     /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it
     /// echoes). One that names packets never sent is ignored.
     #[inline(always)]
@@ -340,7 +360,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use selvedge_telemetry::{Probe, Trace};
-    use selvedge_units::{Duration, Rate, Setting};
+    use selvedge_units::{Duration, Setting};
     use selvedge_wire::AckKind;
 
     use super::*;

@@ -9,13 +9,14 @@
 //!    before the next data packet; they are short and hold up the other side.
 
 use selvedge_transport::Cx;
-use selvedge_units::Bytes;
+use selvedge_units::{Bytes, HostId, Instant};
 use selvedge_wire::{Data, Ecn, Packet, Repr};
 
 use super::{FIRST_PSN, Nic, NicParams};
 use crate::eqds::{EQDS, is_tunnel};
 use crate::eqif::EDGE;
 use crate::ndp::NDP;
+use crate::qp::SendQp;
 use crate::rdma::{ACKS, REQUESTS};
 
 impl Nic {
@@ -114,24 +115,14 @@ impl Nic {
         let segment = state.sender.poll_transmit(cx, &mut self.chip, on_wire);
         if let Some(segment) = segment {
             let payload = payload(segment.seq);
-            *packet = Packet {
-                sent_at: cx.now,
-                src: self.id,
-                dst: state.dst,
-                qp: state.qp,
-                slot,
-                entropy: state.entropy,
-                frame: payload + params.header,
-                class: state.class,
-                ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
-                repr: Repr::Data(Data {
-                    psn: segment.seq.to_psn(FIRST_PSN),
-                    payload,
-                    last: segment.seq == last,
-                    retransmission: segment.retransmission,
-                    trimmed: false,
-                }),
+            let data = Data {
+                psn: segment.seq.to_psn(FIRST_PSN),
+                payload,
+                last: segment.seq == last,
+                retransmission: segment.retransmission,
+                trimmed: false,
             };
+            *packet = state.packet(cx.now, self.id, slot, params, data);
             self.stats.data_sent += 1;
             self.stats.retransmissions += u64::from(segment.retransmission);
         }
@@ -140,6 +131,34 @@ impl Nic {
             self.keep_turn(slot, params.qp_burst);
         }
         segment.is_some()
+    }
+
+    /// What [`Nic::poll_transmit`] would return if it were called again and again, and nothing else happened: where one
+    /// queue pair has the link for itself, and has sent before. The last packet of its message is not among it.
+    #[inline]
+    pub fn row(&self, params: &NicParams) -> Option<Row> {
+        let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|_| params.qp_burst == 1)?;
+        let packets = state.sender.row();
+        let count = packets.end.min(state.last).checked_since(packets.start)?;
+        let data = Data {
+            psn: packets.start.to_psn(FIRST_PSN),
+            payload: params.mtu,
+            last: false,
+            retransmission: false,
+            trimmed: false,
+        };
+        Some(Row { packet: state.packet(Instant::ZERO, self.id, slot, params, data), data, count })
+    }
+
+    /// So many packets of a [`row`](Nic::row) have left, the last before `now`.
+    #[inline]
+    pub fn end_row(&mut self, now: Instant, packets: u64) {
+        let Some(&slot) = self.ready.front() else { return };
+        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        state.sender.on_row_sent(now, packets);
+        self.stats.data_sent += packets;
+        state.end_turn(slot, now, &mut self.ready, &mut self.deadlines);
     }
 
     /// What stands in front of the ready ring with `slot` is no queue pair (any more): a tunnel may send.
@@ -188,5 +207,43 @@ impl Nic {
         } else {
             self.turn = 0;
         }
+    }
+}
+
+impl SendQp {
+    /// A packet of the queue pair in `slot` of host `src`.
+    #[inline(always)]
+    fn packet(&self, sent_at: Instant, src: HostId, slot: u32, params: &NicParams, data: Data) -> Packet {
+        Packet {
+            sent_at,
+            src,
+            dst: self.dst,
+            qp: self.qp,
+            slot,
+            entropy: self.entropy,
+            frame: data.payload + params.header,
+            class: self.class,
+            ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+            repr: Repr::Data(data),
+        }
+    }
+}
+
+/// Packets that leave one after another, all of full size.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The first of them, but for when it leaves.
+    pub packet: Packet,
+    /// How many they are.
+    pub count: u64,
+    data: Data,
+}
+
+impl Row {
+    /// The packet that `before` others of the row precede, and that leaves at `now`.
+    #[inline(always)]
+    pub fn packet(&self, before: u64, now: Instant) -> Packet {
+        let data = Data { psn: self.data.psn.plus(before as u32), ..self.data };
+        Packet { sent_at: now, repr: Repr::Data(data), ..self.packet }
     }
 }

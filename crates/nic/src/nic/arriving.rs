@@ -28,6 +28,24 @@ impl Nic {
         }
     }
 
+    /// Takes in data that is expected, as [`Nic::handle_packet`] does, if that is not answered and finishes nothing;
+    /// whether it did. What is taken so concerns nobody but its receiver: not even when it comes matters.
+    ///
+    /// Of use only where [`NicParams::takes_unanswered`].
+    #[inline(always)]
+    pub fn take_unanswered(&mut self, packet: &Packet) -> bool {
+        let Repr::Data(data) = &packet.repr else { return false };
+        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return false };
+        let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
+        if state.missing == 1 || !state.receiver.take_unanswered(data) {
+            return false;
+        }
+        state.missing -= 1;
+        self.stats.data_received += 1;
+        self.stats.goodput += u64::from(data.payload);
+        true
+    }
+
     #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
         let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };

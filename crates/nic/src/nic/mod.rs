@@ -84,6 +84,11 @@ pub struct NicParams {
 }
 
 impl NicParams {
+    /// Whether receivers answer nothing that they expect ([`Nic::take_unanswered`]).
+    pub fn takes_unanswered(&self) -> bool {
+        self.feedback.is_silent() && !self.receiver.recovery.acknowledges()
+    }
+
     /// How native messages of EQDS are sent, where flows are such.
     pub(crate) fn native(&self) -> Option<&EqdsParams> {
         self.eqds.as_ref().filter(|_| self.eqif.as_ref().is_none_or(|eqif| eqif.has_native))

@@ -5,6 +5,7 @@
 
 use std::mem::offset_of;
 
+use selvedge_units::{HostId, Instant};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::pool::Slot;
@@ -56,9 +57,7 @@ impl Descriptor {
         let pause = if let Repr::Pause(_) = packet.repr { Self::PAUSE } else { 0 };
         let capable = if packet.ecn == Ecn::Capable { Self::ECN_CAPABLE } else { 0 };
         Self {
-            // A host sends one packet at a time, so its number and the time of sending name a data packet,
-            // and with the receiver's number the acknowledgement that returns that time.
-            name: packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40,
+            name: Self::name_of(packet.sent_at, packet.src),
             at: 0,
             slot,
             leaf: to.leaf,
@@ -69,6 +68,13 @@ impl Descriptor {
             class: packet.class,
             flags: pause | capable,
         }
+    }
+
+    /// What a packet is called. A host sends one packet at a time, so its number and the time of sending name a data
+    /// packet, and with the receiver's number the acknowledgement that returns that time.
+    #[inline(always)]
+    pub(crate) fn name_of(sent_at: Instant, src: HostId) -> u64 {
+        sent_at.as_ps() ^ u64::from(src.0) << 40
     }
 
     /// When it arrives, in the upper half, and through which port, above the lower 16 bits, which are anything.

@@ -86,7 +86,7 @@ impl Host {
 
     /// When its NIC wants to be woken, which may be over.
     #[inline]
-    fn wake_at(&self) -> u64 {
+    pub(super) fn wake_at(&self) -> u64 {
         self.nic.poll_timeout().map_or(NEVER, Instant::as_ps)
     }
 
@@ -124,16 +124,38 @@ struct HostVisit {
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a host that are earlier than `limit`.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
+        let (state, fabric) = (&self.hosts[host], &self.fabric);
+        let visit = HostVisit {
+            closely: self.ingress[state.port].rare_arrivals,
+            plainly: !fabric.reads_records && !fabric.has_more_to_tell,
+        };
+        if !RECORDED && visit.plainly && !visit.closely && state.params.takes_unanswered() {
+            self.visit_in_rows(host, limit, visit);
+        } else {
+            self.visit_step_by_step(host, limit, visit);
+        }
+    }
+
+    /// The same event by event.
+    #[inline(never)]
+    fn visit_step_by_step(&mut self, host: u32, limit: u64, visit: HostVisit) {
+        self.visit_as::<false>(host, limit, visit);
+    }
+
+    /// The same where data that is expected is not answered (see [`super::rows`]).
+    #[inline(never)]
+    fn visit_in_rows(&mut self, host: u32, limit: u64, visit: HostVisit) {
+        self.visit_as::<true>(host, limit, visit);
+    }
+
+    #[inline(always)]
+    fn visit_as<const IN_ROWS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
         let port = self.hosts[host].port;
-        let visit = HostVisit {
-            closely: self.ingress[port].rare_arrivals,
-            plainly: !self.fabric.reads_records && !self.fabric.has_more_to_tell,
-        };
         let arrival_of = |packet: Option<&Descriptor>| packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
         let mut unread = mail.iter();
         let mut arrival = arrival_of(unread.as_slice().first());
@@ -141,6 +163,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut seldom = self.hosts[host].seldom_at();
         let mut now = self.begin;
         let next = loop {
+            if IN_ROWS {
+                let taken = self.take_ahead(host, unread.as_slice(), seldom.min(limit - 1));
+                unread = unread.as_slice()[taken..].iter();
+                arrival = arrival_of(unread.as_slice().first());
+            }
             let state = &self.hosts[host];
             let due = seldom.min(state.free_at).min(state.wake_at()).max(now);
             now = arrival.min(due);
@@ -164,6 +191,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             };
             if may_send {
                 self.serve_host(host, port);
+                if IN_ROWS && self.hosts[host].free_at < limit {
+                    self.serve_row(host, port, arrival.min(seldom).min(limit));
+                }
             }
         };
         if unread.as_slice().is_empty() {

@@ -20,6 +20,7 @@ mod places;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod queue;
+mod rows;
 pub(crate) mod short;
 pub(crate) mod switch;
 pub(crate) mod trimming;

@@ -87,6 +87,18 @@ pub trait Recovery {
         };
         (sends_at, self.deadline())
     }
+    /// How many packets it will send next, each for the first time, if nothing else happens and its window stays open.
+    /// Zero is always true.
+    #[inline(always)]
+    fn row(&self, supplied: Seq) -> u64 {
+        let _ = supplied;
+        0
+    }
+    /// So many of them are sent; not the first of what is outstanding.
+    #[inline(always)]
+    fn on_row_sent(&mut self, packets: u64) {
+        debug_assert_eq!(packets, 0, "nothing was promised");
+    }
     /// Expands the PSNs of an acknowledgement, whose packet left at `sent_at`, of a queue pair that began at `first`;
     /// `None` if it names packets never sent.
     #[inline(always)]
@@ -146,6 +158,14 @@ pub trait Acceptance {
     /// It will be forgotten: gives back what it holds of the chip's memory.
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
+    }
+
+    /// Takes the packet with this PSN, of a queue pair that began at `first`, if it is the one expected and taking it
+    /// is not answered; whether it did.
+    #[inline(always)]
+    fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool {
+        let _ = (psn, first);
+        false
     }
 
     /// Expands the PSN of a data packet of a queue pair that began at `first`, takes it, and makes its acknowledgement.
@@ -228,6 +248,8 @@ registry! {
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, supplied: Seq, window_open: bool, ready: Instant
         ) -> Option<Segment>;
         fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
+        fn row(&self, supplied: Seq) -> u64;
+        fn on_row_sent(&mut self, packets: u64);
         fn hear(
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant
         ) -> Option<Learnt>;
@@ -238,6 +260,7 @@ registry! {
         fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
         fn holes(&self) -> Option<Holes>;
         fn release(&mut self, chip: &mut OnChip);
+        fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool;
         fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
     }
     algorithms {

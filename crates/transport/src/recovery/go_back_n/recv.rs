@@ -1,7 +1,7 @@
 //! The responder.
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Duration, Instant, Seq};
+use selvedge_units::{Duration, Instant, Psn, Seq};
 use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
@@ -51,6 +51,14 @@ impl Recv {
     fn ack(&self) -> Option<AckKind> {
         self.acks.then_some(AckKind::Ack)
     }
+    /// The packet that was expected has come.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.expected += 1;
+        if !self.paced {
+            self.silent_until = Instant::ZERO;
+        }
+    }
 }
 
 impl Acceptance for Recv {
@@ -59,13 +67,19 @@ impl Acceptance for Recv {
         self.expected
     }
 
+    #[inline(always)]
+    fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool {
+        let takes = !self.acks && psn == self.expected.to_psn(first);
+        if takes {
+            self.advance();
+        }
+        takes
+    }
+
     #[inline]
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
         if seq == self.expected {
-            self.expected += 1;
-            if !self.paced {
-                self.silent_until = Instant::ZERO;
-            }
+            self.advance();
             return Answer::new(Verdict::Accepted(seq), self.ack());
         }
         if seq < self.expected {

@@ -90,6 +90,17 @@ impl Recovery for Send {
     }
 
     #[inline]
+    fn row(&self, supplied: Seq) -> u64 {
+        if self.has_lost() { 0 } else { (supplied - self.next).min(self.cap - self.in_flight()) }
+    }
+
+    #[inline]
+    fn on_row_sent(&mut self, packets: u64) {
+        self.next += packets;
+        self.sent = self.next;
+    }
+
+    #[inline]
     fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
         // An old NACK reports a gap that has been filled since.
         let Some(delivered) = heard.expected.checked_since(self.acked) else { return Learnt::default() };

@@ -1,0 +1,64 @@
+//! What hosts do in a row: many packets of which each changes little.
+//!
+//! Where data that is expected is not answered (RoCE with PFC), nobody but its receiver has to know that it has come,
+//! so it can be taken in before what the host sends meanwhile. What one queue pair sends is then disturbed by little,
+//! and its engine is asked once for many packets ([`Nic::row`](selvedge_nic::Nic::row)).
+
+use selvedge_units::Instant;
+
+use super::descriptor::Descriptor;
+use crate::kernel::partition::{Partition, fold};
+use crate::kernel::pending::NEVER;
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Takes in what comes until `last`, as long as it concerns nobody but its receiver; returns how many packets those
+    /// were.
+    #[inline(never)]
+    pub(super) fn take_ahead(&mut self, host: u32, mail: &[Descriptor], last: u64) -> usize {
+        let begin = self.calendar.begin();
+        let state = &mut self.hosts[host];
+        let mut count = 0;
+        for descriptor in mail {
+            let at = begin + u64::from(descriptor.at);
+            if at > last || descriptor.is_rare() || !state.nic.take_unanswered(self.pool.get(descriptor.slot)) {
+                break;
+            }
+            state.digest = fold(state.digest, Instant::from_ps(at), descriptor.name);
+            self.pool.release(descriptor.slot);
+            count += 1;
+        }
+        self.events += count as u64;
+        self.tally.delivered[0] += count as u64;
+        count
+    }
+
+    /// Sends what else a queue pair that has just sent a packet sends in a row before `until`, when something else
+    /// happens.
+    #[inline(never)]
+    pub(super) fn serve_row(&mut self, host: u32, at: u32, until: u64) {
+        let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
+        let Some(row) = state.nic.row(&state.params).filter(|_| !port.rare_departures) else { return };
+        // What it sends goes before what its NIC is woken for at the same time.
+        let until = until.min(state.wake_at().saturating_add(1));
+        let mut descriptor = Descriptor::of(&row.packet, 0, self.fabric.attachment[row.packet.dst.index()]);
+        let frame = u64::from(descriptor.frame);
+        let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
+        let begin = self.calendar.begin();
+        let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        let (mut now, mut sent) = (port.busy_until, 0);
+        while now.as_ps() < until && sent < row.count {
+            let (slot, place) = self.pool.vacancy();
+            *place = row.packet(sent, now);
+            self.pool.occupy(slot);
+            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, row.packet.src));
+            now += step;
+            outlet.send(now.as_ps() + delay - begin, &descriptor);
+            sent += 1;
+        }
+        self.events += sent;
+        port.add_frames(now, sent, sent * frame);
+        state.nic.end_row(now, sent);
+        port.free_pending = state.nic.is_ready();
+        state.free_at = if port.free_pending { now.as_ps() } else { NEVER };
+    }
+}
