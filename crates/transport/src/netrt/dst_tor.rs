@@ -78,8 +78,10 @@ struct Track {
     port: u16,
     /// Its window, while anything is held.
     window: u32,
-    /// Number of its present gap, by which requests that are due are told from stale ones.
+    /// Number of its newest gap, by which requests that are due are told from stale ones.
     gap: u64,
+    /// Until then, what has been asked for may be on its way: an interval after the last copy of use.
+    helped_until: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +121,11 @@ impl<H: Copy> DstTor<H> {
         };
         let track = &mut self.flows[at];
         // Serial numbers of 24 bits (C9).
-        match psn.ahead_of(track.expected) {
+        let ahead = psn.ahead_of(track.expected);
+        if is_copy && ahead >= 0 {
+            track.helped_until = now.saturating_add(self.settings.interval);
+        }
+        match ahead {
             0 => {
                 track.expected = psn.next();
                 if track.state != State::Ordered {
@@ -163,10 +169,14 @@ impl<H: Copy> DstTor<H> {
             if self.flows[flow].state != State::ReTx || self.flows[flow].gap != gap {
                 continue;
             }
+            let next = self.flows[flow].helped_until;
             if self.flows.silence(flow, now) > self.settings.idle {
                 self.give_up(now, flow);
+            } else if next > now {
+                // What has been asked for is coming, as slowly as the rate law lets it.
+                self.due.push(Reverse((next, flow as u32, gap)));
             } else {
-                self.request(now, flow);
+                self.request(now, flow, 0);
             }
         }
     }
@@ -215,32 +225,34 @@ impl<H: Copy> DstTor<H> {
             track.window = self.windows.open();
         }
         // Something is missing that nobody has asked for: behind all that has arrived, or the first of all (C12).
-        let is_new_hole = track.state == State::Ordered || bit > u128::BITS - track.arrived.leading_zeros();
+        let behind = u128::BITS - track.arrived.leading_zeros();
+        let hole = if track.state == State::Ordered { Some(0) } else { (bit > behind).then_some(behind + 1) };
         track.arrived |= 1 << bit; // C1
         self.windows.put(track.window, track.expected.plus(ahead), (handle, bytes));
         track.state = State::ReTx;
         self.held[usize::from(port)].add(now, bytes);
         self.stats.held += 1;
-        if is_new_hole {
-            self.open_gap(now, at);
+        if let Some(hole) = hole {
+            self.open_gap(now, at, hole);
         }
         Verdict::Held
     }
 
-    /// Something is missing that was not missed before.
-    fn open_gap(&mut self, now: Instant, at: usize) {
+    /// Something is missing that was not missed before, so far behind the expected packet.
+    fn open_gap(&mut self, now: Instant, at: usize, behind: u32) {
         self.gaps += 1;
         self.flows[at].gap = self.gaps;
         if self.settings.patience.is_zero() {
-            self.request(now, at);
+            self.request(now, at, behind);
         } else {
             self.due.push(Reverse((now + self.settings.patience, at as u32, self.gaps)));
         }
     }
 
-    fn request(&mut self, now: Instant, at: usize) {
+    /// Asks for what is missing from so far behind the expected packet on: what is missing before has been asked for.
+    fn request(&mut self, now: Instant, at: usize, behind: u32) {
         let track = &self.flows[at];
-        let request = Request::new(track.expected, track.arrived);
+        let request = Request::new(track.expected.plus(behind), track.arrived >> behind);
         self.output.push_back(Tracked::Request(self.flows.flow(at), request));
         self.stats.requests += 1;
         self.due.push(Reverse((now + self.settings.interval, at as u32, track.gap)));
@@ -292,7 +304,16 @@ impl Track {
     fn of<H>(psn: Psn, packet: &Passing<H>) -> Self {
         let expected = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
         let (class, port) = (packet.class, packet.port);
-        Self { expected, arrived: 0, state: State::Ordered, class, port, window: NONE, gap: 0 }
+        Self {
+            expected,
+            arrived: 0,
+            state: State::Ordered,
+            class,
+            port,
+            window: NONE,
+            gap: 0,
+            helped_until: Instant::ZERO,
+        }
     }
 }
 

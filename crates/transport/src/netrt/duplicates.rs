@@ -4,6 +4,9 @@
 //! over flows. Of flows with equally many requests, the oldest of all their duplicates goes. So duplicates
 //! stand in one list for each number of requests, oldest first; adding and evicting take constant time, and a
 //! flow's duplicates are moved when somebody asks for them, which is rare.
+//!
+//! What waits to be sent again is the oldest there is, and would be the first to go while its sender is being paused. It
+//! stands in a list of its own, and yields to regular traffic alone.
 
 use alloc::vec::Vec;
 
@@ -46,6 +49,19 @@ struct List {
 
 const NONE: u32 = u32::MAX;
 const NOBODY: u64 = u64::MAX;
+/// Stands for the number of requests in the list of what waits to be sent again.
+const WANTED: u32 = u32::MAX;
+/// Requests of a flow that count.
+pub(super) const MOST_REQUESTS: u32 = WANTED - 1;
+
+/// What a pool may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes, of what regular traffic leaves.
+    pub(super) most: u64,
+    /// What is older goes first when there is no more place.
+    pub(super) oldest: Instant,
+}
 
 /// A duplicate that waits to be sent again, unless it has been evicted meanwhile.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +72,12 @@ pub(super) struct Ticket {
 
 impl<H: Copy> Duplicates<H> {
     pub(super) fn new() -> Self {
-        let lists = alloc::vec![List { requests: 0, first: NONE, last: NONE }];
+        let lists = [0, WANTED].map(|requests| List { requests, first: NONE, last: NONE }).to_vec();
         Self { entries: Vec::new(), free: NONE, lists, added: 0, occupancy: Occupancy::default() }
     }
 
-    /// Adds a duplicate of a flow that was asked for so often, if `most` bytes hold it. When they are full, what
-    /// is older than `oldest` goes first. Returns bytes that no longer wait to be sent because they had to go.
+    /// Adds a duplicate of a flow that was asked for so often, if there is place for it. Where a pool is full, what is
+    /// old goes first. Returns bytes that no longer wait to be sent because regular traffic needs their place.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -69,15 +85,15 @@ impl<H: Copy> Duplicates<H> {
         (flow, requests): (Flow, u32),
         psn: Psn,
         packet: &Passing<H>,
-        (most, oldest): (u64, Instant),
+        limits: Limits,
     ) -> u64 {
-        let Some(most) = most.checked_sub(u64::from(packet.bytes)) else { return self.shrink(now, 0) };
-        let mut lost = 0;
-        if self.occupancy.bytes() > most {
-            lost = self.expire(now, oldest) + self.shrink(now, most);
+        let lost = self.shrink(now, packet.room);
+        let Passing { handle, bytes, .. } = *packet;
+        let Some(most) = limits.most.min(packet.room).checked_sub(u64::from(bytes)) else { return lost };
+        if self.occupancy.bytes() > most && !self.make_room(now, most, limits.oldest) {
+            return lost;
         }
         self.added += 1;
-        let (handle, bytes) = (packet.handle, packet.bytes);
         let entry =
             Entry { flow, psn, handle, bytes, at: now, number: self.added, wanted: false, previous: NONE, next: NONE };
         let place = self.place(entry);
@@ -87,22 +103,30 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
-    /// Evicts what has been there since before `oldest`. A duplicate is of use for about a round trip (section
-    /// III-C1); without this, those of flows that were asked for once and have ended would fill the pool.
+    /// Evicts what does not wait to be sent until at most `most` bytes are left, what has been there since before
+    /// `oldest` first; returns whether that was enough. A duplicate is of use for about a round trip (section III-C1);
+    /// without its age, those of flows that were asked for once and have ended would fill the pool.
     #[inline]
-    fn expire(&mut self, now: Instant, oldest: Instant) -> u64 {
-        let mut lost = 0;
+    fn make_room(&mut self, now: Instant, most: u64, oldest: Instant) -> bool {
         let mut list = 0;
-        while let Some(&List { first, .. }) = self.lists.get(list) {
+        while let Some(&List { first, requests, .. }) = self.lists.get(list)
+            && requests < WANTED
+        {
             if first != NONE && self.entries[first as usize].at < oldest {
                 let lists = self.lists.len();
-                lost += self.drop_first(now, list);
+                self.drop_first(now, list);
                 list -= usize::from(self.lists.len() < lists && list > 0);
             } else {
                 list += 1;
             }
         }
-        lost
+        while self.occupancy.bytes() > most {
+            match self.lists.iter().position(|list| list.first != NONE && list.requests < WANTED) {
+                Some(list) => self.drop_first(now, list),
+                None => return false,
+            };
+        }
+        true
     }
 
     /// Evicts until at most `most` bytes are left; returns bytes that no longer wait to be sent.
@@ -115,33 +139,51 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
-    /// Marks what `is_asked` of a flow as waiting to be sent; calls `enqueue` with each, oldest first, and its
-    /// bytes.
+    /// Marks what `is_asked` of a flow as waiting to be sent; calls `enqueue` with each that did not wait already,
+    /// oldest first, and its bytes.
     pub(super) fn want(
         &mut self,
         (flow, requests): (Flow, u32),
         mut is_asked: impl FnMut(Psn) -> bool,
         mut enqueue: impl FnMut(Ticket, u32),
     ) {
-        let Some(list) = self.lists.iter().find(|list| list.requests == requests) else { return };
-        let mut place = list.first;
+        let to = self.wanted();
+        let mut place = self.lists[to].first;
         while place != NONE {
-            let entry = &mut self.entries[place as usize];
-            if entry.flow == flow && is_asked(entry.psn) && !entry.wanted {
-                entry.wanted = true;
-                enqueue(Ticket { place, number: entry.number }, entry.bytes);
+            let entry = &self.entries[place as usize];
+            if entry.flow == flow {
+                is_asked(entry.psn);
             }
             place = entry.next;
         }
+        if let Some(from) = self.lists.iter().position(|list| list.requests == requests) {
+            place = self.lists[from].first;
+            while place != NONE {
+                let Entry { flow: of, psn, number, bytes, next, .. } = self.entries[place as usize];
+                if of == flow && is_asked(psn) {
+                    self.entries[place as usize].wanted = true;
+                    self.unlink(from, place);
+                    self.append(to, place);
+                    enqueue(Ticket { place, number }, bytes);
+                }
+                place = next;
+            }
+            self.tidy(from);
+        }
     }
 
-    /// What is to be sent for a ticket; it stays in the pool, for it may be lost again (C17).
-    pub(super) fn redeem(&mut self, ticket: Ticket) -> Option<(Flow, H, u32)> {
-        let entry = &mut self.entries[ticket.place as usize];
-        (entry.number == ticket.number).then(|| {
-            entry.wanted = false;
-            (entry.flow, entry.handle, entry.bytes)
-        })
+    /// What is to be sent for a ticket, of a flow that was asked for as often as `requests` says; it stays in the pool,
+    /// for it may be lost again (C17).
+    pub(super) fn redeem(&mut self, ticket: Ticket, requests: impl FnOnce(Flow) -> u32) -> Option<(H, u32)> {
+        let Entry { flow, number, handle, bytes, .. } = self.entries[ticket.place as usize];
+        if number != ticket.number {
+            return None;
+        }
+        self.entries[ticket.place as usize].wanted = false;
+        self.unlink(self.wanted(), ticket.place);
+        let to = self.list(requests(flow));
+        self.insert_by_age(to, ticket.place);
+        Some((handle, bytes))
     }
 
     /// A flow has been asked for once more: its duplicates move up.
@@ -167,14 +209,11 @@ impl<H: Copy> Duplicates<H> {
         if requests == 0 {
             return 0;
         }
-        match self.lists.iter().position(|list| list.requests >= requests) {
-            Some(at) if self.lists[at].requests == requests => at,
-            at => {
-                let at = at.unwrap_or(self.lists.len());
-                self.lists.insert(at, List { requests, first: NONE, last: NONE });
-                at
-            }
+        let at = self.lists.partition_point(|list| list.requests < requests);
+        if self.lists[at].requests != requests {
+            self.lists.insert(at, List { requests, first: NONE, last: NONE });
         }
+        at
     }
 
     #[inline]
@@ -198,9 +237,15 @@ impl<H: Copy> Duplicates<H> {
         if wanted { u64::from(bytes) } else { 0 }
     }
 
-    /// Forgets a list of nobody, but that of flows never asked for.
+    /// The list of what waits to be sent again: the last.
+    fn wanted(&self) -> usize {
+        self.lists.len() - 1
+    }
+
+    /// Forgets a list of nobody, but that of flows never asked for, and that of what waits to be sent again.
     fn tidy(&mut self, list: usize) {
-        if self.lists[list].first == NONE && self.lists[list].requests > 0 {
+        let List { requests, first, .. } = self.lists[list];
+        if first == NONE && requests > 0 && requests < WANTED {
             self.lists.remove(list);
         }
     }

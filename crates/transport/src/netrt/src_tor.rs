@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 use selvedge_units::{Bytes, Duration, Instant, Psn, Rate};
 use selvedge_wire::Request;
 
-use super::duplicates::{Duplicates, Ticket};
+use super::duplicates::{Duplicates, Limits, MOST_REQUESTS, Ticket};
 use super::flows::{Flows, Lasting};
 use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 
@@ -95,11 +95,10 @@ impl<H: Copy> SrcTor<H> {
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return };
         let requests = self.flows[at].0;
         let port = &mut self.ports[usize::from(packet.port)];
-        let most = self.settings.pool.min(packet.room);
         let lifetime = self.settings.lifetime.map_or(u64::MAX, Duration::as_ps);
         let oldest = Instant::from_ps(now.as_ps().saturating_sub(lifetime));
         let before = port.duplicates.occupancy.bytes();
-        let lost = port.duplicates.add(now, (flow, requests), psn, packet, (most, oldest));
+        let lost = port.duplicates.add(now, (flow, requests), psn, packet, Limits { most: self.settings.pool, oldest });
         self.kept = self.kept - before + port.duplicates.occupancy.bytes();
         if lost > 0 {
             port.requested -= lost;
@@ -128,7 +127,7 @@ impl<H: Copy> SrcTor<H> {
     pub fn on_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
         self.stats.requests += 1;
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
-        let requests = self.flows[at].0.saturating_add(1);
+        let requests = (self.flows[at].0 + 1).min(MOST_REQUESTS);
         self.flows[at].0 = requests;
         let Port { duplicates, queue, requested, next_at, .. } = &mut self.ports[usize::from(port)];
         let was_empty = queue.is_empty();
@@ -161,7 +160,8 @@ impl<H: Copy> SrcTor<H> {
         {
             self.due.pop();
             let port = &mut self.ports[usize::from(number)];
-            let handle = port.poll_transmit(now, &self.settings);
+            let requests = |flow| self.flows.find(flow).map_or(0, |at| self.flows[at].0);
+            let handle = port.poll_transmit(now, &self.settings, requests);
             if !port.queue.is_empty() {
                 self.due.push(Reverse((port.next_at, number)));
             }
@@ -226,13 +226,14 @@ impl<H: Copy> SrcTor<H> {
 }
 
 impl<H: Copy> Port<H> {
-    fn poll_transmit(&mut self, now: Instant, settings: &Settings) -> Option<H> {
+    /// The next duplicate that may be sent now; `requests` says how often a flow was asked for.
+    fn poll_transmit(&mut self, now: Instant, settings: &Settings, requests: impl Fn(Flow) -> u32) -> Option<H> {
         while self.next_at <= now {
             let ticket = self.queue.pop_front()?;
             // The rate that what waits asks for, this one included.
             let (rate, _) = settings.rate(self.requested, self.line_rate);
-            // Evicted meanwhile: the next request will tell.
-            let Some((_, handle, bytes)) = self.duplicates.redeem(ticket) else { continue };
+            // Regular traffic has needed its place: the next request will tell.
+            let Some((handle, bytes)) = self.duplicates.redeem(ticket, &requests) else { continue };
             self.requested -= u64::from(bytes);
             self.next_at = now + rate.time_for(Bytes::new(u64::from(bytes)));
             return Some(handle);

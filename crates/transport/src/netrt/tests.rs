@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Psn, QpNumber, Rate, Rng, Setting};
 use selvedge_wire::Request;
 
-use super::duplicates::Duplicates;
+use super::duplicates::{Duplicates, Limits};
 use super::*;
 
 const FRAME: u32 = 1_000;
@@ -110,7 +110,7 @@ fn a_gap_is_asked_for_filled_and_released_in_order() {
     tor.all(0..10);
     // 10 and 12 are lost.
     assert_eq!([11, 13, 14].map(|psn| tor.data(psn)), [Verdict::Held; 3]);
-    assert_eq!(tor.requests, [(10, 0b1), (10, 0b101)], "at once, and again when 12 turns out to be missing, too");
+    assert_eq!(tor.requests, [(10, 0b1), (12, 0b1)], "at once, and 12 when that turns out to be missing, too");
     assert_eq!(tor.tor.occupancy()[0].bytes(), 3_000);
     assert_eq!(tor.tor.poll_timeout(), Some(us(5)));
     tor.wait_until(us(5));
@@ -124,6 +124,27 @@ fn a_gap_is_asked_for_filled_and_released_in_order() {
     tor.wait_until(us(20));
     assert_eq!((tor.requests.len(), tor.tor.poll_timeout()), (4, None), "nothing is missing any more");
     assert_eq!((tor.tor.occupancy()[0].bytes(), tor.tor.occupancy()[0].peak()), (0, 3_000));
+}
+
+#[test]
+fn requests_are_repeated_once_nothing_has_helped_for_an_interval() {
+    let mut tor = Tor::new();
+    tor.all([0, 5]);
+    assert_eq!(tor.requests, [(1, 0b1000)]);
+    // The rate law lets a copy go every three microseconds.
+    for (at, psn) in [(3, 1), (6, 2)] {
+        tor.wait_until(us(at));
+        tor.arrive(psn, true);
+    }
+    tor.wait_until(us(10));
+    assert_eq!(tor.requests.len(), 1, "more is on its way");
+    tor.wait_until(us(11));
+    assert_eq!(tor.requests[1..], [(3, 0b10)], "3 must have been lost again");
+    // What comes for the second time is no help, and regular traffic neither.
+    tor.arrive(0, true);
+    tor.data(6);
+    tor.wait_until(us(16));
+    assert_eq!(tor.requests[2..], [(3, 0b110)]);
 }
 
 #[test]
@@ -289,11 +310,36 @@ fn without_a_duplicate_the_answer_is_unfulfilled() {
     assert_eq!((tor.stats().requests, tor.stats().unfulfilled), (2, 2));
 }
 
+fn limits(most: u64, oldest: u64) -> Limits {
+    Limits { most, oldest: us(oldest) }
+}
+
+#[test]
+fn what_waits_to_be_sent_yields_to_regular_traffic_alone() {
+    let mut tor = src(|config| (config.k_low, config.k_high) = (Bytes::new(1_000), Bytes::new(2_000)));
+    pass(&mut tor, FLOW, 0..10);
+    // The pool is full; the rate law lets the sender go on for a while.
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 1 << 3)), None);
+    pass(&mut tor, FLOW, 10..30);
+    assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    // Once they are sent, they go as any others.
+    pass(&mut tor, FLOW, 30..40);
+    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(3, 0)), Some(Psn::new(3)));
+    // Where all that is kept waits, there is no place for more.
+    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(30, 1 << 9)), None);
+    pass(&mut tor, FLOW, 40..45);
+    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(40, 0)), Some(Psn::new(40)));
+    // Regular traffic needs the buffer.
+    tor.on_data(us(9), FLOW, Psn::new(45), &Passing { room: 2_500, ..passing(45) });
+    assert_eq!(tor.kept(), 2_000);
+    assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [38, 39]);
+}
+
 #[test]
 fn the_pool_keeps_what_is_asked_for_most() {
     let mut pool = Duplicates::new();
     let add = |pool: &mut Duplicates<u32>, of, requests, psn| {
-        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), (4_000, us(0)));
+        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), limits(4_000, 0));
     };
     let (a, b) = (flow(1), flow(2));
     [(a, 0), (b, 0), (a, 1), (b, 1)].into_iter().for_each(|(of, psn)| add(&mut pool, of, 0, psn));
@@ -312,7 +358,7 @@ fn the_pool_keeps_what_is_asked_for_most() {
 fn when_the_pool_is_full_what_is_old_goes_first() {
     let mut pool = Duplicates::new();
     let add = |pool: &mut Duplicates<u32>, at, (of, requests), psn, oldest| {
-        pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), (3_000, us(oldest)));
+        pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), limits(3_000, oldest));
     };
     let (ended, new) = (flow(1), flow(2));
     add(&mut pool, 0, (ended, 7), 0, 0);
@@ -335,7 +381,7 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
                 requests[of as usize] += 1;
                 pool.promote(flow(of), requests[of as usize]);
             } else {
-                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), (20_000, us(0)));
+                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), limits(20_000, 0));
                 if model.len() == 20 {
                     // The oldest of the flow with the fewest requests.
                     let of = |n: &usize| (requests[model[*n].0.qp.0 as usize], *n);
