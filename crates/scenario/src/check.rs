@@ -300,6 +300,21 @@ fn check_netrt(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), F
         let message = format!("NetRT knows RDMA's packets only: {stranger}'s pass as if it were off");
         warnings.push(Finding::new("switch.netrt.enabled", message));
     }
+    if netrt.enabled
+        && let BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(room), .. }) = scenario.switch.buffer
+    {
+        let wanted = [("pool", netrt.pool), ("buffer", netrt.buffer)];
+        warnings.extend(wanted.into_iter().filter_map(|(key, setting)| match setting {
+            Setting::Value(bytes) if bytes > room => {
+                let message = format!(
+                    "a port's buffer has {room} for regular traffic, duplicates and held packets together: that much of \
+                     {bytes} at most has an effect; raise switch.buffer.input-queued.per-port for more"
+                );
+                Some(Finding::new(&format!("switch.netrt.{key}"), message))
+            }
+            _ => None,
+        }));
+    }
     Ok(())
 }
 

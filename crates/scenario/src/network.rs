@@ -155,7 +155,10 @@ impl Network {
             BufferConfig::FairQueued(fair) => self.in_worst_switch(|_, _| fair.per_port.resolve(|| None)),
             BufferConfig::Trimming(trimming) => {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
-                let full = trimming.longest_wait(frame, gap, queues);
+                // At most what every host has on its way, all of it cut.
+                let packets = self.line_rate().amount_in(self.base_rtt()).get().div_ceil(frame.get().max(1));
+                let all = packets.saturating_add(1).saturating_mul(self.graph.hosts.len() as u64);
+                let full = trimming.longest_wait(frame, gap, queues, all);
                 let outputs = self.longest.links.saturating_sub(1);
                 self.slowest_link().time_for(full).saturating_mul(outputs.into())
             }

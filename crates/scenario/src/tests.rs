@@ -441,6 +441,18 @@ fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
 }
 
 #[test]
+fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
+    let warnings = |sets: &[&str]| {
+        let changes = Changes { series: Some("netrt".into()), ..with_sets(sets) };
+        plan(&extended(""), &changes).expect("it runs").warnings
+    };
+    let room = "switch.buffer.input-queued.per-port='100KB'";
+    let found = warnings(&[room, "switch.netrt.pool='200KB'"]);
+    assert!(found.iter().any(|warning| warning.contains("that much of 200KB at most has an effect")), "{found:?}");
+    assert_eq!(warnings(&[room, "switch.netrt.pool='90KB'", "switch.netrt.buffer='100KB'"]), [""; 0]);
+}
+
+#[test]
 fn tcp_beside_tcp_is_said_to_be_one() {
     let text = extended("[beside]\nworkloads = ['poisson']\nclass = 1\ntcp = { min-rto = '1ms' }\n");
     let warnings = |series: &str| {

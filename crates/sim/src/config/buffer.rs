@@ -96,7 +96,8 @@ pub struct Trimming {
     /// 35.
     pub packets: u32,
     /// Bytes that the header queue holds; what finds it full is dropped. "auto": twice as much as a data
-    /// queue, as in htsim; "off": without limit.
+    /// queue, as in htsim, and at least 64 KiB, which are 1,024 headers (about as many as there and in NDP's switches,
+    /// whose packets are larger); "off": without limit.
     pub headers: Setting<Bytes>,
     /// Traffic class of headers, 0 to 7: above that of data.
     pub header_class: u8,
@@ -113,27 +114,29 @@ impl Trimming {
     pub const HEADER: Bytes = Header::MINIMUM_FRAME;
     /// NDP section 3.1.
     pub const HEADERS_PER_DATA: u32 = 10;
+    /// Of the header queue, where nothing else is said and data queues are small.
+    const LEAST_HEADERS: Bytes = Bytes::new(1 << 16);
     /// Bytes that a data queue holds, of full frames of `frame` bytes.
     pub fn data_room(&self, frame: Bytes) -> Bytes {
         frame * u64::from(self.packets)
     }
     /// Bytes that the header queue holds; `None`: without limit.
     pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
-        self.headers.resolve(|| Some(self.data_room(frame) * 2))
+        self.headers.resolve(|| Some((self.data_room(frame) * 2).max(Self::LEAST_HEADERS)))
     }
     /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues: full frames
     /// in those of data, one for each of `classes`, and the headers that go between, at most as many as their queue
-    /// holds; or, when it is a header itself, that queue and the data that goes between. What one without limit holds
-    /// is not known, and counts for nothing.
-    pub fn longest_wait(&self, frame: Bytes, gap: Bytes, classes: u64) -> Bytes {
+    /// holds; or, when it is a header itself, that queue and the data that goes between. One without limit holds
+    /// `all` headers.
+    pub fn longest_wait(&self, frame: Bytes, gap: Bytes, classes: u64, all: u64) -> Bytes {
         let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());
-        let room = self.header_room(frame).map(|room| room.get().div_ceil(Self::HEADER.get()));
+        let headers = self.header_room(frame).map_or(all, |room| room.get().div_ceil(Self::HEADER.get()));
         let turn = self.headers_per_data.resolve(|| Some(Self::HEADERS_PER_DATA)).map(|turn| u64::from(turn.max(1)));
         let data = u64::from(self.packets).saturating_mul(classes);
-        let between = turn.map(|turn| turn.saturating_mul(data)).into_iter().chain(room).min().unwrap_or(0);
+        let between = turn.map_or(headers, |turn| turn.saturating_mul(data).min(headers));
         let of_data = full.saturating_mul(data).saturating_add(cut.saturating_mul(between));
-        let headers = room.unwrap_or(0);
-        let of_headers = cut.saturating_mul(headers).saturating_add(full * turn.map_or(0, |turn| headers / turn));
+        let of_turns = full.saturating_mul(turn.map_or(0, |turn| headers / turn));
+        let of_headers = cut.saturating_mul(headers).saturating_add(of_turns);
         Bytes::new(of_data.max(of_headers))
     }
 }
@@ -181,8 +184,8 @@ mod tests {
     #[test]
     fn what_comes_last_to_full_queues_waits_for_all_that_goes_before() {
         let (frame, gap) = (Bytes::new(1_000), Bytes::new(20));
-        let wait = |trimming: Trimming, classes| trimming.longest_wait(frame, gap, classes).get();
-        let ndp = Trimming::default();
+        let wait = |trimming: Trimming, classes| trimming.longest_wait(frame, gap, classes, 100).get();
+        let ndp = Trimming { headers: Setting::Value(Bytes::new(16_000)), ..Trimming::default() };
         // 250 headers, and a frame of data after ten; eight frames and the headers between would take less.
         assert_eq!(wait(ndp, 1), 250 * 84 + 25 * 1_020);
         // Six classes: 48 frames, and as many headers as there are.
@@ -190,8 +193,10 @@ mod tests {
         let headers_first = Trimming { headers_per_data: Setting::Off, ..ndp };
         assert_eq!(wait(headers_first, 1), 8 * 1_020 + 250 * 84);
         let boundless = Trimming { headers: Setting::Off, ..ndp };
-        assert_eq!(wait(boundless, 1), 8 * 1_020 + 80 * 84);
+        assert_eq!(wait(boundless, 1), 100 * 84 + 10 * 1_020);
+        let room = |packets, frame| Trimming { packets, ..Trimming::default() }.header_room(Bytes::new(frame));
+        assert_eq!([room(8, 1_086), room(8, 4_158)], [65_536, 66_528].map(|bytes| Some(Bytes::new(bytes))));
         let most = Trimming { packets: u32::MAX, headers_per_data: Setting::Value(u32::MAX), ..boundless };
-        assert!(wait(most, 8) > 1 << 60, "no overflow");
+        assert!(most.longest_wait(frame, gap, 8, u64::MAX).get() > 1 << 60, "no overflow");
     }
 }
