@@ -5,8 +5,8 @@
 //! stand in one list for each number of requests, oldest first; adding and evicting take constant time, and a
 //! flow's duplicates are moved when somebody asks for them, which is rare.
 //!
-//! What waits to be sent again is the oldest there is, and would be the first to go while its sender is being paused. It
-//! stands in a list of its own, and yields to regular traffic alone.
+//! What waits to be sent again is the oldest there is, and would be the first to go while its sender is being paused.
+//! It stands in a list of its own, and yields to regular traffic alone.
 
 use alloc::vec::Vec;
 
