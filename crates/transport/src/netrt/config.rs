@@ -20,8 +20,8 @@ pub struct NetRtConfig {
     /// Early packets that a destination ToR holds for each host's port. "auto": one bandwidth-delay product
     /// (section III-D1), counted as for `pool`; "off": none, nothing is recovered.
     pub buffer: Setting<Bytes>,
-    /// A request is repeated after this long while nothing helps. "auto": the base round-trip time of the longest
-    /// path; the paper says "at time intervals".
+    /// What is missing is asked for again each time this long has passed. "auto": the base round-trip time of the longest
+    /// path; the paper says "at time intervals". A duplicate is sent at most once in three quarters of it.
     pub interval: Setting<Duration>,
     /// What is older than this goes first when a pool is full, whoever asked for how much of its flow. "auto": four
     /// intervals; "off": only the flow that was asked for least counts, as in the paper (section III-C1), and
@@ -136,6 +136,9 @@ pub struct Settings {
     pub(super) pool: u64,
     pub(super) buffer: u64,
     pub(super) interval: Duration,
+    /// A duplicate that has been sent is not sent again for so long: as long as it takes to get there, and a request to
+    /// come back, on paths of up to eight links, of which an interval has all and this the six between ToRs.
+    pub(super) quiet: Duration,
     /// How long a duplicate is of use.
     pub(super) lifetime: Option<Duration>,
     pub(super) patience: Duration,
@@ -153,10 +156,12 @@ impl From<&NetRtConfig> for Settings {
     /// When something still says "auto".
     fn from(config: &NetRtConfig) -> Self {
         let bytes = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get();
+        let interval = resolved(config.interval, "interval").unwrap_or(config.idle);
         Self {
             pool: bytes(config.pool, "pool"),
             buffer: bytes(config.buffer, "buffer"),
-            interval: resolved(config.interval, "interval").unwrap_or(config.idle),
+            interval,
+            quiet: interval * 3 / 4,
             lifetime: resolved(config.lifetime, "lifetime"),
             patience: config.patience,
             pause: config.pause,

@@ -78,10 +78,8 @@ struct Track {
     port: u16,
     /// Its window, while anything is held.
     window: u32,
-    /// Number of its newest gap, by which requests that are due are told from stale ones.
+    /// Number of its present gap, by which requests that are due are told from stale ones.
     gap: u64,
-    /// Until then, what has been asked for may be on its way: an interval after the last copy of use.
-    helped_until: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,11 +119,7 @@ impl<H: Copy> DstTor<H> {
         };
         let track = &mut self.flows[at];
         // Serial numbers of 24 bits (C9).
-        let ahead = psn.ahead_of(track.expected);
-        if is_copy && ahead >= 0 {
-            track.helped_until = now.saturating_add(self.settings.interval);
-        }
-        match ahead {
+        match psn.ahead_of(track.expected) {
             0 => {
                 track.expected = psn.next();
                 if track.state != State::Ordered {
@@ -169,14 +163,11 @@ impl<H: Copy> DstTor<H> {
             if self.flows[flow].state != State::ReTx || self.flows[flow].gap != gap {
                 continue;
             }
-            let next = self.flows[flow].helped_until;
             if self.flows.silence(flow, now) > self.settings.idle {
                 self.give_up(now, flow);
-            } else if next > now {
-                // What has been asked for is coming, as slowly as the rate law lets it.
-                self.due.push(Reverse((next, flow as u32, gap)));
             } else {
-                self.request(now, flow, 0);
+                self.request(flow, 0);
+                self.due.push(Reverse((now + self.settings.interval, flow as u32, gap)));
             }
         }
     }
@@ -240,22 +231,25 @@ impl<H: Copy> DstTor<H> {
 
     /// Something is missing that was not missed before, so far behind the expected packet.
     fn open_gap(&mut self, now: Instant, at: usize, behind: u32) {
-        self.gaps += 1;
-        self.flows[at].gap = self.gaps;
-        if self.settings.patience.is_zero() {
-            self.request(now, at, behind);
-        } else {
-            self.due.push(Reverse((now + self.settings.patience, at as u32, self.gaps)));
+        let asks = self.settings.patience.is_zero();
+        if asks {
+            self.request(at, behind);
+        }
+        // What belongs to a gap that others have opened is asked for again with that.
+        if !asks || behind == 0 {
+            let after = if asks { self.settings.interval } else { self.settings.patience };
+            self.gaps += 1;
+            self.flows[at].gap = self.gaps;
+            self.due.push(Reverse((now + after, at as u32, self.gaps)));
         }
     }
 
     /// Asks for what is missing from so far behind the expected packet on: what is missing before has been asked for.
-    fn request(&mut self, now: Instant, at: usize, behind: u32) {
+    fn request(&mut self, at: usize, behind: u32) {
         let track = &self.flows[at];
         let request = Request::new(track.expected.plus(behind), track.arrived >> behind);
         self.output.push_back(Tracked::Request(self.flows.flow(at), request));
         self.stats.requests += 1;
-        self.due.push(Reverse((now + self.settings.interval, at as u32, track.gap)));
     }
 
     /// The expected packet has come: what follows it may go, too (algorithm 1). Nested here (C2).
@@ -304,16 +298,7 @@ impl Track {
     fn of<H>(psn: Psn, packet: &Passing<H>) -> Self {
         let expected = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
         let (class, port) = (packet.class, packet.port);
-        Self {
-            expected,
-            arrived: 0,
-            state: State::Ordered,
-            class,
-            port,
-            window: NONE,
-            gap: 0,
-            helped_until: Instant::ZERO,
-        }
+        Self { expected, arrived: 0, state: State::Ordered, class, port, window: NONE, gap: 0 }
     }
 }
 

@@ -36,6 +36,8 @@ struct Entry<H> {
     number: u64,
     /// Whether it waits to be sent again.
     wanted: bool,
+    /// When it was sent again.
+    sent_at: Option<Instant>,
     previous: u32,
     next: u32,
 }
@@ -94,8 +96,18 @@ impl<H: Copy> Duplicates<H> {
             return lost;
         }
         self.added += 1;
-        let entry =
-            Entry { flow, psn, handle, bytes, at: now, number: self.added, wanted: false, previous: NONE, next: NONE };
+        let entry = Entry {
+            flow,
+            psn,
+            handle,
+            bytes,
+            at: now,
+            number: self.added,
+            wanted: false,
+            sent_at: None,
+            previous: NONE,
+            next: NONE,
+        };
         let place = self.place(entry);
         let list = self.list(requests);
         self.append(list, place);
@@ -139,11 +151,12 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
-    /// Marks what `is_asked` of a flow as waiting to be sent; calls `enqueue` with each that did not wait already,
-    /// oldest first, and its bytes.
+    /// Marks what `is_asked` of a flow as waiting to be sent, unless it was since `recently`; calls `enqueue` with each
+    /// that did not wait already, oldest first, and its bytes.
     pub(super) fn want(
         &mut self,
         (flow, requests): (Flow, u32),
+        recently: Instant,
         mut is_asked: impl FnMut(Psn) -> bool,
         mut enqueue: impl FnMut(Ticket, u32),
     ) {
@@ -159,8 +172,8 @@ impl<H: Copy> Duplicates<H> {
         if let Some(from) = self.lists.iter().position(|list| list.requests == requests) {
             place = self.lists[from].first;
             while place != NONE {
-                let Entry { flow: of, psn, number, bytes, next, .. } = self.entries[place as usize];
-                if of == flow && is_asked(psn) {
+                let Entry { flow: of, psn, number, bytes, sent_at, next, .. } = self.entries[place as usize];
+                if of == flow && is_asked(psn) && sent_at.is_none_or(|at| at < recently) {
                     self.entries[place as usize].wanted = true;
                     self.unlink(from, place);
                     self.append(to, place);
@@ -172,14 +185,20 @@ impl<H: Copy> Duplicates<H> {
         }
     }
 
-    /// What is to be sent for a ticket, of a flow that was asked for as often as `requests` says; it stays in the pool,
-    /// for it may be lost again (C17).
-    pub(super) fn redeem(&mut self, ticket: Ticket, requests: impl FnOnce(Flow) -> u32) -> Option<(H, u32)> {
+    /// What is to be sent now for a ticket, of a flow that was asked for as often as `requests` says; it stays in the
+    /// pool, for it may be lost again (C17).
+    pub(super) fn redeem(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        requests: impl FnOnce(Flow) -> u32,
+    ) -> Option<(H, u32)> {
         let Entry { flow, number, handle, bytes, .. } = self.entries[ticket.place as usize];
         if number != ticket.number {
             return None;
         }
-        self.entries[ticket.place as usize].wanted = false;
+        let entry = &mut self.entries[ticket.place as usize];
+        (entry.wanted, entry.sent_at) = (false, Some(now));
         self.unlink(self.wanted(), ticket.place);
         let to = self.list(requests(flow));
         self.insert_by_age(to, ticket.place);

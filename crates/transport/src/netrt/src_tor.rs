@@ -137,7 +137,9 @@ impl<H: Copy> SrcTor<H> {
             has_first |= psn == request.expected();
             asked.take(psn)
         };
-        duplicates.want((flow, requests), is_asked, |ticket, bytes| {
+        // Who asks so soon cannot know yet what became of a copy.
+        let recently = Instant::from_ps(now.as_ps().saturating_sub(self.settings.quiet.as_ps()));
+        duplicates.want((flow, requests), recently, is_asked, |ticket, bytes| {
             queue.push_back(ticket);
             *requested += u64::from(bytes);
         });
@@ -233,7 +235,7 @@ impl<H: Copy> Port<H> {
             // The rate that what waits asks for, this one included.
             let (rate, _) = settings.rate(self.requested, self.line_rate);
             // Regular traffic has needed its place: the next request will tell.
-            let Some((handle, bytes)) = self.duplicates.redeem(ticket, &requests) else { continue };
+            let Some((handle, bytes)) = self.duplicates.redeem(now, ticket, &requests) else { continue };
             self.requested -= u64::from(bytes);
             self.next_at = now + rate.time_for(Bytes::new(u64::from(bytes)));
             return Some(handle);

@@ -127,24 +127,17 @@ fn a_gap_is_asked_for_filled_and_released_in_order() {
 }
 
 #[test]
-fn requests_are_repeated_once_nothing_has_helped_for_an_interval() {
+fn a_new_hole_is_asked_for_alone_and_all_are_again_after_an_interval() {
     let mut tor = Tor::new();
-    tor.all([0, 5]);
-    assert_eq!(tor.requests, [(1, 0b1000)]);
-    // The rate law lets a copy go every three microseconds.
-    for (at, psn) in [(3, 1), (6, 2)] {
-        tor.wait_until(us(at));
-        tor.arrive(psn, true);
-    }
+    tor.all([0, 2]);
+    tor.wait_until(us(4));
+    tor.all([4, 7]);
+    assert_eq!(tor.requests, [(1, 0b1), (3, 0b1), (5, 0b10)]);
+    tor.wait_until(us(5));
+    assert_eq!(tor.requests[3..], [(1, 0b10_0101)], "an interval after the first");
+    tor.arrive(1, true);
     tor.wait_until(us(10));
-    assert_eq!(tor.requests.len(), 1, "more is on its way");
-    tor.wait_until(us(11));
-    assert_eq!(tor.requests[1..], [(3, 0b10)], "3 must have been lost again");
-    // What comes for the second time is no help, and regular traffic neither.
-    tor.arrive(0, true);
-    tor.data(6);
-    tor.wait_until(us(16));
-    assert_eq!(tor.requests[2..], [(3, 0b110)]);
+    assert_eq!(tor.requests[4..], [(3, 0b1001)]);
 }
 
 #[test]
@@ -299,6 +292,21 @@ fn what_waits_already_is_not_sent_twice() {
     pass(&mut tor, FLOW, 0..3);
     (0..3).for_each(|_| assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 0b10)), None));
     assert_eq!(sent(&mut tor).len(), 2);
+}
+
+#[test]
+fn what_was_sent_just_now_is_not_sent_again() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 0..5);
+    tor.on_request(us(0), FLOW, 0, &request(0, 0b10));
+    assert_eq!(sent(&mut tor), [(0, 0), (1_000, 1)]);
+    // Three quarters of the interval of 5 us: that long, nobody can know what became of it.
+    assert_eq!(tor.on_request(us(3), FLOW, 0, &request(0, 0b1010)), None, "it is there");
+    assert_eq!(sent(&mut tor), [(2_000, 3)]);
+    assert_eq!(tor.on_request(us(4), FLOW, 0, &request(0, 0b1010)), None);
+    assert_eq!(sent(&mut tor), [(3_000, 0)]);
+    tor.on_request(us(6), FLOW, 0, &request(0, 0b1010));
+    assert_eq!(sent(&mut tor), [(4_000, 1), (5_000, 3)]);
 }
 
 #[test]
