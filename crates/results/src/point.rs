@@ -398,6 +398,8 @@ pub struct SizeClass {
     pub above: u64,
     /// ... up to this many: twice as many.
     pub up_to: u64,
+    /// Mean of their sizes, in bytes.
+    pub size_mean: f64,
     /// Their slowdown.
     pub slowdown: Distribution,
     /// Mean completion time.
