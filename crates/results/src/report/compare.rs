@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::{Axis, Quantity};
-use super::html::section;
+use super::html::{escape, section};
 use super::lines::{stack, wrap};
+use crate::Ratio;
 use crate::number;
-use crate::{Metric, Ratio};
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
@@ -42,7 +42,8 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     let most_lines = labels.iter().map(Vec::len).max().unwrap_or(1);
     let left = (longest as f64 * 7.2 + 16.0).max(100.0);
     let row_height = ROW + (most_lines as f64 - 1.0) * LINE;
-    let compared = study.summary.series.first().map_or(&[][..], |series| series.traits.compared());
+    let compared = study.summary.compared();
+    let has_interval = !study.summary.ignores_seeds();
     let panel = (WIDTH - left) / compared.len() as f64;
     let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
     let plot = (panel - numbers - GAPS).max(40.0);
@@ -51,16 +52,16 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
         bottom + BOTTOM
     );
-    for (column, name) in compared.iter().enumerate() {
+    for (column, metric) in compared.iter().enumerate() {
         let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
         let x0 = left + column as f64 * panel;
         let place = |value: f64| x0 + axis.place(value) * plot;
-        let title = Metric::find(name).map_or(*name, |metric| metric.title);
+        let title = escape(&metric.title);
         let _ = write!(out, "<text class=\"title\" x=\"{x0}\" y=\"14\">{title}</text>");
         let mut last = f64::NEG_INFINITY;
         for tick in axis.ticks() {
             let x = place(tick);
-            let class = if tick == 1.0 { "one" } else { "grid" };
+            let class = if (tick - 1.0).abs() < 1e-9 { "one" } else { "grid" };
             let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
             // Crowded labels help nobody.
             if x - last > 24.0 {
@@ -79,10 +80,10 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
                 let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
                 out += &stack(label, "class=\"name\"", 0.0, first, LINE);
             }
-            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == *name) else { continue };
+            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == metric.metric) else { continue };
             let Some(mean) = ratio.estimate.mean else { continue };
             let mut text = number::ratio(mean);
-            if let Some([low, high]) = ratio.estimate.ci95 {
+            if let Some([low, high]) = ratio.estimate.ci95.filter(|_| has_interval) {
                 let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
                 text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
             }
@@ -96,9 +97,11 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         }
     }
     out += "</svg>";
-    let mut lead =
-        "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower."
-            .to_owned();
+    let mut lead = match has_interval {
+        true => "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
+        false => "Ratios; above 1 the first of the two is slower.",
+    }
+    .to_owned();
     if all > pairs.len() {
         let _ = write!(lead, " The first {PAIRS} of {all} pairs; the others are in summary.json.");
     }
