@@ -399,7 +399,13 @@ impl Summary {
             (UNFINISHED_GROUPS, Some(kind)) => format!("unfinished {kind}s"),
             _ => metric.title.to_owned(),
         };
-        let title = workload.map_or_else(|| title.clone(), |workload| format!("{title}, {workload}"));
+        let title = match workload {
+            Some(workload) => format!("{title}, {workload}"),
+            None if metric.name == GROUP_COMPLETION && self.workloads_with_groups().len() > 1 => {
+                format!("{title}, all workloads")
+            }
+            None => title,
+        };
         Row { name, metric, title }
     }
 
