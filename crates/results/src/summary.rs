@@ -445,6 +445,12 @@ impl Summary {
         cases
     }
 
+    /// Whether the series of this name is the first of its case.
+    pub(crate) fn leads(&self, name: &str) -> bool {
+        let of = |case| self.series.iter().find(|series| series.case.as_deref() == case);
+        self.find(name).is_some_and(|series| of(series.case.as_deref()).is_some_and(|first| first.name == name))
+    }
+
     /// One series over another in any metric, paired by seed; `None` for unknown names.
     pub fn ratio(&self, of: &str, to: &str, metric: &str) -> Option<Estimate> {
         let of = self.find(of)?.metric(metric)?;

@@ -105,13 +105,7 @@ const PAIRS: usize = 6;
 fn ratio_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
     // Ratios come grouped by pair, with one entry per compared metric.
     let all: Vec<&[Ratio]> = summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
-    let firsts: Vec<Option<&str>> = summary
-        .cases()
-        .into_iter()
-        .map(|case| summary.series.iter().find(|series| series.case.as_deref() == case))
-        .map(|first| first.map(|series| series.name.as_str()))
-        .collect();
-    let shown = all.iter().filter(|pair| all.len() <= PAIRS || firsts.contains(&Some(pair[0].to.as_str())));
+    let shown = all.iter().filter(|pair| all.len() <= PAIRS || summary.leads(&pair[0].to));
     let compared = summary.compared();
     let has_interval = !summary.ignores_seeds();
     let cell = |ratio: Option<&Ratio>| match ratio.map(|ratio| (ratio.estimate.mean, ratio.estimate.ci95)) {

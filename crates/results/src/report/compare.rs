@@ -22,14 +22,24 @@ const MEAN: f64 = 7.4;
 const INTERVAL: f64 = 6.6;
 /// Around the numbers beside a plot, and between their parts.
 const GAPS: f64 = 27.0;
-/// Pairs shown; a sweep of many series has too many to read.
+/// Pairs shown, if cases do not have more; a sweep of many series has too many to read.
 const PAIRS: usize = 24;
 
 /// One panel per compared metric, one row per pair.
 pub(super) fn ratios(study: &Study<'_>) -> String {
     let mut pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
     let all = pairs.len();
-    pairs.truncate(PAIRS);
+    // Every case has its pairs over its first series, however many; of the others as many as there is room for.
+    let leads = |pair: &[Ratio]| study.summary.leads(&pair[0].to);
+    let mut room = PAIRS.saturating_sub(pairs.iter().filter(|pair| leads(pair)).count());
+    pairs.retain(|pair| {
+        if leads(pair) {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    });
     let known = pairs.iter().flat_map(|pair| pair.iter());
     let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
     let Some((low, high)) = bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
@@ -103,7 +113,7 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     }
     .to_owned();
     if all > pairs.len() {
-        let _ = write!(lead, " The first {PAIRS} of {all} pairs; the others are in summary.json.");
+        let _ = write!(lead, " {} of {all} pairs; the others are in summary.json.", pairs.len());
     }
     section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{out}</figure>"))
 }

@@ -394,8 +394,11 @@ fn pairs_that_are_not_shown_are_counted() {
         let given: Vec<_> = (0..count).map(|at| series(&format!("s{at}"), "irn", false, 1.0, 0.1)).collect();
         render(&study(&given), &[])
     };
-    assert!(figure_of(&of(8), "ratios").contains("The first 24 of 28 pairs; the others are in summary.json."));
-    assert!(!figure_of(&of(7), "ratios").contains("The first"), "all 21 are shown");
+    assert!(figure_of(&of(8), "ratios").contains(" 24 of 28 pairs; the others are in summary.json."));
+    assert!(!figure_of(&of(7), "ratios").contains("the others"), "all 21 are shown");
+    let html = render(&study(&in_cases(&["calm", "busy", "full"], &["a", "b", "c", "d", "e"], 0.1)), &[]);
+    let ratios = figure_of(&html, "ratios");
+    assert!(ratios.contains(" 24 of 30 pairs") && ratios.contains("full: e / full: a"), "{ratios}");
 }
 
 #[test]
