@@ -393,18 +393,23 @@ impl Summary {
             .filter(|group| workload.is_none_or(|workload| group.workload == workload))
             .map(|group| group.kind)
             .collect();
-        let title = match (metric.name, kinds.first().filter(|_| kinds.len() == 1).map(|kind| kind.name())) {
-            (GROUP_COMPLETION, Some(kind)) => format!("{kind} completion"),
-            (GROUPS, Some(kind)) => format!("measured {kind}s"),
-            (UNFINISHED_GROUPS, Some(kind)) => format!("unfinished {kind}s"),
-            _ => metric.title.to_owned(),
+        let names: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.name())).collect();
+        let all = and(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let only = kinds.first().filter(|_| kinds.len() == 1).map(|kind| kind.name());
+        let title = match metric.name {
+            GROUP_COMPLETION => only.map(|kind| format!("{kind} completion")),
+            GROUPS if !kinds.is_empty() => Some(format!("measured {all}")),
+            UNFINISHED_GROUPS if !kinds.is_empty() => Some(format!("unfinished {all}")),
+            _ => None,
         };
-        let title = match workload {
-            Some(workload) => format!("{title}, {workload}"),
-            None if metric.name == GROUP_COMPLETION && self.workloads_with_groups().len() > 1 => {
-                format!("{title}, all workloads")
+        let title = match (title, workload) {
+            // "incast completion", not "incast completion, incast".
+            (Some(title), Some(workload)) if only == Some(workload) => title,
+            (title, Some(workload)) => format!("{}, {workload}", title.as_deref().unwrap_or(metric.title)),
+            (title, None) if metric.name == GROUP_COMPLETION && self.workloads_with_groups().len() > 1 => {
+                format!("{}, all workloads", title.as_deref().unwrap_or(metric.title))
             }
-            None => title,
+            (title, None) => title.unwrap_or_else(|| metric.title.to_owned()),
         };
         Row { name, metric, title }
     }

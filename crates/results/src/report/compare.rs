@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::{Axis, Quantity};
-use super::html::{escape, section};
+use super::html::section;
 use super::lines::{stack, wrap};
 use crate::Ratio;
 use crate::number;
@@ -16,6 +16,9 @@ const LINE: f64 = 15.0;
 /// Characters in a line of a label.
 const LABEL: usize = 45;
 const TOP: f64 = 28.0;
+/// A character of a panel's title, and what each further line of it adds to the top.
+const TITLE: f64 = 6.8;
+const TITLE_LINE: f64 = 14.0;
 const BOTTOM: f64 = 26.0;
 /// A character of a mean, and of its interval.
 const MEAN: f64 = 7.4;
@@ -57,7 +60,10 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     let panel = (WIDTH - left) / compared.len() as f64;
     let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
     let plot = (panel - numbers - GAPS).max(40.0);
-    let bottom = TOP + row_height * pairs.len() as f64;
+    let titles: Vec<_> =
+        compared.iter().map(|metric| wrap(&metric.title, ((panel - 10.0) / TITLE).max(8.0) as usize)).collect();
+    let top = TOP + (titles.iter().map(Vec::len).max().unwrap_or(1) as f64 - 1.0) * TITLE_LINE;
+    let bottom = top + row_height * pairs.len() as f64;
     let mut out = format!(
         "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
         bottom + BOTTOM
@@ -66,13 +72,12 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
         let x0 = left + column as f64 * panel;
         let place = |value: f64| x0 + axis.place(value) * plot;
-        let title = escape(&metric.title);
-        let _ = write!(out, "<text class=\"title\" x=\"{x0}\" y=\"14\">{title}</text>");
+        out += &stack(&titles[column], "class=\"title\"", x0, 14.0, TITLE_LINE);
         let mut last = f64::NEG_INFINITY;
         for tick in axis.ticks() {
             let x = place(tick);
             let class = if (tick - 1.0).abs() < 1e-9 { "one" } else { "grid" };
-            let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
+            let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {top}V{bottom}\"/>");
             // Crowded labels help nobody.
             if x - last > 24.0 {
                 let _ = write!(
@@ -85,7 +90,7 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
             }
         }
         for (row, (pair, label)) in pairs.iter().zip(&labels).enumerate() {
-            let y = TOP + (row as f64 + 0.5) * row_height;
+            let y = top + (row as f64 + 0.5) * row_height;
             if column == 0 {
                 let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
                 out += &stack(label, "class=\"name\"", 0.0, first, LINE);

@@ -279,7 +279,7 @@ fn groups_of_several_workloads_have_a_row_each() {
     assert!(!table.contains("incast or job completion"), "{table}");
     let html = render(&summary, &[]);
     let (main, more) = html.split_once("More metrics").expect("the other metrics");
-    for row in ["incast completion, incast", "job completion, goal", "measured incasts or jobs"] {
+    for row in ["incast completion", "job completion, goal", "measured incasts and jobs"] {
         assert!(table.contains(row) && main.contains(row), "no {row} in\n{table}");
     }
     assert!(more.contains("incast or job completion, all workloads"), "the mean over all is there for those who look");
