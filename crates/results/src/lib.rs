@@ -72,8 +72,8 @@ pub use quantile::Quantiles;
 pub use record::PointRecorder;
 pub use report::{ReportInput, render_report};
 pub use summary::{
-    PointRun, Ratio, RunSummary, SeedDeadlock, SeriesInfo, SeriesSummary, SeriesTraits, StudyInfo, Summary, summarise,
-    summary_schema,
+    GroupKind, GroupTraits, PointRun, Ratio, RunSummary, SeedDeadlock, SeriesInfo, SeriesSummary, SeriesTraits,
+    StudyInfo, Summary, summarise, summary_schema,
 };
 pub use table::render_table;
 pub use tables::{Flows, StoredFlow, Table, merge, read_flows};

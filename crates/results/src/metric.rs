@@ -31,12 +31,19 @@ pub enum Unit {
     Share,
     /// Gigabits per second.
     Gbps,
+    /// Kilobytes.
+    Kb,
 }
 
 impl Metric {
     /// The metric of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
+    }
+
+    /// That of this name, or the one that a workload's is like.
+    pub(crate) fn find_any(name: &str) -> Option<&'static Self> {
+        Self::find(name).or_else(|| Some(Self::find_of_workload(name)?.1))
     }
 
     /// A workload's metric by its name there, as in "poisson\[1\].fct_mean_us": the workload, and the metric of
@@ -194,7 +201,7 @@ pub const METRICS: &[Metric] = &[
         of: |point| point.flows.throughput_jain,
     },
     Metric {
-        name: "group_completion_mean_us",
+        name: GROUP_COMPLETION,
         title: "incast or job completion",
         unit: Unit::Us,
         meaning: "from the first start to the last finish of a repetition (workload, group), computations of schedules \
@@ -299,33 +306,33 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "netrt_pool_mean_kb",
         title: "NetRT duplicate pool, mean",
-        unit: Unit::Plain,
+        unit: Unit::Kb,
         meaning: "KB in a port's duplicate pool on average, while there was something in it",
         of: |point| point.run.netrt.pool_mean_bytes.map(|bytes| bytes / 1e3),
     },
     Metric {
         name: "netrt_pool_peak_kb",
         title: "NetRT duplicate pool, peak",
-        unit: Unit::Plain,
+        unit: Unit::Kb,
         meaning: "KB in a port's duplicate pool at most",
         of: |point| Some(point.run.netrt.pool_peak_bytes as f64 / 1e3),
     },
     Metric {
         name: "netrt_buffer_mean_kb",
         title: "NetRT reordering buffer, mean",
-        unit: Unit::Plain,
+        unit: Unit::Kb,
         meaning: "KB held for a port on average, while there was something held",
         of: |point| point.run.netrt.buffer_mean_bytes.map(|bytes| bytes / 1e3),
     },
     Metric {
         name: "netrt_buffer_peak_kb",
         title: "NetRT reordering buffer, peak",
-        unit: Unit::Plain,
+        unit: Unit::Kb,
         meaning: "KB held for a port at most",
         of: |point| Some(point.run.netrt.buffer_peak_bytes as f64 / 1e3),
     },
     Metric {
-        name: "eqif_drops",
+        name: EQIF_DROPS,
         title: "EQIF drops",
         unit: Unit::Count,
         meaning: "packets that EQIFs dropped: their queues were full, or RED said so (EQDS)",
@@ -362,7 +369,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "eqif_peak_kb",
         title: "EQIF queue, peak",
-        unit: Unit::Plain,
+        unit: Unit::Kb,
         meaning: "KB that waited in an EQIF for one destination at most (EQDS)",
         of: |point| Some(point.run.eqif.peak_bytes as f64 / 1e3),
     },
@@ -464,7 +471,7 @@ pub(crate) const PER_WORKLOAD: [&str; 9] = [
     FLOW_COMPLETION,
     "fct_p99_us",
     "single_packet_fct_p99_us",
-    JOB_COMPLETION,
+    GROUP_COMPLETION,
     GROUPS,
     UNFINISHED_GROUPS,
     MEASURED,
@@ -487,7 +494,7 @@ pub(crate) const OF_FINISHED: [&str; 15] = [
     "short_fct_mean_us",
     "long_fct_mean_us",
     "throughput_jain",
-    JOB_COMPLETION,
+    GROUP_COMPLETION,
 ];
 /// The metrics whose ratios between series are summarised, and on which a verdict rests.
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
@@ -501,8 +508,10 @@ pub(crate) const UNFINISHED: &str = "unfinished_flows";
 pub(crate) const GROUPS: &str = "measured_groups";
 /// See [`GROUPS`].
 pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
-/// The metric that decides between series whose jobs count.
-pub(crate) const JOB_COMPLETION: &str = "group_completion_mean_us";
+/// The metric that counts what EQIFs dropped.
+pub(crate) const EQIF_DROPS: &str = "eqif_drops";
+/// The metric that decides between series whose incasts, all-to-alls or jobs count.
+pub(crate) const GROUP_COMPLETION: &str = "group_completion_mean_us";
 
 /// The mean completion time of flows of more than `above` bytes, and up to `up_to`.
 fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {

@@ -16,6 +16,7 @@ impl Scale {
             Unit::Plain | Unit::Count => (1.0, ""),
             Unit::Share => (100.0, "%"),
             Unit::Gbps => (1.0, "Gb/s"),
+            Unit::Kb => (1.0, "KB"),
             Unit::Us if largest >= 1e7 => (1e-6, "s"),
             Unit::Us if largest >= 1e4 => (1e-3, "ms"),
             Unit::Us => (1.0, "us"),

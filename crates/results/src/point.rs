@@ -72,12 +72,16 @@ pub struct PointSummary {
 }
 
 impl PointSummary {
-    /// How many measured flows of all workloads never finished, and how many there were. Beside other traffic `flows`
-    /// leaves those of incasts and collectives out.
-    pub(crate) fn unfinished(&self) -> (u64, u64) {
-        let all = self.workloads.iter().map(|(_, flows)| (flows.unfinished, flows.measured));
-        let sum = all.reduce(|(a, b), (c, d)| (a + c, b + d));
-        sum.unwrap_or((self.flows.unfinished, self.flows.measured))
+    /// Each workload's flows where there are several, else all, of a workload without a name. Beside other traffic
+    /// `flows` leaves those of incasts and collectives out.
+    pub(crate) fn flows_by_workload(&self) -> impl Iterator<Item = (&str, &FlowSummary)> {
+        let all = self.workloads.is_empty().then_some(("", &self.flows));
+        all.into_iter().chain(self.workloads.iter().map(|(name, flows)| (name.as_str(), flows)))
+    }
+
+    /// How many flows or groups of all workloads never finished; `of` has their number first.
+    pub(crate) fn unfinished(&self, of: fn(&FlowSummary) -> (u64, u64)) -> u64 {
+        self.flows_by_workload().map(|(_, flows)| of(flows).0).sum()
     }
 
     /// Writes it as JSON; the file appears when it is complete.
@@ -398,6 +402,8 @@ pub struct SizeClass {
     pub above: u64,
     /// ... up to this many: twice as many.
     pub up_to: u64,
+    /// Mean of their sizes, in bytes.
+    pub size_mean: f64,
     /// Their slowdown.
     pub slowdown: Distribution,
     /// Mean completion time.

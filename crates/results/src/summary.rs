@@ -7,13 +7,13 @@ use selvedge_units::mix64;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{
-    COMPARED, FLOW_COMPLETION, GROUPS, JOB_COMPLETION, MEASURED, METRICS, Metric, OF_FINISHED, PER_WORKLOAD,
-    UNFINISHED, UNFINISHED_GROUPS,
+    COMPARED, FLOW_COMPLETION, GROUP_COMPLETION, GROUPS, MEASURED, METRICS, Metric, OF_FINISHED, PER_WORKLOAD,
+    TABLE_METRICS, UNFINISHED, UNFINISHED_GROUPS,
 };
 use crate::number::fixed;
 use crate::point::{DeadlockReport, DropCounts};
-use crate::verdict::{Verdict, verdict};
-use crate::{Estimate, PointSummary};
+use crate::verdict::{Verdict, and, verdict};
+use crate::{Estimate, FlowSummary, PointSummary};
 
 /// A series of the plan, as the caller declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,21 +38,115 @@ pub struct SeriesTraits {
     pub recovery: String,
     /// Congestion control, by its registry name; "none" for none.
     pub congestion: String,
-    /// Whether its traffic is jobs that compute and communicate in turn: then their completion times count,
-    /// not those of single flows.
+    /// Its workloads with groups, in the scenario's order: each repetition is one thing to wait for.
     #[serde(default)]
-    pub jobs: bool,
+    pub groups: Vec<GroupTraits>,
+    /// Whether it has workloads without groups beside these.
+    #[serde(default)]
+    pub ungrouped: bool,
+}
+
+/// A workload whose flows belong to groups.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GroupTraits {
+    /// Its key in the scenario.
+    pub workload: String,
+    /// What its groups are.
+    pub kind: GroupKind,
+}
+
+/// What a repetition of a workload is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupKind {
+    /// All send to one.
+    Incast,
+    /// All send to all.
+    AllToAll,
+    /// Hosts compute and communicate in turn.
+    Job,
+}
+
+impl GroupKind {
+    /// One of them.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Incast => "incast",
+            Self::AllToAll => "all-to-all",
+            Self::Job => "job",
+        }
+    }
+}
+
+/// A metric by which series are compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Compared {
+    /// Its name in `summary.json`.
+    pub(crate) metric: String,
+    /// Its name for people.
+    pub(crate) title: String,
+    /// What it is the completion time of, if it is one of those that decide: "flows", "jobs of collective".
+    pub(crate) completes: Option<String>,
 }
 
 impl SeriesTraits {
-    /// The metrics by which it is compared with others.
-    pub(crate) fn compared(&self) -> &'static [&'static str] {
-        if self.jobs { &[JOB_COMPLETION] } else { &COMPARED }
+    /// Whether groups are what one waits for, not single flows: there is nothing but groups, or there are jobs.
+    pub(crate) fn goes_by_groups(&self) -> bool {
+        let has_jobs = self.groups.iter().any(|group| group.kind == GroupKind::Job);
+        has_jobs || !(self.ungrouped || self.groups.is_empty())
     }
-    /// The one that decides.
-    pub(crate) fn headline(&self) -> &'static str {
-        if self.jobs { JOB_COMPLETION } else { FLOW_COMPLETION }
+
+    /// The metrics by which it is compared with others. Of several workloads with groups, each has its own.
+    pub(crate) fn compared(&self) -> Vec<Compared> {
+        if !self.goes_by_groups() {
+            let of_flows = |metric: &str| Compared {
+                metric: metric.to_owned(),
+                title: Metric::find(metric).map_or(metric, |metric| metric.title).to_owned(),
+                completes: (metric == FLOW_COMPLETION).then(|| "flows".to_owned()),
+            };
+            return COMPARED.map(of_flows).into();
+        }
+        let of_groups = |group: &GroupTraits| {
+            let (kind, workload) = (group.kind.name(), &group.workload);
+            let is_only = self.groups.iter().filter(|other| other.kind == group.kind).count() == 1;
+            Compared {
+                metric: match self.groups.len() {
+                    1 => GROUP_COMPLETION.to_owned(),
+                    _ => format!("{workload}.{GROUP_COMPLETION}"),
+                },
+                title: format!("{kind} completion time") + &if_many(!is_only, || format!(" ({workload})")),
+                completes: Some(format!("{kind}s") + &if_many(!is_only, || format!(" of {workload}"))),
+            }
+        };
+        self.groups.iter().map(of_groups).collect()
     }
+
+    /// Those of them that decide.
+    pub(crate) fn decisive(&self) -> impl Iterator<Item = Compared> {
+        self.compared().into_iter().filter(|compared| compared.completes.is_some())
+    }
+
+    /// What one waits for: "flows", "incasts and jobs".
+    pub(crate) fn awaited(&self) -> String {
+        if self.goes_by_groups() { self.kinds_of_groups() } else { "flows".into() }
+    }
+
+    /// "incasts and jobs"; "groups" where nobody said what they are.
+    fn kinds_of_groups(&self) -> String {
+        let kinds: BTreeSet<GroupKind> = self.groups.iter().map(|group| group.kind).collect();
+        let names: Vec<String> = kinds.into_iter().map(|kind| format!("{}s", kind.name())).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if names.is_empty() { "groups".into() } else { and(&names) }
+    }
+
+    /// What groups of a workload are.
+    fn kind_of(&self, workload: &str) -> Option<GroupKind> {
+        self.groups.iter().find(|group| group.workload == workload).map(|group| group.kind)
+    }
+}
+
+fn if_many(many: bool, text: impl FnOnce() -> String) -> String {
+    if many { text() } else { String::new() }
 }
 
 /// What the caller knows about the study.
@@ -81,7 +175,9 @@ pub struct Summary {
     pub seeds: Vec<u64>,
     /// The series, in the plan's order.
     pub series: Vec<SeriesSummary>,
-    /// Series against series of the same case: every pair, the later over the earlier, for the three main metrics.
+    /// Series against series of the same case: every pair, the later over the earlier, for the metrics by which they
+    /// are compared: three of flows; or the completion of incasts, all-to-alls and jobs, by workload if there are
+    /// several.
     pub ratios: Vec<Ratio>,
     /// How it was run.
     pub run: RunSummary,
@@ -122,14 +218,17 @@ impl SeriesSummary {
         // A workload's own has its name before the last dot.
         let (workload, metric) = metric.rsplit_once('.').map_or((None, metric), |(of, metric)| (Some(of), metric));
         let (what, measured, unfinished) = match metric {
-            JOB_COMPLETION if self.traits.jobs => ("jobs", GROUPS, UNFINISHED_GROUPS),
-            JOB_COMPLETION => ("groups", GROUPS, UNFINISHED_GROUPS),
-            metric if OF_FINISHED.contains(&metric) => ("flows", MEASURED, UNFINISHED),
+            GROUP_COMPLETION => {
+                let kind = workload.and_then(|workload| self.traits.kind_of(workload));
+                let what = kind.map_or_else(|| self.traits.kinds_of_groups(), |kind| format!("{}s", kind.name()));
+                (what, GROUPS, UNFINISHED_GROUPS)
+            }
+            metric if OF_FINISHED.contains(&metric) => ("flows".to_owned(), MEASURED, UNFINISHED),
             _ => return None,
         };
         let own = |name: &str| workload.map_or(name.to_owned(), |workload| format!("{workload}.{name}"));
         Some(TakenOver {
-            what: workload.map_or(what.to_owned(), |workload| format!("{what} of {workload}")),
+            what: workload.map_or(what.clone(), |workload| format!("{what} of {workload}")),
             measured: self.total(&own(measured)),
             unfinished: self.total(&own(unfinished)),
         })
@@ -138,6 +237,16 @@ impl SeriesSummary {
     pub(crate) fn total(&self, name: &str) -> f64 {
         self.metric(name).map_or(0.0, |estimate| estimate.per_seed.iter().flatten().sum())
     }
+}
+
+/// A row of a table: a metric, of all workloads or of one.
+pub(crate) struct Row<'a> {
+    /// Its name in `summary.json`.
+    pub(crate) name: &'a str,
+    /// What it is, or is like.
+    pub(crate) metric: &'static Metric,
+    /// Its name for people, in this study.
+    pub(crate) title: String,
 }
 
 /// Flows or groups over which a metric is taken, summed over seeds.
@@ -232,19 +341,101 @@ impl Summary {
         self.series.iter().find(|one| one.case.as_deref() == case && one.series == series)
     }
 
-    /// Whether the metric of this name counts what never finished, and some series left any.
-    pub(crate) fn has_unfinished(&self, name: &str) -> bool {
-        [UNFINISHED, UNFINISHED_GROUPS].contains(&name) && self.series.iter().any(|series| series.total(name) > 0.0)
+    /// The rows of tables: the main metrics, those about groups where there are any, those of each workload of
+    /// several, and what never finished.
+    pub(crate) fn main_rows(&self) -> Vec<Row<'_>> {
+        let of_workloads = self.workloads_with_groups();
+        let is_shown = |metric: &&Metric| match metric.name {
+            MEASURED => true,
+            GROUPS => self.any_total(GROUPS) > 0.0,
+            // Several have rows of their own, whose mean would say nothing.
+            GROUP_COMPLETION => of_workloads.len() < 2 && self.any_total(GROUPS) > 0.0,
+            UNFINISHED | UNFINISHED_GROUPS => self.any_total(metric.name) > 0.0,
+            name => METRICS[..TABLE_METRICS].iter().any(|shown| shown.name == name),
+        };
+        let names: BTreeSet<&str> =
+            self.series.iter().flat_map(|series| series.metrics.keys()).map(String::as_str).collect();
+        let own = names.into_iter().filter_map(|name| Metric::find_of_workload(name).map(|found| (name, found)));
+        let own = own.filter(|(name, (workload, metric))| match metric.name {
+            GROUP_COMPLETION => of_workloads.len() > 1 && of_workloads.contains(workload),
+            UNFINISHED | UNFINISHED_GROUPS => self.any_total(name) > 0.0,
+            of_all => COMPARED.contains(&of_all),
+        });
+        let main = METRICS.iter().filter(is_shown).map(|metric| self.row(metric.name, metric));
+        main.chain(own.map(|(name, (_, metric))| self.row(name, metric))).collect()
     }
 
-    /// The metrics that count the unfinished flows and groups of each workload of several, where some series left any.
-    pub(crate) fn unfinished_by_workload(&self) -> BTreeSet<&str> {
-        let all = self.series.iter().flat_map(|series| series.metrics.keys().map(move |name| (series, name)));
-        let counts = |name| {
-            let metric = Metric::find_of_workload(name).map(|(_, metric)| metric.name);
-            metric.is_some_and(|metric| [UNFINISHED, UNFINISHED_GROUPS].contains(&metric))
+    /// All other metrics.
+    pub(crate) fn more_rows(&self) -> Vec<Row<'_>> {
+        let main = self.main_rows();
+        let more = METRICS.iter().filter(|metric| main.iter().all(|row| row.name != metric.name));
+        more.map(|metric| self.row(metric.name, metric)).collect()
+    }
+
+    /// Of several workloads those with groups that were measured.
+    fn workloads_with_groups(&self) -> BTreeSet<&str> {
+        let names = self.series.iter().flat_map(|series| series.metrics.keys());
+        let counts = names.filter_map(|name| Some(name).zip(Metric::find_of_workload(name)));
+        let counts = counts.filter(|(name, (_, metric))| metric.name == GROUPS && self.any_total(name) > 0.0);
+        counts.map(|(_, (workload, _))| workload).collect()
+    }
+
+    /// The largest sum over seeds of a counting metric in any series.
+    fn any_total(&self, name: &str) -> f64 {
+        self.series.iter().map(|series| series.total(name)).fold(0.0, f64::max)
+    }
+
+    /// The row of the metric called `name`, which is like `metric`.
+    fn row<'a>(&self, name: &'a str, metric: &'static Metric) -> Row<'a> {
+        let workload = Metric::find_of_workload(name).map(|(workload, _)| workload);
+        let groups = self.series.iter().flat_map(|series| &series.traits.groups);
+        let kinds: BTreeSet<GroupKind> = groups
+            .filter(|group| workload.is_none_or(|workload| group.workload == workload))
+            .map(|group| group.kind)
+            .collect();
+        let names: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.name())).collect();
+        let all = and(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let only = kinds.first().filter(|_| kinds.len() == 1).map(|kind| kind.name());
+        let title = match metric.name {
+            GROUP_COMPLETION => only.map(|kind| format!("{kind} completion")),
+            GROUPS if !kinds.is_empty() => Some(format!("measured {all}")),
+            UNFINISHED_GROUPS if !kinds.is_empty() => Some(format!("unfinished {all}")),
+            _ => None,
         };
-        all.filter(|(series, name)| counts(name) && series.total(name) > 0.0).map(|(_, name)| name.as_str()).collect()
+        let title = match (title, workload) {
+            // "incast completion", not "incast completion, incast".
+            (Some(title), Some(workload)) if only == Some(workload) => title,
+            (title, Some(workload)) => format!("{}, {workload}", title.as_deref().unwrap_or(metric.title)),
+            (title, None) if metric.name == GROUP_COMPLETION && self.workloads_with_groups().len() > 1 => {
+                format!("{}, all workloads", title.as_deref().unwrap_or(metric.title))
+            }
+            (title, None) => title.unwrap_or_else(|| metric.title.to_owned()),
+        };
+        Row { name, metric, title }
+    }
+
+    /// Whether each series' runs are the same whatever the seed, of which there are several.
+    pub(crate) fn ignores_seeds(&self) -> bool {
+        let is_one = |series: &SeriesSummary| {
+            let mut runs = self.run.points.iter().filter(|point| point.series == series.name);
+            let first = runs.clone().next().map(|point| &point.fingerprint);
+            // Runs in the real world have none.
+            first.is_some_and(|first| {
+                first.bytes().any(|digit| digit != b'0') && runs.all(|run| run.fingerprint == *first)
+            })
+        };
+        self.seeds.len() > 1 && !self.series.is_empty() && self.series.iter().all(is_one)
+    }
+
+    /// Every metric by which some series is compared.
+    pub(crate) fn compared(&self) -> Vec<Compared> {
+        let mut all = Vec::new();
+        for compared in self.series.iter().flat_map(|series| series.traits.compared()) {
+            if !all.contains(&compared) {
+                all.push(compared);
+            }
+        }
+        all
     }
 
     /// The cases, in the plan's order; one, `None`, for a study without.
@@ -257,6 +448,12 @@ impl Summary {
             }
         }
         cases
+    }
+
+    /// Whether the series of this name is the first of its case.
+    pub(crate) fn leads(&self, name: &str) -> bool {
+        let of = |case| self.series.iter().find(|series| series.case.as_deref() == case);
+        self.find(name).is_some_and(|series| of(series.case.as_deref()).is_some_and(|first| first.name == name))
     }
 
     /// One series over another in any metric, paired by seed; `None` for unknown names.
@@ -303,6 +500,10 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
         run: summarise_run(study, &in_order),
         verdict: Verdict::default(),
     };
+    if summary.ignores_seeds() {
+        let same = "Every seed gave the same run: nothing in this scenario is random; one seed says as much.";
+        summary.warnings.insert(0, same.into());
+    }
     summary.verdict = verdict(&summary);
     summary
 }
@@ -346,9 +547,10 @@ fn all_ratios(series: &[SeriesSummary]) -> Vec<Ratio> {
     let mut ratios = Vec::new();
     for (at, to) in series.iter().enumerate() {
         for of in series[at + 1..].iter().filter(|of| of.case == to.case) {
-            for &metric in to.traits.compared() {
-                let estimate = Estimate::of_ratio(&of.metrics[metric], &to.metrics[metric]);
-                ratios.push(Ratio { of: of.name.clone(), to: to.name.clone(), metric: metric.into(), estimate });
+            for Compared { metric, .. } in to.traits.compared() {
+                let estimates = of.metric(&metric).zip(to.metric(&metric));
+                let estimate = estimates.map(|(of, to)| Estimate::of_ratio(of, to)).unwrap_or_default();
+                ratios.push(Ratio { of: of.name.clone(), to: to.name.clone(), metric, estimate });
             }
         }
     }
@@ -415,7 +617,7 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         }
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
-        let hint = |unfinished: fn(&PointSummary) -> u64| {
+        let hint = |unfinished: &dyn Fn(&PointSummary) -> u64| {
             // Who waits in a circle waits forever.
             let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
             match cut.clone().next() {
@@ -430,24 +632,24 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                 }
             }
         };
-        let (unfinished, measured) = (total(|point| point.unfinished().0), total(|point| point.unfinished().1));
-        if unfinished > 0 {
-            let hint = hint(|point| point.unfinished().0);
+        let unfinished = |of: fn(&FlowSummary) -> (u64, u64)| move |point: &PointSummary| point.unfinished(of);
+        let flows = |flows: &FlowSummary| (flows.unfinished, flows.measured);
+        if let Some(missing) = missing(&points, "measured flows", flows) {
             warnings.push(format!(
-                "{name}: {} of {} measured flows never finished{}; they are missing from its \
-                 completion times, which are therefore too good.{hint}",
-                count(unfinished),
-                count(measured),
-                by_workload(&points)
+                "{name}: {missing} never finished; they are missing from its completion times, which are therefore too \
+                 good.{}",
+                hint(&unfinished(flows))
             ));
         }
-        let (unfinished, measured) = (total(|point| point.flows.unfinished_groups), total(|point| point.flows.groups));
-        if unfinished > 0 {
+        let groups = |flows: &FlowSummary| (flows.unfinished_groups, flows.groups);
+        let what = match info.traits.groups[..] {
+            [] => "incasts or jobs".to_owned(),
+            _ => info.traits.kinds_of_groups(),
+        };
+        if let Some(missing) = missing(&points, &what, groups) {
             warnings.push(format!(
-                "{name}: {} of {} incasts or jobs never completed; their completion time is that of the others.{}",
-                count(unfinished),
-                count(measured),
-                hint(|point| point.flows.unfinished_groups)
+                "{name}: {missing} never completed; their completion time is that of the others.{}",
+                hint(&unfinished(groups))
             ));
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
@@ -458,34 +660,39 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                 _ => "pause frames were lost, or the headroom is too small",
             };
             warnings.push(format!(
-                "{name}: {} data packets were dropped although PFC was on: {reason}.",
-                count(lost_headroom)
+                "{name}: {} dropped although PFC was on: {reason}.",
+                packets(lost_headroom, ["was", "were"])
             ));
         }
         let no_route = total(|point| point.run.data_drops.no_route);
         if no_route > 0 {
-            warnings.push(format!("{name}: {} data packets had no route to their destination.", count(no_route)));
+            warnings.push(format!("{name}: {} no route to their destination.", packets(no_route, ["had", "had"])));
         }
         if lost_pauses > 0 {
-            warnings.push(format!("{name}: {} pause frames were lost on the way.", count(lost_pauses)));
+            let were = if lost_pauses == 1 { "frame was" } else { "frames were" };
+            warnings.push(format!("{name}: {} pause {were} lost on the way.", count(lost_pauses)));
         }
     }
     warnings
 }
 
-/// Whose flows never finished, where there are several workloads: " (incast: 64 of 64)".
-fn by_workload(points: &[&PointSummary]) -> String {
+/// How many never finished, and whose they are where there are several workloads: "64 of 64 measured flows of incast".
+/// `of` has the count and that of all. `None` if all did.
+fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u64)) -> Option<String> {
     let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for (name, flows) in points.iter().flat_map(|point| &point.workloads) {
+    for (name, flows) in points.iter().flat_map(|point| point.flows_by_workload()) {
         let (unfinished, measured) = found.entry(name).or_default();
-        *unfinished += flows.unfinished;
-        *measured += flows.measured;
+        *unfinished += of(flows).0;
+        *measured += of(flows).1;
     }
     let shown = found.into_iter().filter(|(_, (unfinished, _))| *unfinished > 0);
-    let parts: Vec<String> = shown
-        .map(|(name, (unfinished, measured))| format!("{name}: {} of {}", count(unfinished), count(measured)))
-        .collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    let tell = |(at, (name, (unfinished, measured))): (usize, (&str, (u64, u64)))| {
+        let what = if at == 0 { format!(" {what}") } else { String::new() };
+        let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+        format!("{} of {}{what}{of}", count(unfinished), count(measured))
+    };
+    let parts: Vec<String> = shown.enumerate().map(tell).collect();
+    (!parts.is_empty()).then(|| and(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 /// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
@@ -498,6 +705,12 @@ fn circle(deadlock: &DeadlockReport) -> String {
 
 /// Hops of a deadlock that a warning names; the report shows all.
 const SHOWN_HOPS: usize = 8;
+
+/// "1 data packet was", "1,024 data packets were".
+fn packets(number: u64, [one, many]: [&str; 2]) -> String {
+    let (plural, verb) = if number == 1 { ("", one) } else { ("s", many) };
+    format!("{} data packet{plural} {verb}", count(number))
+}
 
 /// With thousands separated.
 fn count(things: u64) -> String {

@@ -1,12 +1,11 @@
 //! The study in a terminal.
 
-use std::collections::BTreeSet;
-
 use selvedge_units::words::lines;
 
-use crate::metric::{COMPARED, JOB_COMPLETION, MEASURED, METRICS, TABLE_METRICS, Unit};
+use crate::metric::Unit;
 use crate::number::{self, Scale};
-use crate::{Answer, Estimate, Metric, SeriesSummary, Summary};
+use crate::summary::Row;
+use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary};
 
 /// The table of a study: metrics with their intervals, paired ratios, warnings, and the verdict.
 ///
@@ -22,7 +21,7 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
     }
     out.push('\n');
     metric_blocks(&mut out, summary, width, &style);
-    ratio_block(&mut out, summary, &style);
+    ratio_blocks(&mut out, summary, width, &style);
     if !summary.warnings.is_empty() {
         out.push('\n');
         for warning in &summary.warnings {
@@ -36,27 +35,33 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
 
 /// Metrics downwards, series across.
 fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
-    let jobs = summary.series.iter().any(|series| series.traits.jobs);
-    let rows: Vec<(String, Vec<String>)> = METRICS
-        .iter()
-        .enumerate()
-        .filter(|(at, metric)| {
-            *at < TABLE_METRICS
-                || (jobs && metric.name == JOB_COMPLETION)
-                || metric.name == MEASURED
-                || summary.has_unfinished(metric.name)
-        })
-        .map(|(_, metric)| metric_row(metric, metric.name, metric.title.to_owned(), &summary.series))
-        .chain(workload_rows(summary))
-        .collect();
-    let label_width = rows.iter().map(|(label, _)| chars(label)).max().unwrap_or(0);
+    let rows: Vec<_> = summary.main_rows().into_iter().map(|row| metric_row(row, &summary.series)).collect();
+    let names: Vec<_> = summary.series.iter().map(|series| series.name.clone()).collect();
+    let seeds = match summary.seeds.len() {
+        1 => "one seed: no interval".into(),
+        count if summary.ignores_seeds() => format!("{count} seeds, all the same"),
+        count => format!("mean of {count} seeds, ± 95 %"),
+    };
+    blocks(out, &seeds, &names, &rows, width, style);
+}
+
+/// A table; columns that do not fit continue in further blocks.
+fn blocks(
+    out: &mut String,
+    corner: &str,
+    heads: &[String],
+    rows: &[(String, Vec<String>)],
+    width: usize,
+    style: &Style,
+) {
+    let label_width = rows.iter().map(|(label, _)| chars(label)).chain([chars(corner)]).max().unwrap_or(0);
     let mut next = 0;
-    while next < summary.series.len() {
+    while next < heads.len() {
         let mut widths = Vec::new();
         let mut used = label_width;
-        for at in next..summary.series.len() {
+        for at in next..heads.len() {
             let cells = rows.iter().map(|(_, cells)| chars(&cells[at]));
-            let column = cells.chain([chars(&summary.series[at].name)]).max().unwrap_or(0);
+            let column = cells.chain([chars(&heads[at])]).max().unwrap_or(0);
             if !widths.is_empty() && used + GAP + column > width {
                 break;
             }
@@ -67,83 +72,67 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
         if next > 0 {
             out.push('\n');
         }
-        let names: Vec<_> = summary.series[shown.clone()].iter().map(|series| series.name.clone()).collect();
-        let seeds = match summary.seeds.len() {
-            1 => "one seed: no interval".into(),
-            count => format!("mean of {count} seeds, ± 95 %"),
-        };
-        let corner: String = seeds.chars().take(label_width).collect();
-        line(out, &style.bold(&row(&corner, label_width, &names, &widths)));
+        line(out, &style.bold(&row(corner, label_width, &heads[shown.clone()], &widths)));
         line(out, &style.dim(&"─".repeat(used)));
-        for (label, cells) in &rows {
+        for (label, cells) in rows {
             line(out, &row(label, label_width, &cells[shown.clone()], &widths));
         }
         next = shown.end;
     }
 }
 
-/// What is compared, for each workload of several by itself, and how many of its flows and groups never finished.
-fn workload_rows(summary: &Summary) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
-    let names: BTreeSet<&String> = summary.series.iter().flat_map(|series| series.metrics.keys()).collect();
-    let own = names.into_iter().filter_map(|name| Metric::find_of_workload(name).map(|found| (name, found)));
-    let unfinished = summary.unfinished_by_workload();
-    let shown =
-        own.filter(move |(name, (_, metric))| COMPARED.contains(&metric.name) || unfinished.contains(name.as_str()));
-    shown.map(|(name, (workload, metric))| {
-        metric_row(metric, name, format!("{}, {workload}", metric.title), &summary.series)
-    })
-}
-
-/// The metric called `name` in these series, which is like `metric`.
-fn metric_row(metric: &Metric, name: &str, title: String, series: &[SeriesSummary]) -> (String, Vec<String>) {
-    let estimates: Vec<Option<&Estimate>> = series.iter().map(|series| series.metric(name)).collect();
+/// A metric in these series.
+fn metric_row(row: Row<'_>, series: &[SeriesSummary]) -> (String, Vec<String>) {
+    let estimates: Vec<Option<&Estimate>> = series.iter().map(|series| series.metric(row.name)).collect();
     let largest = estimates.iter().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
-    let scale = Scale::of(metric.unit, largest);
+    let scale = Scale::of(row.metric.unit, largest);
     let label = match scale.unit {
-        "" => title,
-        unit => format!("{title}, {unit}"),
+        "" => row.title,
+        unit => format!("{}, {unit}", row.title),
     };
     let cell = |estimate: &Option<&Estimate>| match estimate {
-        Some(estimate) if metric.unit == Unit::Count && estimate.mean == Some(0.0) => "0".into(),
+        Some(estimate) if row.metric.unit == Unit::Count && estimate.mean == Some(0.0) => "0".into(),
         Some(estimate) => number::estimate(estimate, scale),
         None => "-".into(),
     };
     (label, estimates.iter().map(cell).collect())
 }
 
-/// Every pair of series; with more than four, every series over the first.
-fn ratio_block(out: &mut String, summary: &Summary, style: &Style) {
-    let first = summary.series.first().map(|series| series.name.as_str());
-    let shown: Vec<_> =
-        summary.ratios.iter().filter(|ratio| summary.series.len() <= 4 || Some(ratio.to.as_str()) == first).collect();
-    if shown.is_empty() {
-        return;
-    }
+/// So many pairs of series are shown: all of four series.
+const PAIRS: usize = 6;
+
+/// Every pair of series; of more than [`PAIRS`], of each case every series over the first.
+fn ratio_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
     // Ratios come grouped by pair, with one entry per compared metric.
+    let all: Vec<&[Ratio]> = summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
+    let shown = all.iter().filter(|pair| all.len() <= PAIRS || summary.leads(&pair[0].to));
+    let compared = summary.compared();
+    let has_interval = !summary.ignores_seeds();
+    let cell = |ratio: Option<&Ratio>| match ratio.map(|ratio| (ratio.estimate.mean, ratio.estimate.ci95)) {
+        Some((Some(mean), Some(ci))) if has_interval => {
+            format!("{} ({})", number::ratio(mean), number::ratio_interval(ci))
+        }
+        Some((Some(mean), _)) => number::ratio(mean),
+        _ => "-".into(),
+    };
     let rows: Vec<(String, Vec<String>)> = shown
-        .chunk_by(|a, b| a.of == b.of && a.to == b.to)
-        .map(|group| {
-            let cells = group.iter().map(|ratio| match (ratio.estimate.mean, ratio.estimate.ci95) {
-                (Some(mean), Some(ci)) => format!("{} ({})", number::ratio(mean), number::ratio_interval(ci)),
-                (Some(mean), None) => number::ratio(mean),
-                _ => "-".into(),
-            });
-            (format!("{} / {}", group[0].of, group[0].to), cells.collect())
+        .map(|pair| {
+            let of = |metric: &str| pair.iter().find(|ratio| ratio.metric == metric);
+            let cells = compared.iter().map(|compared| cell(of(&compared.metric)));
+            (format!("{} / {}", pair[0].of, pair[0].to), cells.collect())
         })
         .collect();
-    let compared = summary.series.first().map_or(&[][..], |series| series.traits.compared());
-    let heads: Vec<String> =
-        compared.iter().filter_map(|name| Metric::find(name)).map(|metric| metric.title.into()).collect();
-    let title = "ratio, paired by seed (95 %)";
-    let label_width = rows.iter().map(|(label, _)| chars(label)).chain([chars(title)]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..heads.len())
-        .map(|at| rows.iter().map(|(_, cells)| chars(&cells[at])).chain([chars(&heads[at])]).max().unwrap_or(0))
-        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let heads: Vec<String> = compared.iter().map(|compared| compared.title.clone()).collect();
+    let corner = if has_interval { "ratio, paired by seed (95 %)" } else { "ratio" };
     out.push('\n');
-    line(out, &style.bold(&row(title, label_width, &heads, &widths)));
-    line(out, &style.dim(&"─".repeat(label_width + widths.iter().map(|width| GAP + width).sum::<usize>())));
-    for (label, cells) in &rows {
-        line(out, &row(label, label_width, cells, &widths));
+    blocks(out, corner, &heads, &rows, width, style);
+    let left = all.len() - rows.len();
+    if left > 0 {
+        let pairs = if left == 1 { "pair" } else { "pairs" };
+        line(out, &style.dim(&format!("… {left} more {pairs} in summary.json")));
     }
 }
 

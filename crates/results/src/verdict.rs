@@ -11,15 +11,16 @@
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same or
 //!    the one without wins, it is not.
 //!
-//! Where traffic is jobs, job completion time takes the place of all three metrics, and jobs that of flows.
-
-use std::iter;
+//! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time takes the place of all
+//! three metrics, and they that of flows. Where several workloads have such groups, each has its own completion time,
+//! and all decide: best is least geometric mean, and what is open for one of them is open.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{FLOW_COMPLETION, JOB_COMPLETION, Metric};
-use crate::number::fixed;
+use crate::metric::{Metric, Unit};
+use crate::number::{Scale, digits, fixed};
+use crate::summary::Compared;
 use crate::{Estimate, SeriesSummary, Summary};
 
 /// The answer of a study.
@@ -33,7 +34,8 @@ pub struct Verdict {
     pub best_without: Option<String>,
     /// Name of the best series with PFC, if any completes its flows.
     pub best_with: Option<String>,
-    /// Average FCT of the best with PFC over the best without, paired by seed.
+    /// Average FCT, or what else decides, of the best with PFC over the best without, paired by seed; null where
+    /// several workloads decide.
     pub with_over_without: Option<Estimate>,
 }
 
@@ -66,7 +68,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
         return by_case(summary, &cases);
     }
     let (with, without): (Vec<_>, Vec<_>) = summary.series.iter().partition(|series| series.traits.pfc);
-    let label = Labels::new(&summary.series);
+    let label = Labels::new(summary);
     if with.is_empty() || without.is_empty() {
         return not_asked(summary, &label);
     }
@@ -76,24 +78,25 @@ pub fn verdict(summary: &Summary) -> Verdict {
         (None, None) => (
             Answer::Undecided,
             format!(
-                "Undecided: {}; nothing here completes its flows.",
-                stalls(&summary.series.iter().collect::<Vec<_>>(), &label)
+                "Undecided: {}; nothing here completes its {}.",
+                stalls(&summary.series.iter().collect::<Vec<_>>(), &label),
+                summary.series[0].traits.awaited()
             ),
             None,
         ),
-        (Some(winner), None) => (
-            Answer::No,
-            format!("No: {}, while {} completes its flows.", stalls(&with, &label), label.of(winner)),
-            None,
-        ),
-        (None, Some(winner)) => (
-            Answer::Yes,
-            format!("Yes: {}, while {} completes its flows.", stalls(&without, &label), label.of(winner)),
-            None,
-        ),
+        (Some(winner), None) => {
+            (Answer::No, format!("No: {}, while {}.", stalls(&with, &label), label.completes(winner)), None)
+        }
+        (None, Some(winner)) => {
+            (Answer::Yes, format!("Yes: {}, while {}.", stalls(&without, &label), label.completes(winner)), None)
+        }
         (Some(lossy), Some(lossless)) => {
             let (answer, sentence) = compare(&with, without.len() > 1, lossy, lossless, &label);
-            (answer, sentence, Some(ratio(lossless, lossy, lossy.traits.headline())))
+            let only = match &decisive(lossless, lossy)[..] {
+                [metric] => Some(ratio(lossless, lossy, metric)),
+                _ => None,
+            };
+            (answer, sentence + label.remark(), only)
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
@@ -153,11 +156,26 @@ pub(crate) fn and(names: &[&str]) -> String {
     }
 }
 
-/// The healthy series of least average FCT (or job completion time).
+/// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
+/// mean: none counts for more because it takes longer.
 fn best<'a>(series: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
-    let fct = |series: &SeriesSummary| series.metric(series.traits.headline()).and_then(|estimate| estimate.mean);
+    let time = |series: &SeriesSummary| -> f64 {
+        let means = decisive(series, series).into_iter().map(|metric| series.metric(&metric.metric)?.mean);
+        means.map(|mean| mean.map_or(f64::INFINITY, f64::ln)).sum()
+    };
     let healthy = series.iter().copied().filter(|series| stall(series).is_none());
-    healthy.min_by(|a, b| fct(a).unwrap_or(f64::INFINITY).total_cmp(&fct(b).unwrap_or(f64::INFINITY)))
+    healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
+}
+
+/// The metrics that decide between two series: of several workloads those of which either has measured any group.
+fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> {
+    let all: Vec<Compared> = to.traits.decisive().collect();
+    let is_measured = |metric: &Compared| {
+        let measured =
+            |series: &SeriesSummary| series.taken_over(&metric.metric).is_some_and(|over| over.measured > 0.0);
+        measured(of) || measured(to)
+    };
+    if all.len() > 1 { all.into_iter().filter(is_measured).collect() } else { all }
 }
 
 /// Both kinds complete their flows: which is better? `choice_without` is whether there was more than
@@ -170,42 +188,47 @@ fn compare(
     label: &Labels,
 ) -> (Answer, String) {
     let (a, b) = (label.of(lossy), label.of(lossless));
-    let headline = lossy.traits.headline();
     match relation(lossless, lossy) {
-        Relation::Larger(metric) => (Answer::No, favourable(with, lossy, lossless, metric, label)),
+        Relation::Larger(metrics) => (Answer::No, favourable(with, lossy, lossless, metrics, label)),
         Relation::Same => {
-            let ratio = ratio(lossless, lossy, headline);
-            let what = what_completes(headline);
-            (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({}).", interval(&ratio)))
+            let metrics = decisive(lossless, lossy);
+            let what = each(&metrics, what_completes);
+            let how_alike = each(&metrics, |metric| label.interval(&ratio(lossless, lossy, metric)));
+            (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({how_alike})."))
         }
-        Relation::Smaller(metric) => {
-            let gain = gain(metric, &ratio(lossy, lossless, metric));
+        Relation::Smaller(metrics) => {
+            let gain = label.gain(&metrics, lossless, lossy);
             let choice = if choice_without { ", the best without it" } else { "" };
-            let rest = stalled_rest(with, label);
+            let rest = label.same_rest(&metrics, lossless, lossy) + &stalled_rest(with, label);
             (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}."))
         }
-        Relation::Open => {
-            let ratio = ratio(lossless, lossy, headline);
-            let title = title_of(headline);
+        Relation::Open(open) => {
+            let of = |metric: &Compared| ratio(lossless, lossy, metric);
+            let (ratio, title) = (of(&open), &open.title);
             let why = match ratio.ci95 {
                 Some(_) => format!(
                     "{title} of {b} over {a} is {}, and the interval includes 1; more seeds would narrow it",
-                    with_interval(&ratio)
+                    label.with_interval(&ratio)
                 ),
                 None => format!(
                     "{title} of {b} over {a} is {}, from one seed; run more seeds for an interval",
                     number(&ratio)
                 ),
             };
-            (Answer::Undecided, format!("Undecided: {why}."))
+            let mut others = decisive(lossless, lossy);
+            others.retain(|metric| *metric != open);
+            let tell = |metric: &Compared| format!("{} it is {}", metric.title, label.with_known_interval(&of(metric)));
+            let others = if others.is_empty() { String::new() } else { format!(". By {}", each(&others, tell)) };
+            (Answer::Undecided, format!("Undecided: {why}{others}."))
         }
         Relation::Contradictory { larger, smaller } => {
-            let part =
-                |metric: &str| format!("{} {}", title_of(metric), with_interval(&ratio(lossless, lossy, metric)));
+            let part = |metric: &Compared| {
+                format!("{} {}", metric.title, label.with_interval(&ratio(lossless, lossy, metric)))
+            };
             let text = format!(
                 "It depends: {b} against {a} is worse in one measure ({}) and better in another ({}).",
-                part(larger),
-                part(smaller)
+                part(&larger),
+                part(&smaller)
             );
             (Answer::Depends, text)
         }
@@ -218,7 +241,7 @@ fn favourable(
     with: &[&SeriesSummary],
     lossy: &SeriesSummary,
     lossless: &SeriesSummary,
-    metric: &str,
+    metrics: Vec<Compared>,
     label: &Labels,
 ) -> String {
     let same = |series: &SeriesSummary| {
@@ -227,30 +250,42 @@ fn favourable(
     let (own, others): (Vec<_>, Vec<_>) = with.iter().copied().partition(|series| same(series));
     // Only what the intervals show is said: a rival too noisy to be beaten is not named as beaten.
     let beaten = best(&others).and_then(|rival| match relation(rival, lossy) {
-        Relation::Larger(metric) => Some((rival, metric)),
+        Relation::Larger(metrics) => Some((rival, metrics)),
         _ => None,
     });
-    let (rival, metric) = beaten.unwrap_or((lossless, metric));
-    let gain = gain(metric, &ratio(rival, lossy, metric));
+    let (rival, metrics) = beaten.unwrap_or((lossless, metrics));
+    let gain = label.gain(&metrics, lossy, rival);
     let mut text = format!("No: {} {gain} than {}", label.of(lossy), label.of(rival));
+    text += &label.same_rest(&metrics, lossy, rival);
     if let Some(own) = best(&own).filter(|own| own.name != rival.name) {
-        let headline = lossy.traits.headline();
-        let slower = ratio(own, lossy, headline);
+        let all = decisive(own, lossy);
         text += &match relation(own, lossy) {
-            Relation::Larger(metric) if metric == headline => {
-                format!(", and adding PFC to it makes it {}x slower ({})", number(&slower), interval(&slower))
+            Relation::Larger(metrics) if metrics[0].completes.is_some() => {
+                let slower = |metric: &Compared| {
+                    let what = if all.len() > 1 { format!("{} ", what_completes(metric)) } else { String::new() };
+                    let ratio = ratio(own, lossy, metric);
+                    format!("{what}{}x slower{}", number(&ratio), label.bracket(&ratio))
+                };
+                let it = if all.len() > 1 { "" } else { " it" };
+                format!(", and adding PFC to it makes{it} {}", each(&metrics, slower))
             }
-            Relation::Larger(metric) => {
-                let higher = ratio(own, lossy, metric);
+            Relation::Larger(metrics) => {
+                let higher = ratio(own, lossy, &metrics[0]);
                 format!(
-                    ", and adding PFC to it makes its {} {}x higher ({})",
-                    title_of(metric),
+                    ", and adding PFC to it makes its {} {}x higher{}",
+                    metrics[0].title,
                     number(&higher),
-                    interval(&higher)
+                    label.bracket(&higher)
                 )
             }
-            Relation::Same => format!(", and adding PFC to it changes nothing (within 5 %, {})", interval(&slower)),
-            _ => format!(", and adding PFC to it makes no clear difference ({})", with_interval(&slower)),
+            Relation::Same => {
+                let how_alike = each(&all, |metric| label.interval(&ratio(own, lossy, metric)));
+                format!(", and adding PFC to it changes nothing (within 5 %, {how_alike})")
+            }
+            _ => {
+                let how_alike = each(&all, |metric| label.with_interval(&ratio(own, lossy, metric)));
+                format!(", and adding PFC to it makes no clear difference ({how_alike})")
+            }
         };
     }
     text + &stalled_rest(with, label) + "."
@@ -266,20 +301,13 @@ fn not_asked(summary: &Summary, label: &Labels) -> Verdict {
     let sentence = match &summary.series[..] {
         [] => "No verdict: there is no series.".to_string(),
         [only] => {
-            let tell = match (stall(only), only.metric("slowdown_mean").filter(|slowdown| slowdown.mean.is_some())) {
+            let tell = match (stall(only), label.pace(only)) {
                 (Some(stall), _) => format!("{} {stall}", label.of(only)),
-                (None, Some(slowdown)) => {
-                    let ci = slowdown.ci95.map_or(String::new(), |_| format!(" ({})", interval(slowdown)));
-                    format!(
-                        "{} completes flows in {} times the ideal time on average{ci}",
-                        label.of(only),
-                        number(slowdown)
-                    )
-                }
+                (None, Some(pace)) => format!("{} completes {pace}", label.of(only)),
                 (None, None) => format!("{} says nothing", label.of(only)),
             };
             let missing = if only.traits.pfc { "without" } else { "with" };
-            format!("No verdict on PFC: {tell}; add a series {missing} PFC to compare.")
+            format!("No verdict on PFC: {tell}; add a series {missing} PFC to compare.{}", label.remark())
         }
         [first, ..] => {
             let (all, missing) = if first.traits.pfc { ("with", "without") } else { ("without", "with") };
@@ -300,16 +328,19 @@ fn stall(series: &SeriesSummary) -> Option<String> {
         };
         return Some(format!("deadlocks {seeds}"));
     }
-    let headline = series.traits.headline();
-    let over = series.taken_over(headline)?;
-    if over.measured == 0.0 {
-        return Some(format!("has no measured {}", over.what));
+    let decisive: Vec<String> = series.traits.decisive().map(|compared| compared.metric).collect();
+    let over: Vec<_> = decisive.iter().filter_map(|name| series.taken_over(name)).collect();
+    if over.iter().all(|over| over.measured == 0.0) {
+        return Some(format!("has no measured {}", series.traits.awaited()));
     }
     // Flows of incasts beside others count in their workload's metrics alone.
-    let own =
-        series.metrics.keys().filter(|name| Metric::find_of_workload(name).is_some_and(|(_, of)| of.name == headline));
-    let stalled =
-        iter::once(over).chain(own.filter_map(|name| series.taken_over(name))).find(|over| over.missing() > STALLED)?;
+    let of = decisive[0].rsplit('.').next();
+    let own = series
+        .metrics
+        .keys()
+        .filter(|name| Metric::find_of_workload(name).is_some_and(|(_, metric)| Some(metric.name) == of));
+    let mut all = over.into_iter().chain(own.filter_map(|name| series.taken_over(name)));
+    let stalled = all.find(|over| over.missing() > STALLED)?;
     Some(format!(
         "leaves {} of {} {} unfinished",
         fixed(stalled.unfinished, 0),
@@ -326,35 +357,45 @@ fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {
 
 /// How one series relates to another over the compared metrics.
 enum Relation {
-    /// In this metric, the headline one if that tells.
-    Larger(&'static str),
-    /// In this metric, the headline one if that tells.
-    Smaller(&'static str),
+    /// In these of the metrics that decide, the others being the same; if all are, in one of the others.
+    Larger(Vec<Compared>),
+    /// See [`Self::Larger`].
+    Smaller(Vec<Compared>),
     Same,
-    Open,
+    /// In this one of the metrics that decide.
+    Open(Compared),
     Contradictory {
-        larger: &'static str,
-        smaller: &'static str,
+        larger: Compared,
+        smaller: Compared,
     },
 }
 
 fn relation(of: &SeriesSummary, to: &SeriesSummary) -> Relation {
-    let headline = to.traits.headline();
-    let signs: Vec<_> = to.traits.compared().iter().map(|&metric| (metric, sign(&ratio(of, to, metric)))).collect();
-    let first = |wanted| signs.iter().find(|&&(_, sign)| sign == wanted).map(|&(metric, _)| metric);
+    let deciding = decisive(of, to);
+    let others = to.traits.compared().into_iter().filter(|metric| metric.completes.is_none());
+    let signed = |metrics: Vec<Compared>| -> Vec<(Compared, Sign)> {
+        metrics.into_iter().map(|metric| (metric.clone(), sign(&ratio(of, to, &metric)))).collect()
+    };
+    let (deciding, others) = (signed(deciding), signed(others.collect()));
+    let with = |all: &[(Compared, Sign)], wanted| -> Vec<Compared> {
+        all.iter().filter(|(_, sign)| *sign == wanted).map(|(metric, _)| metric.clone()).collect()
+    };
+    let first = |wanted| with(&deciding, wanted).into_iter().chain(with(&others, wanted)).next();
     if let (Some(larger), Some(smaller)) = (first(Sign::Larger), first(Sign::Smaller)) {
         return Relation::Contradictory { larger, smaller };
     }
-    match sign(&ratio(of, to, headline)) {
-        Sign::Larger => Relation::Larger(headline),
-        Sign::Smaller => Relation::Smaller(headline),
-        Sign::Open => Relation::Open,
-        // The average is the same: then let the other metrics speak, if they have something to say.
-        Sign::Same => match (first(Sign::Larger), first(Sign::Smaller)) {
-            (Some(metric), _) => Relation::Larger(metric),
-            (_, Some(metric)) => Relation::Smaller(metric),
-            _ => Relation::Same,
-        },
+    if let Some(open) = with(&deciding, Sign::Open).into_iter().next() {
+        return Relation::Open(open);
+    }
+    // Where those that decide are the same, let the others speak, if they have something to say.
+    let telling = |wanted| match with(&deciding, wanted) {
+        none if none.is_empty() => first(wanted).into_iter().collect(),
+        some => some,
+    };
+    match (telling(Sign::Larger), telling(Sign::Smaller)) {
+        (larger, _) if !larger.is_empty() => Relation::Larger(larger),
+        (_, smaller) if !smaller.is_empty() => Relation::Smaller(smaller),
+        _ => Relation::Same,
     }
 }
 
@@ -376,8 +417,8 @@ fn sign(ratio: &Estimate) -> Sign {
     }
 }
 
-fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &str) -> Estimate {
-    match (of.metric(metric), to.metric(metric)) {
+fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &Compared) -> Estimate {
+    match (of.metric(&metric.metric), to.metric(&metric.metric)) {
         (Some(of), Some(to)) => Estimate::of_ratio(of, to),
         _ => Estimate::default(),
     }
@@ -387,33 +428,21 @@ fn number(estimate: &Estimate) -> String {
     estimate.mean.map_or("unknown".into(), |mean| format!("{mean:.*}", decimals(mean)))
 }
 
-fn interval(estimate: &Estimate) -> String {
-    let decimals = estimate.mean.map_or(2, decimals);
-    estimate.ci95.map_or("no interval".into(), |[low, high]| format!("95 % CI {low:.decimals$}-{high:.decimals$}"))
-}
-
-fn with_interval(estimate: &Estimate) -> String {
-    format!("{} ({})", number(estimate), interval(estimate))
-}
-
-/// What the better of two does, `ratio` being the worse over the better in `metric`.
-fn gain(metric: &str, ratio: &Estimate) -> String {
-    if [FLOW_COMPLETION, JOB_COMPLETION].contains(&metric) {
-        return format!("completes {} {}x faster ({})", what_completes(metric), number(ratio), interval(ratio));
-    }
-    format!("has the same average FCT and a {} {}x lower ({})", title_of(metric), number(ratio), interval(ratio))
-}
-
 /// What completes where this metric decides.
-fn what_completes(headline: &str) -> &'static str {
-    if headline == JOB_COMPLETION { "jobs" } else { "flows" }
+fn what_completes(metric: &Compared) -> String {
+    metric.completes.clone().unwrap_or_default()
 }
 
-fn title_of(metric: &str) -> &str {
-    match metric {
-        JOB_COMPLETION => "job completion time",
-        _ => Metric::find(metric).map_or(metric, |metric| metric.title),
-    }
+/// What there is to tell of each metric: "a, b and c".
+fn each(metrics: &[Compared], tell: impl Fn(&Compared) -> String) -> String {
+    let parts: Vec<String> = metrics.iter().map(tell).collect();
+    and(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// "an average slowdown", "a 99th percentile FCT".
+fn with_article(title: &str) -> String {
+    let article = if title.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {title}")
 }
 
 /// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.
@@ -425,13 +454,17 @@ fn decimals(mean: f64) -> usize {
     }
 }
 
-/// What series are called in sentences: by their traits where those tell them apart, else by name.
+/// How sentences speak of a study.
 struct Labels {
+    /// What series are called: by their traits where those tell them apart, else by name.
     by_name: Vec<(String, String)>,
+    /// Whether seeds make no difference: then intervals say nothing.
+    ignores_seeds: bool,
 }
 
 impl Labels {
-    fn new(series: &[SeriesSummary]) -> Self {
+    fn new(summary: &Summary) -> Self {
+        let series = &summary.series;
         let one_congestion = series.windows(2).all(|pair| pair[0].traits.congestion == pair[1].traits.congestion);
         let describe = |series: &SeriesSummary| {
             let traits = &series.traits;
@@ -447,16 +480,112 @@ impl Labels {
         let clash =
             |at: usize| by_name.iter().enumerate().any(|(other, (_, label))| other != at && *label == by_name[at].1);
         if (0..by_name.len()).any(clash) {
-            for ((name, label), series) in by_name.iter_mut().zip(series) {
+            for ((_, label), series) in by_name.iter_mut().zip(series) {
                 let pfc = if series.traits.pfc { "with" } else { "without" };
-                *label = format!("\"{name}\" ({pfc} PFC)");
+                *label = format!("\"{}\" ({pfc} PFC)", series.series);
             }
         }
-        Self { by_name }
+        Self { by_name, ignores_seeds: summary.ignores_seeds() }
     }
 
     fn of<'a>(&'a self, series: &'a SeriesSummary) -> &'a str {
         self.by_name.iter().find(|(name, _)| *name == series.name).map_or(&series.name, |(_, label)| label)
+    }
+
+    /// "IRN without PFC completes its flows".
+    fn completes(&self, series: &SeriesSummary) -> String {
+        format!("{} completes its {}", self.of(series), series.traits.awaited())
+    }
+
+    /// How fast a series by itself is: "flows in 1.62 times the ideal time on average".
+    fn pace(&self, series: &SeriesSummary) -> Option<String> {
+        if !series.traits.goes_by_groups() {
+            let slowdown = series.metric("slowdown_mean").filter(|slowdown| slowdown.mean.is_some())?;
+            return Some(format!(
+                "flows in {} times the ideal time on average{}",
+                number(slowdown),
+                self.known_bracket(slowdown)
+            ));
+        }
+        let metrics = decisive(series, series);
+        let time = |metric: &Compared| {
+            let time = series.metric(&metric.metric).cloned().unwrap_or_default();
+            let scale = Scale::of(Unit::Us, time.mean.unwrap_or_default());
+            let [mean, low, high] = [time.mean, time.ci95.map(|ci| ci[0]), time.ci95.map(|ci| ci[1])]
+                .map(|value| value.map_or("-".into(), |value| digits(value * scale.factor, 4)));
+            let is_known = time.ci95.is_some() && !self.ignores_seeds;
+            let interval = if is_known { format!(" (95 % CI {low}-{high})") } else { String::new() };
+            format!("{} in {mean} {}{interval}", what_completes(metric), scale.unit)
+        };
+        let is_known =
+            metrics.iter().any(|metric| series.metric(&metric.metric).is_some_and(|time| time.mean.is_some()));
+        is_known.then(|| format!("{} on average", each(&metrics, time)))
+    }
+
+    /// What the better of two does in these metrics.
+    fn gain(&self, metrics: &[Compared], better: &SeriesSummary, worse: &SeriesSummary) -> String {
+        let part = |metric: &Compared| {
+            let ratio = ratio(worse, better, metric);
+            (number(&ratio), self.bracket(&ratio))
+        };
+        match metrics {
+            [metric] if metric.completes.is_none() => {
+                let (number, interval) = part(metric);
+                let title = with_article(&metric.title);
+                format!("has the same average FCT (within 5 %) and {title} {number}x lower{interval}")
+            }
+            _ => {
+                let faster = |metric: &Compared| {
+                    let (number, interval) = part(metric);
+                    format!("{} {number}x faster{interval}", what_completes(metric))
+                };
+                format!("completes {}", each(metrics, faster))
+            }
+        }
+    }
+
+    /// What both complete equally fast, where they differ in `metrics` only.
+    fn same_rest(&self, metrics: &[Compared], of: &SeriesSummary, to: &SeriesSummary) -> String {
+        let mut rest = decisive(of, to);
+        rest.retain(|metric| !metrics.contains(metric));
+        if rest.is_empty() || metrics[0].completes.is_none() {
+            return String::new();
+        }
+        let how_alike = each(&rest, |metric| self.interval(&ratio(of, to, metric)));
+        format!("; {} take as long, within 5 % ({how_alike})", each(&rest, what_completes))
+    }
+
+    /// " (95 % CI 1.07-1.09)"; nothing where seeds make no difference.
+    fn bracket(&self, estimate: &Estimate) -> String {
+        if self.ignores_seeds { String::new() } else { format!(" ({})", self.interval(estimate)) }
+    }
+
+    /// The same; nothing for one seed, too.
+    fn known_bracket(&self, estimate: &Estimate) -> String {
+        estimate.ci95.map_or(String::new(), |_| self.bracket(estimate))
+    }
+
+    /// "95 % CI 1.07-1.09"; where seeds make no difference, what is to be known about.
+    fn interval(&self, estimate: &Estimate) -> String {
+        let decimals = estimate.mean.map_or(2, decimals);
+        match estimate.ci95 {
+            _ if self.ignores_seeds => format!("a factor of {}", number(estimate)),
+            Some([low, high]) => format!("95 % CI {low:.decimals$}-{high:.decimals$}"),
+            None => "no interval".into(),
+        }
+    }
+
+    fn with_interval(&self, estimate: &Estimate) -> String {
+        format!("{}{}", number(estimate), self.bracket(estimate))
+    }
+
+    fn with_known_interval(&self, estimate: &Estimate) -> String {
+        format!("{}{}", number(estimate), self.known_bracket(estimate))
+    }
+
+    /// What to know about intervals that are not there.
+    fn remark(&self) -> &'static str {
+        if self.ignores_seeds { " Nothing here depends on the seed." } else { "" }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 
 use selvedge_results::{
-    PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table, merge, render_report,
-    summarise,
+    GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table,
+    merge, render_report, summarise,
 };
 use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
+use selvedge_sim::workload;
 
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
@@ -155,6 +156,17 @@ fn recovery_of(scenario: &Scenario) -> &'static str {
     }
 }
 
+/// What the groups of a workload are, if it has any.
+fn group_traits(workload: &workload::Summary) -> Option<GroupTraits> {
+    workload.group?;
+    let kind = match workload.kind {
+        _ if workload.is_job() => GroupKind::Job,
+        "incast" => GroupKind::Incast,
+        _ => GroupKind::AllToAll,
+    };
+    Some(GroupTraits { workload: workload.key.clone(), kind })
+}
+
 fn series_info(series: &PlannedSeries) -> SeriesInfo {
     let scenario = &series.scenario;
     SeriesInfo {
@@ -165,7 +177,8 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
             pfc: scenario.switch.pfc.enabled,
             recovery: recovery_of(scenario).to_owned(),
             congestion: scenario.transport.congestion_name().to_owned(),
-            jobs: series.workloads.iter().any(|workload| workload.is_job()),
+            groups: series.workloads.iter().filter_map(group_traits).collect(),
+            ungrouped: series.workloads.iter().any(|workload| workload.group.is_none()),
         },
     }
 }

@@ -122,16 +122,17 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
     let incast = "[workload.incast]\nsize = '40KB'\nsenders = 4\nstagger = '100us'\n";
     let job = "[workload.collective]\noperation = 'ring-all-reduce'\nsize = '40KB'\ncompute = '100us'\nrepeat = 3\n\
                team = { group-size = 2 }\n";
-    for (workload, unfinished, complete) in [(incast, 1, 0), (job, 8, 16)] {
+    for (workload, what, unfinished, complete) in [(incast, "incasts", 1, 0), (job, "jobs", 8, 16)] {
         let (head, rest) = SMALL.split_once("[workload.poisson]").expect("a workload");
         let (_, series) = rest.split_once("[[series]]").expect("series");
         let scenario = format!("{}\n{workload}\n[[series]]{series}", head.replace("flows = 50", "time = '250us'"));
         let scratch = Scratch::new("cut-off").with("cut.toml", &scenario);
         let (table, _) = scratch.expect(0, &["run", "cut.toml", "--out", "out", "-q"]);
-        assert!(table.contains("unfinished incasts or jobs"), "{table}");
+        assert!(table.contains(&format!("unfinished {what}")), "{table}");
         let (out, _) = scratch.expect(0, &["run", "cut.toml", "--json", "-q"]);
         let summary = parsed(&out);
-        assert_eq!(summary["warnings"].to_string().matches("incasts or jobs never completed").count(), 2, "{out}");
+        let warning = format!(" {what} never completed");
+        assert_eq!(summary["warnings"].to_string().matches(&warning).count(), 2, "{out}");
         let metrics = &summary["series"][0]["metrics"];
         assert_eq!(metrics["unfinished_groups"]["mean"], f64::from(unfinished), "{out}");
         assert_eq!(metrics["measured_groups"]["mean"], f64::from(complete + unfinished), "{out}");

@@ -31,8 +31,12 @@ pub(crate) struct Profile {
 impl Profile {
     /// For the summary.
     pub(crate) fn info(&self) -> SeriesInfo {
-        let traits =
-            SeriesTraits { pfc: self.pfc, recovery: self.recovery.into(), congestion: "none".into(), jobs: false };
+        let traits = SeriesTraits {
+            pfc: self.pfc,
+            recovery: self.recovery.into(),
+            congestion: "none".into(),
+            ..SeriesTraits::default()
+        };
         SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits }
     }
 }

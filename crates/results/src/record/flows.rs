@@ -30,6 +30,7 @@ pub(super) struct FlowAccumulator {
 struct ClassAccumulator {
     slowdown: Quantiles,
     fct_sum_us: f64,
+    size_sum: f64,
 }
 
 impl FlowAccumulator {
@@ -62,12 +63,14 @@ impl FlowAccumulator {
         if row.packets == 1 {
             self.single_packet_fct_us.add(fct_us);
         }
-        let class = self
-            .by_size
-            .entry(size_class(row.size.get()))
-            .or_insert_with(|| ClassAccumulator { slowdown: Quantiles::with_exact_limit(KEPT), fct_sum_us: 0.0 });
+        let class = self.by_size.entry(size_class(row.size.get())).or_insert_with(|| ClassAccumulator {
+            slowdown: Quantiles::with_exact_limit(KEPT),
+            fct_sum_us: 0.0,
+            size_sum: 0.0,
+        });
         class.slowdown.add(slowdown);
         class.fct_sum_us += fct_us;
+        class.size_sum += row.size.get() as f64;
     }
 
     /// Says whether all flows are wanted a second time, in the same order.
@@ -130,6 +133,7 @@ impl FlowAccumulator {
                 .map(|(power, mut class)| SizeClass {
                     above: if power == 0 { 0 } else { 1 << (power - 1) },
                     up_to: 1_u64.checked_shl(power).unwrap_or(u64::MAX),
+                    size_mean: class.size_sum / class.slowdown.count() as f64,
                     fct_mean_us: class.fct_sum_us / class.slowdown.count() as f64,
                     slowdown: distribution(&mut class.slowdown),
                 })

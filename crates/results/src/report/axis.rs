@@ -109,7 +109,12 @@ impl Axis {
             let last = high.log10().ceil() as i32;
             let stride = ((decades / 8.0).ceil() as usize).max(1);
             let powers = (first..=last).step_by(stride).map(|power| 10_f64.powi(power));
-            return powers.flat_map(|power| steps.iter().map(move |step| power * step)).filter(inside).collect();
+            let ticks: Vec<f64> =
+                powers.flat_map(|power| steps.iter().map(move |step| power * step)).filter(inside).collect();
+            if ticks.len() > 1 {
+                return ticks;
+            }
+            // From 0.82 to 1.40 there is only 1 of them: so short an axis is nearly linear.
         }
         let step = nice_step(self.high - self.low);
         let first = (self.low / step).ceil() as i64;
@@ -154,6 +159,11 @@ mod tests {
         let downwards = Axis::log("", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4);
         assert_eq!(downwards.ticks().len(), 4);
         assert_eq!(Axis::log("", Quantity::Plain, 1.1, 7.0).ticks(), [1.0, 2.0, 5.0, 10.0]);
+        let labels = |axis: Axis| axis.ticks().into_iter().map(|tick| axis.quantity.label(tick)).collect::<Vec<_>>();
+        let short = |low, high| labels(Axis::log("", Quantity::Plain, low, high).exact(low, high));
+        assert_eq!(short(0.82, 1.40), ["1", "1.2", "1.4"]);
+        assert_eq!(short(0.98, 1.03), ["0.98", "1", "1.02"]);
+        assert_eq!(short(0.45, 2.1), ["0.5", "1", "2"]);
     }
 
     #[test]

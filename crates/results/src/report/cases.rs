@@ -7,7 +7,9 @@ use super::axis::{Axis, Quantity};
 use super::html::{escape, figure, section};
 use super::lines::{stack, wrap};
 use super::palette::Ink;
-use crate::metric::{Metric, UNFINISHED, Unit};
+use crate::metric::{Metric, Unit};
+use crate::summary::Compared;
+use crate::verdict::STALLED;
 use crate::{Estimate, SeriesSummary, Summary};
 
 const WIDTH: f64 = 510.0;
@@ -24,20 +26,17 @@ const BEYOND: f64 = 2.0;
 /// One panel per compared metric; nothing for a study without cases.
 pub(super) fn across(study: &Study<'_>) -> String {
     let cases: Vec<&str> = study.summary.cases().into_iter().flatten().collect();
-    let Some(first) = study.summary.series.first().filter(|_| cases.len() > 1) else { return String::new() };
+    if cases.len() < 2 {
+        return String::new();
+    }
     let names = series_names(&study.summary.series);
-    let panels: String = first
-        .traits
-        .compared()
-        .iter()
-        .filter_map(|name| Metric::find(name))
-        .filter_map(|metric| panel(study, metric, &cases, &names))
-        .collect();
+    let compared = study.summary.compared();
+    let panels: String = compared.iter().filter_map(|metric| panel(study, metric, &cases, &names)).collect();
     section(
         "cases",
         "From case to case",
         "Means over seeds with 95 % intervals; lower is better. An arrowhead: the interval goes on beyond the axis. Points are left out where \
-         more than 1 % of the flows never finished: what did finish would look too good.",
+         more than 1 % of the flows (or incasts, or jobs) never finished: what did finish would look too good.",
         &format!("{}<div class=\"pair\">{panels}</div>", legend(study, &names)),
     )
 }
@@ -83,14 +82,14 @@ fn first_of(study: &Study<'_>, name: &str) -> Option<usize> {
     study.summary.series.iter().position(|series| series.series == name)
 }
 
-/// A metric of a series in a case, if enough of its flows finished.
-fn estimate<'a>(study: &'a Study<'_>, metric: &Metric, case: &str, series: &str) -> Option<&'a Estimate> {
+/// A metric of a series in a case, if enough of what it is taken over finished.
+fn estimate<'a>(study: &'a Study<'_>, metric: &Compared, case: &str, series: &str) -> Option<&'a Estimate> {
     let found = study.summary.find_in(Some(case), series)?;
-    let is_whole = found.total(UNFINISHED) <= found.total("measured_flows") * crate::verdict::STALLED;
-    found.metric(metric.name).filter(|estimate| estimate.mean.is_some() && is_whole)
+    let is_whole = found.taken_over(&metric.metric).is_none_or(|over| over.missing() <= STALLED);
+    found.metric(&metric.metric).filter(|estimate| estimate.mean.is_some() && is_whole)
 }
 
-fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> Option<String> {
+fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -> Option<String> {
     let shown: Vec<&Estimate> =
         cases.iter().flat_map(|case| names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
     let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
@@ -101,8 +100,9 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
     let ends = shown.iter().filter_map(|estimate| estimate.ci95).flatten();
     let ends = ends.map(|end| end.clamp(least / BEYOND, most * BEYOND));
     let (low, high) = ends.fold((least, most), |(low, high), end| (low.min(end), high.max(end)));
-    let quantity = if metric.unit == Unit::Us { Quantity::Time } else { Quantity::Plain };
-    let axis = Axis::log(metric.title, quantity, low, high);
+    let is_time = Metric::find_any(&metric.metric).is_some_and(|metric| metric.unit == Unit::Us);
+    let quantity = if is_time { Quantity::Time } else { Quantity::Plain };
+    let axis = Axis::log(&metric.title, quantity, low, high);
     let slot = (WIDTH - LEFT - RIGHT) / cases.len() as f64;
     let labels = Labels::new(cases, slot);
     let bottom = TOP + PLOT;
@@ -111,7 +111,7 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
     let y_of = |value: f64| bottom - axis.place(value) * PLOT;
     let mut out = format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} from case to case\">",
-        escape(metric.title)
+        escape(&metric.title)
     );
     for tick in axis.ticks() {
         let y = y_of(tick);
@@ -147,7 +147,7 @@ fn panel(study: &Study<'_>, metric: &Metric, cases: &[&str], names: &[&str]) -> 
         );
     }
     let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {bottom}H{}\"/></svg>", WIDTH - RIGHT);
-    Some(figure(metric.title, &out))
+    Some(figure(&metric.title, &out))
 }
 
 /// The names of cases below the axis: in lines where their words fit side by side, else upwards.

@@ -6,8 +6,8 @@ use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::section;
 use super::lines::{stack, wrap};
+use crate::Ratio;
 use crate::number;
-use crate::{Metric, Ratio};
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
@@ -16,20 +16,33 @@ const LINE: f64 = 15.0;
 /// Characters in a line of a label.
 const LABEL: usize = 45;
 const TOP: f64 = 28.0;
+/// A character of a panel's title, and what each further line of it adds to the top.
+const TITLE: f64 = 6.8;
+const TITLE_LINE: f64 = 14.0;
 const BOTTOM: f64 = 26.0;
 /// A character of a mean, and of its interval.
 const MEAN: f64 = 7.4;
 const INTERVAL: f64 = 6.6;
 /// Around the numbers beside a plot, and between their parts.
 const GAPS: f64 = 27.0;
-/// Pairs shown; a sweep of many series has too many to read.
+/// Pairs shown, if cases do not have more; a sweep of many series has too many to read.
 const PAIRS: usize = 24;
 
 /// One panel per compared metric, one row per pair.
 pub(super) fn ratios(study: &Study<'_>) -> String {
     let mut pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
     let all = pairs.len();
-    pairs.truncate(PAIRS);
+    // Every case has its pairs over its first series, however many; of the others as many as there is room for.
+    let leads = |pair: &[Ratio]| study.summary.leads(&pair[0].to);
+    let mut room = PAIRS.saturating_sub(pairs.iter().filter(|pair| leads(pair)).count());
+    pairs.retain(|pair| {
+        if leads(pair) {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    });
     let known = pairs.iter().flat_map(|pair| pair.iter());
     let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
     let Some((low, high)) = bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
@@ -42,26 +55,29 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     let most_lines = labels.iter().map(Vec::len).max().unwrap_or(1);
     let left = (longest as f64 * 7.2 + 16.0).max(100.0);
     let row_height = ROW + (most_lines as f64 - 1.0) * LINE;
-    let compared = study.summary.series.first().map_or(&[][..], |series| series.traits.compared());
+    let compared = study.summary.compared();
+    let has_interval = !study.summary.ignores_seeds();
     let panel = (WIDTH - left) / compared.len() as f64;
     let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
     let plot = (panel - numbers - GAPS).max(40.0);
-    let bottom = TOP + row_height * pairs.len() as f64;
+    let titles: Vec<_> =
+        compared.iter().map(|metric| wrap(&metric.title, ((panel - 10.0) / TITLE).max(8.0) as usize)).collect();
+    let top = TOP + (titles.iter().map(Vec::len).max().unwrap_or(1) as f64 - 1.0) * TITLE_LINE;
+    let bottom = top + row_height * pairs.len() as f64;
     let mut out = format!(
         "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
         bottom + BOTTOM
     );
-    for (column, name) in compared.iter().enumerate() {
+    for (column, metric) in compared.iter().enumerate() {
         let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
         let x0 = left + column as f64 * panel;
         let place = |value: f64| x0 + axis.place(value) * plot;
-        let title = Metric::find(name).map_or(*name, |metric| metric.title);
-        let _ = write!(out, "<text class=\"title\" x=\"{x0}\" y=\"14\">{title}</text>");
+        out += &stack(&titles[column], "class=\"title\"", x0, 14.0, TITLE_LINE);
         let mut last = f64::NEG_INFINITY;
         for tick in axis.ticks() {
             let x = place(tick);
-            let class = if tick == 1.0 { "one" } else { "grid" };
-            let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
+            let class = if (tick - 1.0).abs() < 1e-9 { "one" } else { "grid" };
+            let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {top}V{bottom}\"/>");
             // Crowded labels help nobody.
             if x - last > 24.0 {
                 let _ = write!(
@@ -74,15 +90,15 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
             }
         }
         for (row, (pair, label)) in pairs.iter().zip(&labels).enumerate() {
-            let y = TOP + (row as f64 + 0.5) * row_height;
+            let y = top + (row as f64 + 0.5) * row_height;
             if column == 0 {
                 let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
                 out += &stack(label, "class=\"name\"", 0.0, first, LINE);
             }
-            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == *name) else { continue };
+            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == metric.metric) else { continue };
             let Some(mean) = ratio.estimate.mean else { continue };
             let mut text = number::ratio(mean);
-            if let Some([low, high]) = ratio.estimate.ci95 {
+            if let Some([low, high]) = ratio.estimate.ci95.filter(|_| has_interval) {
                 let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
                 text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
             }
@@ -96,11 +112,13 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         }
     }
     out += "</svg>";
-    let mut lead =
-        "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower."
-            .to_owned();
+    let mut lead = match has_interval {
+        true => "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
+        false => "Ratios; above 1 the first of the two is slower.",
+    }
+    .to_owned();
     if all > pairs.len() {
-        let _ = write!(lead, " The first {PAIRS} of {all} pairs; the others are in summary.json.");
+        let _ = write!(lead, " {} of {all} pairs; the others are in summary.json.", pairs.len());
     }
     section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{out}</figure>"))
 }

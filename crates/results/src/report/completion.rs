@@ -5,12 +5,16 @@ use super::axis::{Axis, Quantity};
 use super::chart::Chart;
 use super::html::{figure, legend, section};
 use crate::point::{Distribution, cdf_levels, tail_levels};
+use crate::verdict::and;
 use crate::{PointSummary, SizeClass};
 
 /// FCT of all measured flows, and the tail of single-packet messages.
 pub(super) fn times(study: &Study<'_>) -> String {
-    let curves: Vec<Vec<(f64, f64)>> =
-        study.points.iter().map(|points| mean_curve(points, |point| &point.flows.fct_cdf_us, &cdf_levels())).collect();
+    let curves: Vec<Vec<(f64, f64)>> = study
+        .points
+        .iter()
+        .map(|points| of_all(points, mean_curve(points, |point| &point.flows.fct_cdf_us, &cdf_levels())))
+        .collect();
     let mut charts = String::new();
     if let Some((low, high)) = extent(curves.iter().flatten().map(|&(x, _)| x)) {
         let x = Axis::log("flow completion time", Quantity::Time, low, high);
@@ -45,12 +49,48 @@ pub(super) fn times(study: &Study<'_>) -> String {
     if charts.is_empty() {
         charts = "<p>No measured flow finished.</p>".into();
     }
+    let mut lead = String::from("Quantiles averaged over seeds; further left is better.");
+    let cut: Vec<String> = study
+        .points
+        .iter()
+        .filter_map(|points| Some(format!("{} ({})", points.first()?.series, ends_at(points)?)))
+        .collect();
+    if !cut.is_empty() {
+        let names: Vec<&str> = cut.iter().map(String::as_str).collect();
+        lead += &format!(
+            " Where flows never finished, the curve of all flows ends at the share that did: {}.",
+            and(&names)
+        );
+    }
+    lead += " The tail is that of messages that finished; it stops where a run has too few to tell.";
     section(
         "completion",
         "Flow completion times",
-        "Quantiles averaged over seeds; further left is better. The tail stops where a run has too few messages to tell.",
+        &lead,
         &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
     )
+}
+
+/// The share of flows that finished, over all seeds.
+fn finished(points: &[&PointSummary]) -> f64 {
+    let (unfinished, measured) = points.iter().fold((0, 0), |(unfinished, measured), point| {
+        (unfinished + point.flows.unfinished, measured + point.flows.measured)
+    });
+    1.0 - unfinished as f64 / measured.max(1) as f64
+}
+
+/// Where the curve of a series ends of which some flows never finished: never rounded up to all of them.
+fn ends_at(points: &[&PointSummary]) -> Option<String> {
+    let finished = finished(points);
+    let label = if finished < 0.999 { Quantity::Share.label(finished) } else { Quantity::Tail.label(1.0 - finished) };
+    (finished < 1.0).then_some(label)
+}
+
+/// A curve of flows that finished as one of all flows.
+fn of_all(points: &[&PointSummary], mut curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let finished = finished(points);
+    curve.iter_mut().for_each(|(_, level)| *level *= finished);
+    curve
 }
 
 /// Slowdown by flow size: median and 99th percentile.
@@ -81,7 +121,7 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
     section(
         "size",
         "Slowdown by flow size",
-        "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst; sizes are grouped by powers of two.",
+        "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst. Sizes are grouped by powers of two; a group stands at the mean size of its flows.",
         &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
     )
 }
@@ -106,8 +146,9 @@ fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
             let values: Vec<f64> = class.iter().filter_map(|class| of(&class.slowdown)).collect();
             let (low, high) = extent(values.iter().copied())?;
             let mean = values.iter().sum::<f64>() / values.len() as f64;
-            // The middle of a class on a log axis.
-            let size = (class[0].above.max(class[0].up_to / 2).max(1) as f64 * class[0].up_to as f64).sqrt();
+            let flows = class.iter().map(|class| class.slowdown.count as f64);
+            let bytes = class.iter().map(|class| class.size_mean * class.slowdown.count as f64);
+            let size = bytes.sum::<f64>() / flows.sum::<f64>();
             Some(AtSize { size, low, mean, high })
         })
         .collect()

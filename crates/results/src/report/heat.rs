@@ -68,9 +68,11 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
     for tick in axis.ticks() {
         let x = left + axis.place(tick) * (WIDTH - left - RIGHT);
+        // A label at the end would be cut.
+        let anchor = if x > WIDTH - RIGHT - 10.0 { "end" } else { "middle" };
         let _ = write!(
             out,
-            "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
             bottom + 16.0,
             Quantity::Time.label(tick)
         );

@@ -133,8 +133,9 @@ fn without_answer(summary: &Summary) -> String {
         Some((word, rest)) if word == answer(summary.verdict.answer) => rest,
         _ => sentence,
     };
-    // A sentence of its own now: a metric's title begins it as one, names of series stay as they are.
-    let is_name = summary.series.iter().any(|series| rest.starts_with(&series.name));
+    // A sentence of its own now: a metric's title begins it as one, names of series and cases stay as they are.
+    let names = summary.series.iter().map(|series| series.name.as_str());
+    let is_name = names.chain(summary.cases().into_iter().flatten()).any(|name| rest.starts_with(name));
     match rest.chars().next().filter(|_| !is_name) {
         Some(first) => first.to_uppercase().chain(rest.chars().skip(1)).collect(),
         None => rest.to_owned(),

@@ -113,7 +113,8 @@ fn worst_ports(pauses: &Pauses, span_us: f64) -> String {
             Quantity::Time.label(port.paused_us),
             Quantity::Share.label(port.paused_us / span_us.max(f64::MIN_POSITIVE)),
             fixed(port.pauses as f64, 0),
-            Quantity::Size.label(port.egress_peak as f64),
+            // What waits in a host waits in its NIC's queue pairs, not at the port.
+            if port.tier == Tier::Host { "–".into() } else { Quantity::Size.label(port.egress_peak as f64) },
         );
     }
     table + "</tbody></table></figure>"

@@ -1,80 +1,101 @@
 //! The numbers.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use selvedge_telemetry::DropReason;
 
 use super::Study;
 use super::axis::Quantity;
 use super::html::{escape, section};
-use crate::metric::{MEASURED, TABLE_METRICS};
+use crate::metric::EQIF_DROPS;
 use crate::number::{self, Scale, fixed};
-use crate::{METRICS, Metric};
+use crate::summary::Row;
+
+/// Columns side by side; more continue below, lest some be out of sight.
+const COLUMNS: usize = 6;
 
 /// Metrics down, series across, each cell with a bar against the row's largest.
 pub(super) fn metrics(study: &Study<'_>) -> String {
-    let mut main = String::new();
-    let mut more = String::new();
-    for (at, metric) in METRICS.iter().enumerate() {
-        let shown = at < TABLE_METRICS || metric.name == MEASURED || study.summary.has_unfinished(metric.name);
-        let target = if shown { &mut main } else { &mut more };
-        *target += &row(study, metric, metric.name, metric.title);
-    }
-    for name in study.summary.unfinished_by_workload() {
-        let Some((workload, metric)) = Metric::find_of_workload(name) else { continue };
-        main += &row(study, metric, name, &format!("{}, {}", metric.title, escape(workload)));
-    }
-    let mut head = String::from("<thead><tr><th></th>");
-    for (at, series) in study.summary.series.iter().enumerate() {
-        let _ = write!(
-            head,
-            "<th class=\"n\"><i class=\"dot\" style=\"background:var(--s{at})\"></i>{}</th>",
-            escape(&series.name)
-        );
-    }
-    head += "</tr></thead>";
-    // Narrower columns would overlap; the page scrolls the table instead.
-    let longest =
-        METRICS.iter().flat_map(|metric| cells(study, metric, metric.name).1).map(|text| text.chars().count()).max();
-    let width = 250 + (24 + longest.unwrap_or(0) * 8).max(110) * study.summary.series.len();
-    let seeds = study.summary.seeds.len();
+    let summary = study.summary;
+    let seeds = summary.seeds.len();
     let lead = if seeds == 1 {
         "One seed: no intervals.".to_string()
+    } else if summary.ignores_seeds() {
+        format!("{seeds} seeds, which all gave the same run: nothing here is random.")
     } else {
         format!("Mean over {seeds} seeds ± half the 95 % confidence interval (Student t).")
     };
-    section(
-        "numbers",
-        "Results",
-        &lead,
-        &format!(
-            "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\">{head}<tbody>{main}</tbody></table></div>\
-             <details><summary>More metrics</summary><div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\">{head}<tbody>{more}</tbody></table></div></details>"
-        ),
-    )
+    let (main, more) = (blocks(study, &summary.main_rows()), blocks(study, &summary.more_rows()));
+    let body = format!("{main}<details><summary>More metrics</summary>{more}</details>");
+    section("numbers", "Results", &lead, &body)
 }
 
-/// The largest mean of the metric called `name`, which is like `metric`, with its scale, and what each series' cell
-/// says.
-fn cells(study: &Study<'_>, metric: &Metric, name: &str) -> ((f64, Scale), Vec<String>) {
-    let estimates = || study.summary.series.iter().map(|series| series.metric(name));
+/// The rows in as many tables as it takes for all series.
+fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
+    let series = study.summary.series.len();
+    let columns = series.div_ceil(series.div_ceil(COLUMNS).max(1)).max(1);
+    let cells: Vec<_> = rows.iter().map(|row| cells(study, row)).collect();
+    // Narrower columns would overlap; the page scrolls the table instead.
+    let parts = cells.iter().flat_map(|(_, texts)| texts).flat_map(|text| text.split(" ± "));
+    let longest = parts.map(|part| part.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for first in (0..series).step_by(columns) {
+        let shown = first..(first + columns).min(series);
+        // As many columns in each table, so that they are equally wide.
+        let width = LABEL + (longest * 8 + 36).max(80) * columns;
+        let _ = write!(
+            out,
+            "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\"><thead><tr><th></th>"
+        );
+        for at in shown.clone() {
+            // Names may be broken, but not before they begin.
+            let name = escape(&study.summary.series[at].name).replace('+', "+<wbr>");
+            let _ = write!(
+                out,
+                "<th class=\"n\"><i class=\"dot\" style=\"background:var(--s{at})\"></i>&#8288;{name}</th>"
+            );
+        }
+        let blank = "<td class=\"blank\"></td>".repeat(columns - shown.len());
+        let _ = write!(out, "{blank}</tr></thead><tbody>");
+        for (one, (scale, texts)) in rows.iter().zip(&cells) {
+            out += &row(study, one, *scale, texts, shown.clone(), &blank);
+        }
+        out += "</tbody></table></div>";
+    }
+    out
+}
+
+/// Width of the names of rows, in pixels.
+const LABEL: usize = 210;
+
+/// The largest mean of the row's metric, with its scale, and what each series' cell says.
+fn cells(study: &Study<'_>, row: &Row<'_>) -> ((f64, Scale), Vec<String>) {
+    let estimates = || study.summary.series.iter().map(|series| series.metric(row.name));
     let largest = estimates().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
-    let scale = Scale::of(metric.unit, largest);
+    let scale = Scale::of(row.metric.unit, largest);
     let text = |estimate: Option<_>| estimate.map_or("–".into(), |estimate| number::estimate(estimate, scale));
     ((largest, scale), estimates().map(text).collect())
 }
 
-fn row(study: &Study<'_>, metric: &Metric, name: &str, title: &str) -> String {
-    let ((largest, scale), texts) = cells(study, metric, name);
+fn row(
+    study: &Study<'_>,
+    of: &Row<'_>,
+    (largest, scale): (f64, Scale),
+    texts: &[String],
+    shown: Range<usize>,
+    blank: &str,
+) -> String {
     let mut row = format!(
         "<tr><th title=\"{}\">{}{}</th>",
-        escape(metric.meaning),
-        title,
+        escape(of.metric.meaning),
+        escape(&of.title),
         if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) }
     );
-    for (at, (series, text)) in study.summary.series.iter().zip(&texts).enumerate() {
+    for at in shown {
+        let (series, text) = (&study.summary.series[at], &texts[at]);
         let (mean, half) = text.split_once(" ± ").map_or((text.as_str(), None), |(mean, half)| (mean, Some(half)));
-        let value = series.metric(name).and_then(|estimate| estimate.mean);
+        let value = series.metric(of.name).and_then(|estimate| estimate.mean);
         let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
         let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
         let _ = write!(
@@ -83,16 +104,17 @@ fn row(study: &Study<'_>, metric: &Metric, name: &str, title: &str) -> String {
             share * 100.0
         );
     }
-    row + "</tr>"
+    row + blank + "</tr>"
 }
 
-/// Dropped data packets by reason.
+/// Dropped data packets by reason, and what EQIFs dropped.
 pub(super) fn drops(study: &Study<'_>) -> String {
     let series = &study.summary.series;
     let reasons: Vec<usize> = (0..DropReason::ALL.len())
         .filter(|&at| series.iter().any(|series| series.drops.by_reason()[at].1 > 0))
         .collect();
-    if reasons.is_empty() {
+    let has_eqif = series.iter().any(|series| series.total(EQIF_DROPS) > 0.0);
+    if reasons.is_empty() && !has_eqif {
         return section("drops", "Drops", "No data packet was dropped in any run.", "");
     }
     let mut table = String::from("<div class=\"scroll\"><table><thead><tr><th></th>");
@@ -102,23 +124,46 @@ pub(super) fn drops(study: &Study<'_>) -> String {
     if reasons.len() > 1 {
         table += "<th class=\"n\">all</th>";
     }
-    table += "<th class=\"n\">of data packets sent</th></tr></thead><tbody>";
+    if !reasons.is_empty() {
+        table += "<th class=\"n\">of data packets sent</th>";
+    }
+    if has_eqif {
+        table += "<th class=\"n\">by EQIFs</th>";
+    }
+    table += "</tr></thead><tbody>";
     for (index, one) in series.iter().enumerate() {
-        let sent: u64 = study.points[index].iter().map(|point| point.run.data_put_on_the_wire()).sum();
         let _ = write!(
             table,
             "<tr><th><i class=\"dot\" style=\"background:var(--s{index})\"></i>{}</th>",
             escape(&one.name)
         );
+        let mut cell = |text: &str| {
+            let _ = write!(table, "<td class=\"n\">{text}</td>");
+        };
         for &at in &reasons {
-            let _ = write!(table, "<td class=\"n\">{}</td>", fixed(one.drops.by_reason()[at].1 as f64, 0));
+            cell(&fixed(one.drops.by_reason()[at].1 as f64, 0));
         }
         let total = one.drops.total() as f64;
         if reasons.len() > 1 {
-            let _ = write!(table, "<td class=\"n\">{}</td>", fixed(total, 0));
+            cell(&fixed(total, 0));
         }
-        let share = Quantity::Share.label(total / (sent as f64).max(1.0));
-        let _ = write!(table, "<td class=\"n\">{share}</td></tr>");
+        if !reasons.is_empty() {
+            let sent: u64 = study.points[index].iter().map(|point| point.run.data_put_on_the_wire()).sum();
+            cell(&Quantity::Share.label(total / (sent as f64).max(1.0)));
+        }
+        if has_eqif {
+            cell(&fixed(one.total(EQIF_DROPS), 0));
+        }
+        table += "</tr>";
     }
-    section("drops", "Drops by reason", "Data packets, summed over seeds.", &(table + "</tbody></table></div>"))
+    let mut lead = match reasons[..] {
+        [] => "The network dropped no data packet in any run.",
+        _ => "Data packets, summed over seeds.",
+    }
+    .to_owned();
+    if has_eqif {
+        lead += " EQIFs, the queues in front of EQDS's tunnels, dropped packets of the stacks behind them, summed over \
+                 seeds, before these were sent: they count for no share.";
+    }
+    section("drops", "Drops by reason", &lead, &(table + "</tbody></table></div>"))
 }

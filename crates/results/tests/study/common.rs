@@ -22,7 +22,7 @@ pub(crate) struct Given {
 /// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
 /// up to `spread` per seed.
 pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: f64) -> Given {
-    let traits = SeriesTraits { pfc, recovery: recovery.into(), congestion: "none".into(), jobs: false };
+    let traits = SeriesTraits { pfc, recovery: recovery.into(), congestion: "none".into(), ..SeriesTraits::default() };
     let seeds = (0..5)
         .map(|seed| {
             let scale = scale * (1.0 + spread * (f64::from(seed) - 2.0) / 2.0);

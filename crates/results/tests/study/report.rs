@@ -3,8 +3,8 @@
 use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
-    PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo, Summary, render_report, render_table,
-    summarise,
+    Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo,
+    Summary, render_report, render_table, summarise,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
@@ -41,7 +41,7 @@ fn render(summary: &Summary, points: &[PointSummary]) -> String {
 
 /// Every tag is closed by its own kind, in order.
 fn assert_well_nested(html: &str) {
-    let void = ["meta", "br", "link", "img", "input", "hr"];
+    let void = ["meta", "br", "wbr", "link", "img", "input", "hr"];
     let mut open: Vec<&str> = Vec::new();
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -190,8 +190,99 @@ fn columns_of_the_report_are_as_wide_as_their_numbers() {
     let usual = width(&summary);
     let retransmissions = summary.series[3].metrics.get_mut("retransmissions").expect("a metric");
     (retransmissions.mean, retransmissions.ci95) = (Some(7_894_196.0), Some([7_603_006.0, 8_185_386.0]));
-    assert_eq!(width(&summary), 250 + 4 * (24 + 8 * "7,894,196 ± 291,190".chars().count()));
+    assert_eq!(width(&summary), 210 + 4 * (36 + 8 * "retransm".len().max("7,894,196".len())));
     assert!(usual < width(&summary));
+}
+
+#[test]
+fn series_that_do_not_fit_side_by_side_continue_below_in_the_report() {
+    let tables = |count: usize| {
+        let given: Vec<_> = (0..count).map(|at| series(&format!("s{at}"), "irn", false, 1.0, 0.1)).collect();
+        let html = render(&study(&given), &[]);
+        assert_well_nested(&html);
+        let (main, _) = figure_of(&html, "numbers").split_once("<details>").expect("the other metrics");
+        main.split("<thead>").skip(1).map(|table| table.matches("class=\"dot\"").count()).collect::<Vec<_>>()
+    };
+    assert_eq!([1, 6, 7, 15].map(tables), [vec![1], vec![6], vec![4, 3], vec![5, 5, 5]]);
+}
+
+#[test]
+fn the_curve_of_all_flows_ends_at_the_share_that_finished() {
+    let (summary, mut points) = made_up("unfinished", false);
+    let text = |points: &[PointSummary]| figure_of(&render(&summary, points), "completion").to_owned();
+    assert!(!text(&points).contains("ends at the share"));
+    for point in points.iter_mut().filter(|point| point.series == "roce") {
+        point.flows.unfinished = point.flows.measured / 4;
+    }
+    let text = text(&points);
+    assert!(text.contains("ends at the share that did: roce (75 %)."), "{text}");
+    let (_, path) = text.split_once("data-name=\"roce\" d=\"M").expect("its curve");
+    let (path, _) = path.split_once('"').expect("its end");
+    let highest = path.split(' ').skip(1).step_by(2).map(|y| y.parse().unwrap()).fold(f64::INFINITY, f64::min);
+    // The plot is from 22 to 290.
+    assert_eq!(highest, 22.0 + 0.25 * 268.0);
+}
+
+#[test]
+fn what_eqifs_drop_is_named() {
+    let mut summary = study(&[series("a", "irn", false, 1.0, 0.1), series("b", "irn", false, 1.0, 0.1)]);
+    assert!(render(&summary, &[]).contains("No data packet was dropped in any run."));
+    let drops = Estimate::of_mean(vec![Some(24.0); 5]);
+    summary.series[1].metrics.insert("eqif_drops".into(), drops);
+    let html = render(&summary, &[]);
+    let drops = figure_of(&html, "drops");
+    assert!(
+        drops.contains("The network dropped no data packet in any run. EQIFs") && drops.contains(">120</td>"),
+        "{drops}"
+    );
+    assert_well_nested(&html);
+}
+
+#[test]
+fn every_case_has_its_pairs_in_the_terminal() {
+    let of = |count: usize| {
+        let names: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        render_table(&study(&in_cases(&["calm", "busy"], &names, 0.1)), 100, false)
+    };
+    let few = of(3);
+    assert!(few.contains("busy: s2 / busy: s1") && !few.contains("more pair"), "{few}");
+    let many = of(4);
+    assert!(many.contains("calm: s3 / calm: s0") && many.contains("busy: s3 / busy: s0"), "{many}");
+    assert!(!many.contains(" / busy: s1") && many.contains("… 6 more pairs in summary.json"), "{many}");
+}
+
+#[test]
+fn groups_of_several_workloads_have_a_row_each() {
+    let mut summary = study(&[series("a", "irn", false, 1.0, 0.1)]);
+    let mut insert = |name: &str, value| {
+        summary.series[0].metrics.insert(name.into(), Estimate::of_mean(vec![Some(value); 5]));
+    };
+    insert("measured_groups", 3.0);
+    insert("group_completion_mean_us", 300.0);
+    insert("incast.measured_groups", 3.0);
+    insert("incast.group_completion_mean_us", 300.0);
+    insert("poisson.measured_flows", 9.0);
+    let kind = |workload: &str, kind| GroupTraits { workload: workload.into(), kind };
+    summary.series[0].traits.groups = vec![kind("incast", GroupKind::Incast)];
+    let table = render_table(&summary, 100, false);
+    assert!(table.lines().any(|line| line.starts_with("incast completion, us  ")), "{table}");
+    assert!(!table.contains("incast completion, incast"), "{table}");
+
+    let mut insert = |name: &str, value| {
+        summary.series[0].metrics.insert(name.into(), Estimate::of_mean(vec![Some(value); 5]));
+    };
+    insert("goal.measured_groups", 1.0);
+    insert("goal.group_completion_mean_us", 900.0);
+    summary.series[0].traits.groups.push(kind("goal", GroupKind::Job));
+    let table = render_table(&summary, 100, false);
+    assert!(!table.contains("incast or job completion"), "{table}");
+    let html = render(&summary, &[]);
+    let (main, more) = html.split_once("More metrics").expect("the other metrics");
+    for row in ["incast completion", "job completion, goal", "measured incasts and jobs"] {
+        assert!(table.contains(row) && main.contains(row), "no {row} in\n{table}");
+    }
+    assert!(more.contains("incast or job completion, all workloads"), "the mean over all is there for those who look");
 }
 
 #[test]
@@ -238,11 +329,11 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let info = series("irn", "irn", false, 1.0, 0.0).info;
     let summary = summarise(&StudyInfo::default(), &[info], &points);
 
-    let warning = "irn: 3 of 5 measured flows never finished (incast: 3 of 3); they are missing from its completion times, \
+    let warning = "irn: 3 of 3 measured flows of incast never finished; they are missing from its completion times, \
                    which are therefore too good. Where stop.time or stop.flows ended the run, give more, unless a link \
                    that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
-    let warning = "irn: 1 of 1 incasts or jobs never completed; their completion time is that of the others. Where stop.time \
+    let warning = "irn: 1 of 1 incasts or jobs of incast never completed; their completion time is that of the others. Where stop.time \
                    or stop.flows ended the run, give more, unless a link that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
     let total = |name: &str| summary.series[0].metric(name).unwrap().mean;
@@ -252,7 +343,12 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     assert!(row.is_some_and(|row| row.ends_with(" 3")), "{table}");
     assert!(!table.contains("unfinished flows, poisson"), "{table}");
     assert!(table.lines().any(|line| line.starts_with("unfinished incasts or jobs  ")), "{table}");
-    assert!(render(&summary, &points).contains(">unfinished flows, incast</th>"));
+    let html = render(&summary, &points);
+    for row in ["unfinished flows, incast", "average FCT, incast", "average FCT, poisson", "unfinished incasts or jobs"]
+    {
+        let (main, _) = html.split_once("More metrics").expect("the other metrics");
+        assert!(main.contains(&format!(">{row}")), "no {row}");
+    }
 }
 
 #[test]
@@ -298,8 +394,11 @@ fn pairs_that_are_not_shown_are_counted() {
         let given: Vec<_> = (0..count).map(|at| series(&format!("s{at}"), "irn", false, 1.0, 0.1)).collect();
         render(&study(&given), &[])
     };
-    assert!(figure_of(&of(8), "ratios").contains("The first 24 of 28 pairs; the others are in summary.json."));
-    assert!(!figure_of(&of(7), "ratios").contains("The first"), "all 21 are shown");
+    assert!(figure_of(&of(8), "ratios").contains(" 24 of 28 pairs; the others are in summary.json."));
+    assert!(!figure_of(&of(7), "ratios").contains("the others"), "all 21 are shown");
+    let html = render(&study(&in_cases(&["calm", "busy", "full"], &["a", "b", "c", "d", "e"], 0.1)), &[]);
+    let ratios = figure_of(&html, "ratios");
+    assert!(ratios.contains(" 24 of 30 pairs") && ratios.contains("full: e / full: a"), "{ratios}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The sentence, for each outcome that a study can have.
 
 use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Estimate, Verdict};
+use selvedge_results::{Answer, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -111,7 +111,7 @@ fn metrics_that_contradict_each_other_are_both_named() {
     assert_verdict(
         &[lossy, lossless],
         Answer::Depends,
-        "It depends: IRN with PFC against IRN without PFC is worse in one measure (average slowdown 1.30 (95 % CI \
+        "It depends: IRN with PFC against IRN without PFC is worse in one measure (average FCT 1.30 (95 % CI \
          1.30-1.30)) and better in another (99th percentile FCT 0.50 (95 % CI 0.50-0.50)).",
     );
 }
@@ -124,8 +124,20 @@ fn an_equal_average_lets_the_tail_speak() {
     assert_verdict(
         &[lossy, lossless],
         Answer::No,
-        "No: IRN without PFC has the same average FCT and a 99th percentile FCT 2.0x lower (95 % CI 2.0-2.0) than IRN \
-         with PFC.",
+        "No: IRN without PFC has the same average FCT (within 5 %) and a 99th percentile FCT 2.0x lower (95 % CI 2.0-2.0) \
+         than IRN with PFC.",
+    );
+}
+
+#[test]
+fn articles_suit_their_nouns() {
+    let mut lossless = series("y", "irn", true, 1.0, 0.0);
+    lossless.seeds.iter_mut().for_each(|seed| seed[1] *= 1.2);
+    assert_verdict(
+        &[series("x", "irn", false, 1.0, 0.0), lossless],
+        Answer::No,
+        "No: IRN without PFC has the same average FCT (within 5 %) and an average slowdown 1.20x lower (95 % CI 1.20-1.20) \
+         than IRN with PFC.",
     );
 }
 
@@ -244,7 +256,7 @@ fn a_workload_or_jobs_that_stall_cannot_win() {
     assert_eq!((found.answer, found.sentence.as_str()), (Answer::Yes, sentence));
 
     for series in &mut summary.series {
-        series.traits.jobs = true;
+        series.traits.groups = vec![GroupTraits { workload: "collective".into(), kind: GroupKind::Job }];
         let unfinished = if series.name == "a" { 1.0 } else { 0.0 };
         for (name, value) in
             [("group_completion_mean_us", 1.0), ("measured_groups", 3.0), ("unfinished_groups", unfinished)]
@@ -252,6 +264,117 @@ fn a_workload_or_jobs_that_stall_cannot_win() {
             series.metrics.insert(name.into(), count(value));
         }
     }
-    let sentence = "Yes: IRN without PFC leaves 5 of 15 jobs unfinished, while IRN with PFC completes its flows.";
+    let sentence = "Yes: IRN without PFC leaves 5 of 15 jobs unfinished, while IRN with PFC completes its jobs.";
     assert_eq!(selvedge_results::verdict(&summary).sentence, sentence);
+}
+
+/// Gives a series groups of these workloads, each with its completion times, seed by seed.
+fn with_groups(series: &mut SeriesSummary, workloads: &[(&str, GroupKind, [f64; 2])]) {
+    series.traits.groups =
+        workloads.iter().map(|&(name, kind, _)| GroupTraits { workload: name.into(), kind }).collect();
+    for (name, _, times) in workloads {
+        let of_workload = if workloads.len() > 1 { format!("{name}.") } else { String::new() };
+        for (metric, values) in
+            [("group_completion_mean_us", *times), ("measured_groups", [4.0; 2]), ("unfinished_groups", [0.0; 2])]
+        {
+            let estimate = Estimate::of_mean(values.map(Some).to_vec());
+            series.metrics.insert(format!("{of_workload}{metric}"), estimate);
+        }
+    }
+}
+
+/// IRN without PFC and with it, whose groups take that long.
+fn pair(workloads: [&[(&str, GroupKind, [f64; 2])]; 2]) -> Summary {
+    let mut summary = study(&[series("a", "irn", false, 1.0, 0.0), series("b", "irn", true, 2.0, 0.0)]);
+    for (series, workloads) in summary.series.iter_mut().zip(workloads) {
+        with_groups(series, workloads);
+    }
+    summary
+}
+
+#[test]
+fn nothing_but_incasts_goes_by_their_completion() {
+    let incasts = |time| [("incast", GroupKind::Incast, [time, time * 1.1])];
+    let mut summary = pair([&incasts(3.0), &incasts(2.0)]);
+    let found = selvedge_results::verdict(&summary);
+    assert_eq!(
+        found.sentence,
+        "Yes: IRN with PFC completes incasts 1.50x faster (95 % CI 1.50-1.50) than IRN without PFC."
+    );
+    assert!((found.with_over_without.unwrap().mean.unwrap() - 1.0 / 1.5).abs() < 1e-9);
+    // Beside other traffic they are not what one waits for.
+    summary.series.iter_mut().for_each(|series| series.traits.ungrouped = true);
+    assert!(selvedge_results::verdict(&summary).sentence.starts_with("No: IRN without PFC completes flows 2.0x"));
+
+    let mut alone = pair([&incasts(3.0), &incasts(2.0)]);
+    alone.series.truncate(1);
+    assert_eq!(
+        selvedge_results::verdict(&alone).sentence,
+        "No verdict on PFC: IRN without PFC completes incasts in 3.150 us (95 % CI 1.244-5.056) on average; add a series \
+         with PFC to compare."
+    );
+}
+
+#[test]
+fn workloads_with_groups_decide_together() {
+    let of = |incast: f64, job: f64| {
+        [("collective", GroupKind::Job, [job, job * 1.1]), ("incast", GroupKind::Incast, [incast, incast * 1.1])]
+    };
+    let sentence = |without: (f64, f64), with: (f64, f64)| {
+        let found = selvedge_results::verdict(&pair([&of(without.0, without.1), &of(with.0, with.1)]));
+        assert_eq!(found.with_over_without, None);
+        found.sentence
+    };
+    assert_eq!(
+        sentence((2.0, 100.0), (3.0, 120.0)),
+        "No: IRN without PFC completes jobs 1.20x faster (95 % CI 1.20-1.20) and incasts 1.50x faster (95 % CI 1.50-1.50) \
+         than IRN with PFC."
+    );
+    assert_eq!(
+        sentence((2.0, 100.0), (2.0, 120.0)),
+        "No: IRN without PFC completes jobs 1.20x faster (95 % CI 1.20-1.20) than IRN with PFC; incasts take as long, \
+         within 5 % (95 % CI 1.00-1.00)."
+    );
+    assert_eq!(
+        sentence((2.0, 100.0), (2.0, 100.0)),
+        "No: IRN with PFC completes jobs and incasts as IRN without PFC does, within 5 % (95 % CI 1.00-1.00 and 95 % CI \
+         1.00-1.00)."
+    );
+    assert_eq!(
+        sentence((2.0, 120.0), (3.0, 100.0)),
+        "It depends: IRN with PFC against IRN without PFC is worse in one measure (incast completion time 1.50 (95 % CI \
+         1.50-1.50)) and better in another (job completion time 0.83 (95 % CI 0.83-0.83))."
+    );
+    let noisy = |incast: [f64; 2]| {
+        let mut groups = of(2.0, 100.0);
+        groups[1].2 = incast;
+        groups
+    };
+    let found = selvedge_results::verdict(&pair([&of(2.0, 80.0), &noisy([2.0, 2.5])]));
+    assert_eq!(found.answer, Answer::Undecided, "{}", found.sentence);
+    assert!(found.sentence.starts_with("Undecided: incast completion time of IRN with PFC"), "{}", found.sentence);
+    let other = "more seeds would narrow it. By job completion time it is 1.25 (95 % CI 1.25-1.25).";
+    assert!(found.sentence.ends_with(other), "{}", found.sentence);
+}
+
+#[test]
+fn workloads_of_a_kind_are_told_apart_by_name() {
+    let of = |time: f64| ["collective", "pipeline"].map(|name| (name, GroupKind::Job, [time, time * 1.1]));
+    let found = selvedge_results::verdict(&pair([&of(2.0), &of(3.0)]));
+    assert!(found.sentence.contains("completes jobs of collective 1.50x faster"), "{}", found.sentence);
+    assert!(found.sentence.contains("and jobs of pipeline 1.50x faster"), "{}", found.sentence);
+}
+
+#[test]
+fn where_seeds_change_nothing_there_are_no_intervals() {
+    let mut summary = study(&[series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 1.6, 0.0)]);
+    assert!(!summary.warnings.iter().any(|warning| warning.contains("the same run")), "{:?}", summary.warnings);
+    summary.run.points.iter_mut().for_each(|point| point.fingerprint = "00000000000000aa".into());
+    assert_eq!(
+        selvedge_results::verdict(&summary).sentence,
+        "No: IRN without PFC completes flows 1.60x faster than IRN with PFC. Nothing here depends on the seed."
+    );
+    // Runs in the real world have no fingerprint.
+    summary.run.points.iter_mut().for_each(|point| point.fingerprint = "0000000000000000".into());
+    assert!(selvedge_results::verdict(&summary).sentence.contains("95 % CI"));
 }
