@@ -132,6 +132,12 @@ impl<'a> Written<'a> {
         let oversubscription = self.or_one(0, OVERSUBSCRIBED);
         // htsim compares ports here, whatever their speeds.
         let ratio = down.value / up.value;
+        if ratio == 0 {
+            return Err(up.place.error(format!(
+                "found {} ports down and {} up, expected no more up than down (Radix_Up {})",
+                down.value, up.value, down.value
+            )));
+        }
         if ratio != oversubscription {
             return Err(up.place.error(format!(
                 "found {} ports down and {} up with Oversubscribed {oversubscription}, expected Oversubscribed {ratio}",
