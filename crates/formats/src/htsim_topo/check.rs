@@ -133,8 +133,9 @@ impl<'a> Written<'a> {
         // htsim compares ports here, whatever their speeds.
         let ratio = down.value / up.value;
         if ratio == 0 {
+            let and = if oversubscription == 1 { "" } else { ", Oversubscribed 1" };
             return Err(up.place.error(format!(
-                "found {} ports down and {} up, expected no more up than down (Radix_Up {})",
+                "found {} ports down and {} up, expected no more up than down (Radix_Up {}{and})",
                 down.value, up.value, down.value
             )));
         }
