@@ -182,7 +182,7 @@ pub(crate) struct CheckArgs {
     /// Figures run one after the other then; otherwise what several of them need is run once.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the tables of claims, as a page for a browser [default, for several figures:
+    /// Write the tables of claims, as a page for a browser [default, for several figures without --smoke or --json:
     /// results/claims.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

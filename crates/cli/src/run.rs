@@ -113,6 +113,7 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     let tracing = tracing_of(&args.tracing)?;
     tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
+    tracing.check_apart(&target)?;
     let marker = Marker { tracing, ..Marker::new(&plan, VERSION, &command_line()) };
     let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
     Ok((plan, folder))
@@ -120,7 +121,17 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
 
 /// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
 fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
-    let absolute = |folder: &PathBuf| absolute(folder).map_err(|error| Failure::unreadable(folder, &error));
+    let absolute = |folder: &PathBuf| {
+        let folder = absolute(folder).map_err(|error| Failure::unreadable(folder, &error))?;
+        // Unfinished results say where the traces go.
+        match folder.to_str() {
+            Some(_) => Ok(folder),
+            None => Err(Failure::input(format!(
+                "--trace-dir {}: not a text in UTF-8; give a folder whose name is",
+                folder.display()
+            ))),
+        }
+    };
     Ok(Tracing {
         what: args.what.clone(),
         snaplen: args.snaplen.map(|bytes| bytes as usize),
@@ -172,7 +183,7 @@ fn slug(title: &str) -> String {
 
 /// The command as one could type it again.
 pub(crate) fn command_line() -> String {
-    let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
+    let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
     std::iter::once("selvedge".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 

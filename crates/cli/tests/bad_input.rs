@@ -210,6 +210,11 @@ fn topologies() -> Vec<Case> {
         (with("4 1 3", "4 9 3"), NETWORK, "input:1:3:"),
         (with("4 1 3", "4 1 99999999999999999999"), NETWORK, "input:1:5:"),
         (with("0 1 10Gbps", "0 1 0Gbps"), NETWORK, "input:3:5:"),
+        (
+            b"3 1 1\n1\n0 1 100Gbps 1us 0\n2 1 100Gbpss 1us 0\n".into(),
+            NETWORK,
+            "input: traffic needs at least two hosts, found 1 host with a link (input:4: the header says 1 link, and more",
+        ),
         (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK, "input:5:1: node 1 is a host and has a link already (line 3)"),
         (
             with("4 1 3\n0\n", "7 2 4\n0 4\n4 5 10Gbps 1us 0\n"),
@@ -231,7 +236,18 @@ fn topologies() -> Vec<Case> {
         (b"hello world\n".into(), NETWORK, "input:1:1:"),
         (topo("Radix_Up 2", "Radix_Up two"), TOPO, "input:9:10: found \"two\""),
         (topo("Radix_Up 2", "Radix_Upp 2"), TOPO, "input:9:1: found \"Radix_Upp\", expected \"Radix_Up\""),
+        (topo("Radix_Up 2", "Radix_Up 3"), TOPO, "input:9:10: found 2 ports down and 3 up, expected no more up than"),
         (topo("Podsize 4", "Podsize 3"), TOPO, "input:"),
+        (
+            topo("Radix_Up 2\n", "Radix_Up 2\nQueue_Up 60000\nQueue_Down 900\n")
+                .as_slice()
+                .iter()
+                .copied()
+                .chain(*b"Queue_Down 60000\n")
+                .collect(),
+            TOPO,
+            "topology.file.path: input:11:1: Queue_Down 900: 900B does not hold one frame of",
+        ),
         (topo("Tiers 2", "Tiers 7"), TOPO, "input:2:7: found \"7\""),
         (topo("Downlink_speed_Gbps 100", "Downlink_speed_Gbps -1"), TOPO, "input:6:21: found \"-1\""),
     ]
@@ -255,6 +271,18 @@ fn flows() -> Vec<Case> {
         ),
         // Nothing follows: no scheme is to blame.
         (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
+        (
+            line("1 2 6 100 10000 0.001"),
+            &["run", "--topology", "topology.txt", "--flows", "input", "--series", "irn,eqds"],
+            "--series eqds: switch.buffer.trimming.header-class: headers of trimmed packets have priority 6, and a flow of \
+             workload.flows has priority 6: headers must be above all data; give 7 here and to nic.ack-class, or set \
+             workload.flows.priorities = \"nic\" (\"eqds\" sets this)",
+        ),
+        (
+            line("1 2 7 100 10000 0.001"),
+            &["run", "--topology", "topology.txt", "--flows", "input", "--series", "ndp"],
+            "has priority 7: headers must be above all data; set workload.flows.priorities = \"nic\" (\"ndp\"",
+        ),
         (line("1 2 3 100 0 0.001"), FLOW, "input:2:11:"),
         (line("1 2 3 100 -5 0.001"), FLOW, "input:2:11: found \"-5\""),
         (line("1 2 3 100 10000 NaN"), FLOW, "input:2:17: found \"NaN\""),
@@ -340,6 +368,31 @@ fn commands() -> Vec<Case> {
         (none(), &["run", "small.toml", "--trace", "port=h99"], "there is no port \"h99\""),
         (none(), &["run", "small.toml", "--trace", "host=1"], "--trace"),
         (none(), &["run", "small.toml", "--trace", "all", "--trace-dir", "folder/file"], "cannot write it"),
+        (
+            none(),
+            &["run", "small.toml", "--out", "o", "--trace", "all", "--trace-dir", "o"],
+            "traces there would be in the way of the results",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--out", "o/", "--trace", "all", "--trace-dir", "./o/mine"],
+            "traces there would be in the way of the results",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--set", "stop={time='10us'}", "--set", "workload.poisson.start=1ms"],
+            "stop.time: the run ends at 10us, but no flow starts before 1ms: give a later time",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--set", "measure={middle=0.005}"],
+            "measure.middle: the middle 0.005 of 50 flows is less than one: give more, or let there be more flows",
+        ),
+        (
+            none(),
+            &["run", "--topology", "topology.txt", "--flows", "flow.txt", "--set", "measure.middle=0.5"],
+            "measure is \"all\" here, not \"middle\"; replace it as a whole: 'measure = { middle = 0.5 }'",
+        ),
         (none(), &["run", "--topology", "topology.txt", "--flows", "folder"], "folder"),
         (none(), &["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
         (none(), &["topology", "missing.toml"], "missing.toml: no such file"),
@@ -380,6 +433,40 @@ fn each_gets_one_message_and_leaves_nothing() {
         }
     }
     assert!(wrong.is_empty(), "{} are answered badly:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_are_names() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let name = OsStr::from_bytes(b"o\xff");
+    let scratch =
+        Scratch::new("bytes").with("small.toml", SMALL).with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
+    let place = |name: &OsStr| scratch.path().join(name);
+    fs::copy(scratch.join("small.toml"), place(name)).expect("writable");
+    let results = OsStr::from_bytes(b"results\xff");
+    let run = |arguments: &[&OsStr]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        let output =
+            command.current_dir(scratch.path()).arg("run").args(arguments).output().expect("the program starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let [out, topology, flows, trace, all, traces, file] =
+        ["--out", "--topology", "--flows", "--trace", "all", "--trace-dir", "flow.txt"].map(OsStr::new);
+    let (status, error) = run(&[name, out, results]);
+    assert_eq!(status, Some(0), "{error}");
+    assert!(place(results).join("summary.json").exists());
+    for refused in [
+        run(&[topology, name, flows, file]),
+        run(&[topology, OsStr::new("topology.txt"), flows, name]),
+        run(&[OsStr::new("small.toml"), flows, name]),
+        run(&[name, trace, all, traces, name]),
+    ] {
+        assert_eq!(refused.0, Some(2), "{}", refused.1);
+        assert!(refused.1.contains("in UTF-8") && refused.1.lines().count() == 1, "{}", refused.1);
+    }
 }
 
 /// Whether the program refuses these arguments as it should.

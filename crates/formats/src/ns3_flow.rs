@@ -11,7 +11,7 @@
 //! of HPCC count packets there ([`Options::size_unit`]).
 //!
 //! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the
-//! list.
+//! list. What looks like a flow below it is warned about.
 //!
 //! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
 //! HPCC's sample says 2 above 256 flows. ns-3 stops after that number. Here the lines count, unless
@@ -215,6 +215,7 @@ impl<R: BufRead> Flows<R> {
             if line.begins_notes(after_blank || self.declared == Some(self.count)) {
                 let notes = line.number();
                 self.check_count(Some(notes));
+                self.check_notes(notes, after_blank);
                 return Ok(None);
             }
             return self.flow().map(Some);
@@ -265,6 +266,16 @@ impl<R: BufRead> Flows<R> {
         }
         self.latest = self.latest.max(flow.start);
         Ok(flow)
+    }
+
+    /// Warns about what may be no notes, from the line read last on.
+    fn check_notes(&mut self, from: u64, after_blank: bool) {
+        let (columns, options) = (self.columns, self.options);
+        let is_flow = |line: Line<'_>| {
+            let columns = columns.unwrap_or_else(|| line.words().count());
+            Flow::parse(line, columns, options).is_ok()
+        };
+        self.warnings.extend(self.lines.notes(from, after_blank, "flow", is_flow));
     }
 
     /// Compares the count at the end of the flows: the file's, or the line where `notes` begin.

@@ -15,7 +15,7 @@
 //! in bit/s and in seconds. The loss is a probability per packet, in either direction.
 //!
 //! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
-//! number ends the list.
+//! number ends the list. What looks like a link below it is warned about.
 //!
 //! Where the header's count of links differs from the lines, the lines count. Its one other use: if
 //! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
@@ -235,7 +235,9 @@ fn read_links(
         }
         let found = links.len() as u64;
         if line.begins_notes(after_blank || found == header.links) {
-            notes = Some(line.number());
+            let from = line.number();
+            notes = Some(from);
+            warnings.extend(lines.notes(from, after_blank, "link", |line| Link::parse(line, header).is_ok()));
             break;
         }
         after_blank = false;

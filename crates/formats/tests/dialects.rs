@@ -84,6 +84,21 @@ fn notes_end_a_list_after_a_blank_line_only() {
     let parsed =
         ns3_topology::read(&b"3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\nsrc dst rate delay\n"[..], "f").unwrap();
     assert_eq!((parsed.value.links.len(), parsed.warnings), (2, vec![]));
+    // Below a stray line, as many as were announced have been read.
+    let said = |after: &str| {
+        format!(
+            "3: a line that begins with no number: it and all below are taken for notes, though line 5 looks like a {after}"
+        )
+    };
+    for last in ["1 2 3 9 2", "1 2 3 9 tow"] {
+        let file = format!("1\n1 2 3 9 2\njunk\n\n{last}\n");
+        let parsed = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap();
+        assert_eq!((parsed.value.flows.len(), messages(&parsed.warnings)), (1, vec![said("flow")]));
+    }
+    let links = "0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n";
+    let file = format!("3 1 2\n2\n{links}\nsrc dst rate delay\n{links}");
+    let parsed = ns3_topology::read(file.as_bytes(), "f").unwrap();
+    assert_eq!(messages(&parsed.warnings), [said("link").replace("3:", "6:").replace("line 5", "line 7")]);
 }
 
 #[test]

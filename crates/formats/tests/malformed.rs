@@ -199,13 +199,17 @@ fn matrices_of_htsim() {
             ),
             (
                 &b"Nodes 4\ntrigger id 1\n"[..],
-                "f:2:1: found a trigger of no kind, expected oneshot, multishot or barrier",
+                "f:2:1: found a trigger of no kind, expected oneshot, multishot, or barrier and its count",
             ),
             (
                 &b"Nodes 4\ntrigger oneshot\n"[..],
                 r#"f:2:16: the line ends here, expected "id" and the trigger's number"#,
             ),
-            (&b"Nodes 4\ntrigger id 1 oneshoot\n"[..], r#"f:2:14: found "oneshoot", expected "oneshot""#),
+            (
+                &b"Nodes 4\ntrigger id 1 oneshoot\n"[..],
+                r#"f:2:14: found "oneshoot", expected a kind of trigger: oneshot, multishot, or barrier and its count"#,
+            ),
+            (&b"Nodes 4\ntrigger id 1 barrier cuont 2\n"[..], r#"f:2:22: found "cuont", expected "count""#),
             (
                 &b"Nodes 4\ntrigger id 1 oneshot barrier\n"[..],
                 r#"f:2:22: found "barrier", expected one kind of trigger"#,
@@ -403,6 +407,11 @@ fn trees_whose_numbers_do_not_fit_together() {
             "Radix_Up 2\nTier 1",
             "Radix_Up 1\nTier 1",
             "f:8:10: found 2 ports down and 1 up with Oversubscribed 1, expected Oversubscribed 2",
+        ),
+        (
+            "Radix_Up 2\nTier 1",
+            "Radix_Up 3\nTier 1",
+            "f:8:10: found 2 ports down and 3 up, expected no more up than down (Radix_Up 2)",
         ),
         (
             "Radix_Up 2\nTier 2",

@@ -611,6 +611,12 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                 warnings.push(format!(
                     "{name}: nothing is sent between hosts with seed {seed}: the schedule has no messages."
                 ));
+            } else if point.unfinished().1 == 0 && point.flows.groups == 0 {
+                warnings.push(format!(
+                    "{name}: no flow of seed {seed} was measured: of {} flows that began, none is among those that `measure` \
+                     counts; let the run last longer, or measure earlier.",
+                    count(point.run.flows_started)
+                ));
             } else if point.flows.fct_us.count == 0 {
                 warnings.push(format!("{name}: no measured flow of seed {seed} finished."));
             }

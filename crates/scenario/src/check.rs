@@ -10,6 +10,7 @@ mod timeouts;
 
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, PfcConfig, Trimming};
 use selvedge_sim::topology::Link;
+use selvedge_sim::workload::Summary;
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
@@ -37,7 +38,12 @@ impl Finding {
 }
 
 /// Checks the resolved scenario of a series; returns what a person should know although it can run.
-pub(crate) fn check(series: &str, scenario: &Scenario, network: &Network) -> Result<Vec<Finding>, Finding> {
+pub(crate) fn check(
+    series: &str,
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &[Summary],
+) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
     check_buffer(scenario, network)?;
     check_pfc(scenario, network, &mut warnings)?;
@@ -50,24 +56,26 @@ pub(crate) fn check(series: &str, scenario: &Scenario, network: &Network) -> Res
     warnings.extend(reach::check(scenario, network));
     warnings.extend(reordering::check(series, scenario, network));
     warnings.extend(timeouts::check(scenario, network));
-    warnings.extend(acks_behind_data(scenario));
+    warnings.extend(acks_behind_data(scenario, workloads));
     Ok(warnings)
 }
 
 /// Acknowledgements that data of the other direction may keep waiting for ever.
-fn acks_behind_data(scenario: &Scenario) -> Option<Finding> {
+fn acks_behind_data(scenario: &Scenario, workloads: &[Summary]) -> Option<Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
+    let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
+    let data = asked.chain([nic.data_class]).max().unwrap_or_default();
     let acknowledges = match transport.recovery {
         RecoveryConfig::GoBackN(go_back_n) => go_back_n.acks == Acks::PerPacket,
         RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => true,
     };
-    if !transport.is_rdma() || transport.eqds.is_some() || !acknowledges || nic.ack_class >= nic.data_class {
+    if !transport.is_rdma() || transport.eqds.is_some() || !acknowledges || nic.ack_class >= data {
         return None;
     }
     let message = format!(
-        "acknowledgements (priority {}) wait behind data (priority {}): where data fill a link both ways none arrives, and \
-         timeouts send again what was not lost; give the priority of data, or a higher one",
-        nic.ack_class, nic.data_class
+        "acknowledgements (priority {}) wait behind data (priority {data}): where data fill a link both ways none arrives, \
+         and timeouts send again what was not lost; give the priority of data, or a higher one",
+        nic.ack_class
     );
     Some(Finding::new("nic.ack-class", message))
 }
@@ -358,8 +366,12 @@ pub(crate) fn check_accounts(
 pub(crate) fn check_priorities(
     scenario: &Scenario,
     priorities: &[u8],
-    asked: impl IntoIterator<Item = u8>,
+    workloads: &[Summary],
 ) -> Result<Option<Finding>, Finding> {
+    if let BufferConfig::Trimming(trimming) = &scenario.switch.buffer {
+        check_headers_above(scenario, trimming, workloads)?;
+    }
+    let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
     if priorities.len() > MOST_CLASSES {
         let message = format!(
             "flows and NICs use {} priorities together, and at most {MOST_CLASSES} can be; let some flows share one, or set \
@@ -370,8 +382,7 @@ pub(crate) fn check_priorities(
     }
     let netrt = &scenario.switch.netrt;
     if netrt.enabled
-        && let Some(priority) =
-            asked.into_iter().chain([scenario.nic.data_class]).find(|&class| class == netrt.priority)
+        && let Some(priority) = asked.chain([scenario.nic.data_class]).find(|&class| class == netrt.priority)
     {
         let message = format!(
             "data has priority {priority}, too, and switches know NetRT's duplicates by it: they would drop what NICs send \
@@ -390,6 +401,33 @@ pub(crate) fn check_priorities(
             format!("PFC is enabled, but priority {priority}, which some packets have, is not among its classes");
         Finding::new("switch.pfc.classes", message)
     }))
+}
+
+/// Refuses data that would travel with the headers of trimmed packets, or before them.
+fn check_headers_above(scenario: &Scenario, trimming: &Trimming, workloads: &[Summary]) -> Result<(), Finding> {
+    let class = trimming.header_class;
+    let refuse = |whose: String, priority: u8, other: &str| {
+        let give = if priority < 7 {
+            format!("give {} here and to nic.ack-class, or {other}", priority + 1)
+        } else {
+            other.to_owned()
+        };
+        let message = format!(
+            "headers of trimmed packets have priority {class}, and {whose} has priority {priority}: headers must be above all \
+             data; {give}"
+        );
+        Err(Finding::new("switch.buffer.trimming.header-class", message))
+    };
+    for workload in workloads {
+        if let Some(&priority) = workload.priorities.last().filter(|&&priority| priority >= class) {
+            let whose = format!("a flow of workload.{}", workload.key);
+            return refuse(whose, priority, &format!("set workload.{}.priorities = \"nic\"", workload.key));
+        }
+    }
+    match scenario.beside.as_ref().and_then(|beside| beside.class).filter(|&priority| priority >= class) {
+        Some(priority) => refuse("TCP (beside.class)".to_owned(), priority, "give TCP a lower one"),
+        None => Ok(()),
+    }
 }
 
 fn check_ecn(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {

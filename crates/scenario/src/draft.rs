@@ -166,6 +166,9 @@ impl Draft {
             if case.name.trim().is_empty() || case.name.contains(['/', '\\', '\n']) {
                 return wrong(format!("\"{}\" is not a name; give the case one, without slashes", case.name));
             }
+            if let Err(message) = check_length(&case.name) {
+                return wrong(message);
+            }
             if cases.iter().any(|other| other.name == case.name) {
                 return wrong(format!("two cases are called \"{}\"; give each a name of its own", case.name));
             }
@@ -193,6 +196,7 @@ impl Draft {
             let message = format!("\"{name}\" is not a name; give the series one, without slashes");
             return Err(ScenarioError::new(place, "series.name", message));
         }
+        check_length(&name).map_err(|message| ScenarioError::new(place.clone(), "series.name", message))?;
         let mut edits = Vec::new();
         if let Some(preset) = &series.preset {
             let preset = Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
@@ -252,6 +256,36 @@ impl Draft {
             _ => message.into(),
         };
         ScenarioError::new(place, key, message)
+    }
+
+    /// What `variant` lacks though the text asks all series for it, because its preset says otherwise.
+    pub(crate) fn overruled(&self, variant: &Variant) -> Option<ScenarioError> {
+        let path = path(PFC);
+        let asked = self.base.get("switch")?.get("pfc")?.get("enabled")?.as_bool()?;
+        let last = variant.edits.iter().rev().find(|edit| edit.path.contains(&path))?;
+        let is_preset = variant.preset.is_some() && last.origin == variant.place;
+        let message = format!(
+            "series \"{}\" has no PFC in spite of this: schemes say themselves whether they have, as \"irn+pfc\" does",
+            variant.name
+        );
+        let is_overruled = asked && is_preset && !variant.scenario.switch.pfc.enabled;
+        is_overruled.then(|| ScenarioError::new(self.document.place(&path), PFC, message))
+    }
+
+    /// `error`, which the text as it is may not have: placed at the last edit of the series or its case inside the
+    /// error's key, or else inside one of `others`.
+    pub(crate) fn blamed(&self, variant: &Variant, error: ScenarioError, others: &[&str]) -> ScenarioError {
+        let keys = [&*error.key].into_iter().chain(others.iter().copied()).filter_map(KeyPath::parse);
+        let last = |key: KeyPath| variant.edits.iter().rev().find(|edit| key.contains(&edit.path));
+        let Some(edit) = keys.into_iter().find_map(last) else { return error };
+        let place = edit.origin.clone();
+        // An argument is said in full, and meant for all series.
+        if let Place::Argument(_) = place {
+            return ScenarioError { place, ..error };
+        }
+        let case = variant.case.as_ref().map_or(String::new(), |case| format!(", case \"{case}\""));
+        let message = format!("{} (series \"{}\"{case}: {} is set here)", error.message, variant.name, edit.path);
+        ScenarioError { place, message, ..error }
     }
 
     /// Where a key of a series' `set` is written, if the series is written at all.
@@ -339,11 +373,27 @@ fn default_transport() -> Value {
 /// Keys that describe the study as a whole.
 const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
 
+/// What every preset sets.
+const PFC: &str = "switch.pfc.enabled";
+
 /// A case, taken apart.
 struct Condition {
     name: String,
     edits: Vec<Edit>,
 }
+
+/// Files are named after series and cases.
+fn check_length(name: &str) -> Result<(), String> {
+    match name.len() {
+        ..=LONGEST_NAME => Ok(()),
+        len => Err(format!(
+            "a name of {len} bytes is too long for files that are called after it; give at most {LONGEST_NAME}"
+        )),
+    }
+}
+
+/// In bytes. Names of files have 255 at most.
+const LONGEST_NAME: usize = 100;
 
 fn series_name(series: &Series) -> &str {
     series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()

@@ -82,7 +82,8 @@ impl Edit {
         fs::metadata(path).map_err(unreadable)?;
         // What comes through a pipe has no canonical path.
         let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
-        let file = Table::from_iter([("path".to_owned(), Value::String(place.display().to_string()))]);
+        let text = ScenarioError::utf8(option, &place)?;
+        let file = Table::from_iter([("path".to_owned(), Value::String(text.to_owned()))]);
         let whole = Table::from_iter([(kind.to_owned(), Value::Table(file))]);
         Self::new(schema, key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
@@ -215,8 +216,13 @@ impl Edit {
                 "what goes through the tunnels is \"{chosen}\" here, and nothing that goes there is \"{kind}\": give a series that is, as \"{series}\""
             ));
         }
+        let inside = match &self.value {
+            // The key itself is the kind.
+            value if self.path.steps().len() == at.steps().len() + 1 => value.to_string(),
+            _ => "{ ... }".to_owned(),
+        };
         self.refused(format!(
-            "{at} is \"{chosen}\" here, not \"{kind}\"; replace it as a whole: '{at} = {{ {kind} = {{ ... }} }}'"
+            "{at} is \"{chosen}\" here, not \"{kind}\"; replace it as a whole: '{at} = {{ {kind} = {inside} }}'"
         ))
     }
 }

@@ -1,6 +1,7 @@
 //! What is wrong with a scenario, said to the person who wrote it.
 
 use std::fmt;
+use std::path::Path;
 
 /// A scenario that cannot be run: where, which key, what was found and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +46,13 @@ impl ScenarioError {
             _ => return Self::new(Place::File(file.to_owned()), "", format!("cannot be read: {error}")),
         };
         Self::new(Place::File(file.to_owned()), "", hint)
+    }
+    /// The path that `option` gives, if a scenario can say it.
+    pub(crate) fn utf8<'a>(option: &str, path: &'a Path) -> Result<&'a str, Self> {
+        path.to_str().ok_or_else(|| {
+            let message = "its path is no text in UTF-8, as those in scenarios are; rename it, or what leads to it";
+            Self::argument(format!("{option} {}", path.display()), message)
+        })
     }
     /// An error in an argument of the command line.
     pub fn argument(argument: impl Into<String>, message: impl Into<String>) -> Self {

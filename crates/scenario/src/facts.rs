@@ -7,9 +7,10 @@ use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
 use selvedge_sim::workload::schedule::Cue;
 use selvedge_sim::workload::{FlowSpec, Generator, Workload};
 use selvedge_units::SwitchId;
-use selvedge_units::words::plural;
+use selvedge_units::words::{in_ranges, plural};
 use serde::Serialize;
 
+use crate::listed::Listed;
 use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
@@ -20,6 +21,8 @@ pub struct TopologyFacts {
     pub hosts: usize,
     /// Switches by tier, those with hosts first.
     pub switches_by_tier: Vec<usize>,
+    /// Names of hosts, and of switches: "h0 ... h7", "leaf0 ... leaf3, spine0".
+    pub names: [String; 2],
     /// Links of one kind, those of hosts first.
     pub links: Vec<LinkFacts>,
     /// The path with the longest propagation delay.
@@ -76,6 +79,10 @@ impl TopologyFacts {
         Self {
             hosts: graph.host_count() as usize,
             switches_by_tier,
+            names: [
+                in_ranges(graph.host_ids().map(|host| graph.hosts[host.index()].name.as_str())),
+                in_ranges(graph.switches.iter().map(|switch| switch.name.as_str())),
+            ],
             links: link_facts(graph),
             longest_path: PathFacts {
                 from: graph.hosts[longest.src.index()].name.clone(),
@@ -98,6 +105,8 @@ impl fmt::Display for TopologyFacts {
             self.switches_by_tier.iter().enumerate().map(|(tier, count)| format!("{count} in tier {tier}")).collect();
         row(f, "hosts", self.hosts)?;
         row(f, "switches", format!("{} ({})", self.switches_by_tier.iter().sum::<usize>(), tiers.join(", ")))?;
+        let names: Vec<&str> = self.names.iter().map(String::as_str).filter(|names| !names.is_empty()).collect();
+        row(f, "names", names.join("; "))?;
         for links in &self.links {
             let LinkFacts { between, count, rate_gbps, delay_us } = links;
             row(f, "links", format!("{count} {between}, {rate_gbps} Gb/s, {delay_us} us"))?;
@@ -124,7 +133,8 @@ pub struct WorkloadFacts {
     pub workloads: Vec<SourceFacts>,
     /// Flows of one run; `None`: not known beforehand.
     pub flows: Option<u64>,
-    /// The most loaded direction of any link, headers included: which, and the fraction of its rate.
+    /// The most loaded direction of any link, headers included: which, and the fraction of its rate. Of lists of flows
+    /// as their loads are.
     pub worst_link: Option<(String, f64)>,
     /// Sizes of the first flows by number, smallest to largest: the fraction of flows that are no
     /// larger, and the size in bytes.
@@ -146,7 +156,8 @@ pub struct SourceFacts {
     pub senders: usize,
     /// Hosts that may receive.
     pub receivers: usize,
-    /// Payload that each sender offers, as a fraction of its link's rate.
+    /// Payload that each sender offers, as a fraction of its link's rate; of a list of flows, in the mean, from the
+    /// first start until the last flow would be over in an empty network.
     pub load: Option<f64>,
     /// Mean flow size.
     pub mean_size_bytes: f64,
@@ -182,23 +193,28 @@ impl WorkloadFacts {
             dst: name(flow.dst),
             size_bytes: flow.size.get(),
         });
-        let workloads = std::mem::take(&mut workload.summaries).into_iter().map(|summary| SourceFacts {
+        let lists = Listed::of(series, &workload);
+        let workloads = (0..).zip(std::mem::take(&mut workload.summaries)).map(|(number, summary)| SourceFacts {
             kind: summary.kind,
             name: summary.key,
             senders: summary.senders,
             receivers: summary.receivers,
-            load: summary.load,
+            load: summary.load.or_else(|| lists.get(&number)?.load(series)),
             mean_size_bytes: summary.mean_size,
-            flows_per_second: summary.flows_per_second,
-            duration_us: summary.duration.map(|duration| duration.as_us_f64()),
+            flows_per_second: summary.flows_per_second.or_else(|| lists.get(&number)?.per_second()),
+            duration_us: summary.duration.map(|until| until.saturating_sub(summary.first).as_us_f64()),
         });
+        let workloads: Vec<SourceFacts> = workloads.collect();
+        // Others' share of links is not known.
+        let is_listed = lists.len() == workloads.len();
+        let worst = series.worst_link.or_else(|| Listed::worst_link(&lists, series).filter(|_| is_listed));
         let mut sizes: Vec<u64> = first.iter().map(|flow| flow.size.get()).collect();
         sizes.sort_unstable();
         let at = |level: f64| Some((level, *sizes.get(((sizes.len() as f64 * level).ceil() as usize).max(1) - 1)?));
         Self {
-            workloads: workloads.collect(),
+            workloads,
             flows: series.flows,
-            worst_link: series.worst_link.map(|worst| (direction(graph, worst), worst.load)),
+            worst_link: worst.map(|worst| (direction(graph, worst), worst.load)),
             sizes: LEVELS.iter().filter_map(|&level| at(level)).collect(),
             sampled: sizes.len(),
             first_flows: first_flows.collect(),

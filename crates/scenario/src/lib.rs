@@ -18,6 +18,7 @@ mod facts;
 mod flows;
 mod footprint;
 mod library;
+mod listed;
 mod network;
 mod origin;
 mod path;

@@ -45,7 +45,8 @@ impl Plan {
     pub fn from_files(topology: &Path, flows: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let name = format!("--topology {} --flows {}", topology.display(), flows.display());
         let library = FileLibrary::new("");
-        let (topology, flows) = (topology.display().to_string(), flows.display().to_string());
+        let topology = ScenarioError::utf8("--topology", topology)?.to_owned();
+        let flows = ScenarioError::utf8("--flows", flows)?.to_owned();
         let wrong = |file: &str, message: String| {
             ScenarioError::new(Place::Argument(name.clone()), "", swapped(&library, file, &topology, &flows, message))
         };
@@ -90,7 +91,7 @@ impl Network {
     /// What is wrong with the file.
     pub fn from_file(path: &Path) -> Result<(Self, Vec<String>), ScenarioError> {
         let library = FileLibrary::new("");
-        let name = path.display().to_string();
+        let name = ScenarioError::utf8("--topology", path)?.to_owned();
         let wrong = |message: String| ScenarioError::argument(format!("--topology {name}"), message);
         let topology = Topology::File(TopologyFile { path: name.clone() });
         let graph = topology.build(&library).map_err(|error| wrong(error.message))?;

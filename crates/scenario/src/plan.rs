@@ -4,7 +4,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use selvedge_sim::config::TransportConfig;
+use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Graph, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, Workload, WorkloadConfig};
@@ -308,7 +308,10 @@ impl Builder<'_> {
         let draft = self.draft;
         let network = self.network(&variant)?;
         let library = self.library.among(network.graph());
-        let refuse = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
+        let refuse = |finding: Finding| {
+            let finding = in_words_of_file(finding, &variant.scenario, &library);
+            draft.error(&variant, &finding.key, finding.message)
+        };
         check_nic(&variant.scenario).map_err(refuse)?;
         // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
         let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
@@ -318,7 +321,7 @@ impl Builder<'_> {
             if asks { Resolved::of(&variant, &network, &workload.summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
         for finding in findings {
-            let warning = draft.error(&variant, &finding.key, finding.message).to_string();
+            let warning = refuse(finding).to_string();
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -328,22 +331,23 @@ impl Builder<'_> {
             beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
         let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
-        let asked = workload.summaries.iter().flat_map(|summary| summary.priorities.iter().copied());
-        let of_finding = |finding: Finding| draft.error(&variant, &finding.key, finding.message);
-        let checked =
-            [check_priorities(&scenario, &priorities, asked), check_accounts(&scenario, &network, &priorities)];
+        let checked = [
+            check_priorities(&scenario, &priorities, &workload.summaries),
+            check_accounts(&scenario, &network, &priorities),
+        ];
         for finding in checked {
-            warnings.extend(finding.map_err(of_finding)?.map(|finding| of_finding(finding).to_string()));
+            warnings.extend(finding.map_err(refuse)?.map(|finding| refuse(finding).to_string()));
         }
+        warnings.extend(draft.overruled(&variant).map(|warning| warning.to_string()));
         let extent = workload.extent().limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
             let message =
                 "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
-        check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
         let begin = first_start(&workload.summaries);
         check_begin(begin, scenario.stop.time, &scenario.measure).map_err(refuse)?;
+        check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
         check_window(&workload.summaries, scenario.stop.time, &scenario.measure).map_err(refuse)?;
         let last = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
         let starts = last.saturating_sub(begin);
@@ -354,7 +358,7 @@ impl Builder<'_> {
         };
         settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
         check_samples(&scenario, graph, span).map_err(|message| draft.error(&variant, "sample", message))?;
-        absolute_paths(&mut scenario, &library);
+        absolute_paths(&mut scenario, &library).map_err(|error| draft.error(&variant, &error.key, error.message))?;
         Ok(PlannedSeries {
             name: match &variant.case {
                 Some(case) => format!("{case}: {}", variant.name),
@@ -395,7 +399,12 @@ impl Builder<'_> {
             measure: scenario.measure,
             stop_flows: scenario.stop.flows,
         };
-        scenario.workload.build(&env).map_err(|error| self.error(variant, "workload", error))
+        scenario.workload.build(&env).map_err(|error| {
+            let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
+            let error = self.error(variant, "workload", error);
+            // How much links carry depends on the network, too.
+            if is_about_all { self.draft.blamed(variant, error, SIZES_OF_LOADS) } else { error }
+        })
     }
 
     fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
@@ -444,12 +453,34 @@ impl Resolved {
         let mut findings = Vec::new();
         for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
             scenario.transport = other;
-            findings.extend(check(&variant.name, &scenario, network)?);
+            findings.extend(check(&variant.name, &scenario, network, workloads)?);
         }
         scenario.transport = in_common(transport, &transports);
         Ok(Self { scenario, transport, transports, findings })
     }
 }
+
+/// A finding about buffers which nobody has written but the topology's file: said of that.
+fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
+    let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
+    else {
+        return finding;
+    };
+    let is_meant = finding.key == PER_PORT || finding.message.contains(PER_PORT);
+    let Some(queue) = library.least_queue(&file.path).filter(|_| is_meant && buffer.per_port == Setting::Auto) else {
+        return finding;
+    };
+    match &*finding.key {
+        PER_PORT => Finding {
+            key: "topology.file.path".to_owned(),
+            message: format!("{queue}: {} ({PER_PORT} goes before it)", finding.message),
+        },
+        _ => Finding { message: finding.message.replace(PER_PORT, &queue), ..finding },
+    }
+}
+
+/// The key of what the topology's file may say instead.
+const PER_PORT: &str = "switch.buffer.input-queued.per-port";
 
 /// The scenario in the file at `path`; paths in it are relative to its folder.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
@@ -489,6 +520,8 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     Ok(seeds)
 }
 
+/// What decides how much of their links flows take, beside their own keys.
+const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header", "nic.gap"];
 /// More would be a mistake.
 const MOST_SEEDS: u64 = 10_000;
 
@@ -513,14 +546,20 @@ fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(
 const MOST_SAMPLES: u64 = 1_000_000_000;
 
 /// Lets the scenario run from any folder; what came through pipes keeps a relative path.
-fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
-    let absolute = |path: &mut String| *path = library.resolve(path).display().to_string();
+fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> Result<(), ConfigError> {
+    let resolved = |key: &str, path: &str| {
+        library.resolve(path).into_os_string().into_string().map_err(|place| {
+            let message = format!("{}: the path is no text in UTF-8; rename what leads there", place.display());
+            ConfigError::new(key, message)
+        })
+    };
+    let absolute = |key: &str, path: &mut String| resolved(key, path).map(|place| *path = place);
     if let Topology::File(file) = &mut scenario.topology {
-        absolute(&mut file.path);
+        absolute("topology.file.path", &mut file.path)?;
     }
     for loss in &mut scenario.loss {
         if let LossModel::Trace(DropList::Path(path)) = &mut loss.model {
-            absolute(path);
+            absolute("loss", path)?;
         }
     }
     let WorkloadConfig {
@@ -537,15 +576,16 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) {
         mixture_of_experts: _,
         pipeline: _,
     } = &mut scenario.workload;
-    goal.0.iter_mut().for_each(|goal| absolute(&mut goal.path));
-    flows.0.iter_mut().for_each(|flows| absolute(&mut flows.path));
+    goal.0.iter_mut().try_for_each(|goal| absolute("workload.goal.path", &mut goal.path))?;
+    flows.0.iter_mut().try_for_each(|flows| absolute("workload.flows.path", &mut flows.path))?;
     let sizes = poisson.0.iter_mut().map(|poisson| &mut poisson.sizes);
     let sizes = sizes.chain(closed_loop.0.iter_mut().map(|closed| &mut closed.sizes));
     for sizes in sizes.chain(verbs.0.iter_mut().map(|verbs| &mut verbs.sizes)) {
         if let Sizes::Named(reference) = sizes
             && let Some(path) = reference.strip_prefix("file:")
         {
-            *reference = format!("file:{}", library.resolve(path).display());
+            *reference = format!("file:{}", resolved("workload", path)?);
         }
     }
+    Ok(())
 }

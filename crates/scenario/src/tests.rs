@@ -237,6 +237,17 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = 0"),
         base.replace("stop = { flows = 1000 }", "stop = { flows = 1000 }\nseeds = [1, 2, 1]"),
         with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'low'\nset.'workload.poisson.load' = 1.5\n"),
+        with("[[series]]\npreset = 'irn'\n[[series]]\nname = 'hot'\nset.'workload.poisson.load' = 0.98\n"),
+        with("[[series]]\npreset = 'irn'\n[[case]]\nname = 'heavy'\nset.'workload.poisson.load' = 0.98\n"),
+        "stop = { flows = 9 }\ntitle = 'narrow'\n[topology.dumbbell]\nleft = 2\nright = 2\nhost-link = { rate = '40Gbps', delay = '2us' }\n\
+         bottleneck = { rate = '80Gbps', delay = '2us' }\n[workload.poisson]\nload = 0.7\nsizes = { fixed = '4KB' }\n\
+         [[series]]\nname = 'slow'\npreset = 'eqds'\nset.'topology.dumbbell.bottleneck.rate' = '20Gbps'\n".to_owned(),
+        with(&format!("[[series]]\npreset = 'irn'\nname = '{}'\n", "long".repeat(75))),
+        with(&format!("[[case]]\nname = '{}'\n", "long".repeat(75))),
+        with("[transport.recovery.irn]\nrto-high = '0ps'\n"),
+        base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '1500.5B' }"),
+        base.replace("load = 0.7", "load = 0.7\nstart = '1ms'").replace("stop = { flows = 1000 }", "stop = { time = '10us' }"),
+        base.replace("stop = { flows = 1000 }", "stop = { flows = 10 }\nmeasure = { middle = 0.01 }"),
         with("[switch.buffer.shared-buffer]\ntotal = '9MB'\n").replace("40Gbps", "1bps"),
         with("[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n"),
         base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '1000TB' }"),
@@ -427,6 +438,19 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
     // Nothing is acknowledged, or somewhere else.
     silent("roce+pfc", 1);
     silent("tcp", 1);
+}
+
+#[test]
+fn presets_say_whether_there_is_pfc() {
+    let series = "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\nname = 'plain'\n[[series]]\n\
+                  name = 'meant'\npreset = 'irn'\nset.'switch.pfc.enabled' = false\n";
+    let text = extended(&format!("[switch.pfc]\nenabled = true\n{series}"));
+    let found = plan(&text, &Changes::default()).expect("a study may want it").warnings;
+    let [warning] = &found[..] else { panic!("one warning: {found:?}") };
+    assert!(
+        warning.starts_with("study.toml:10:1: switch.pfc.enabled: series \"irn\" has no PFC in spite of this"),
+        "{warning}"
+    );
 }
 
 #[test]

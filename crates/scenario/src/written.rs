@@ -5,7 +5,7 @@ use selvedge_units::Setting;
 use toml::{Table, Value};
 
 use crate::path::KeyPath;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedSeries};
 use crate::scenario::{Scenario, Seeds, Series};
 
 /// The resolved scenario of `plan`: what all series share, and what each sets.
@@ -32,18 +32,20 @@ pub(crate) fn written(plan: &Plan) -> String {
         ..plan.series[0].scenario.clone()
     };
     let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
-    let of_hosts = plan.series.iter().any(|series| !series.transports.is_empty());
-    let is_of_file = |buffer: &BufferConfig| match buffer {
+    let any = |is: &dyn Fn(&PlannedSeries) -> bool| plan.series.iter().any(is);
+    let of_hosts = any(&|series| !series.transports.is_empty());
+    let of_links = any(&|series| series.scenario.switch.pfc.headroom == Setting::Auto);
+    let of_file = any(&|series| match &series.scenario.switch.buffer {
         BufferConfig::InputQueued(own) => own.per_port == Setting::Auto,
         _ => false,
-    };
-    let of_files = plan.series.iter().any(|series| is_of_file(&series.scenario.switch.buffer));
-    let but = match (of_hosts, of_files) {
-        (false, false) => "",
-        (true, false) => ", but what fits the link of each host",
-        (false, true) => ", but what the topology's file says",
-        (true, true) => ", but what fits the link of each host, and what the topology's file says",
-    };
+    });
+    let left = [
+        (of_hosts, "what fits the link of each host"),
+        (of_links, "the headroom of each link"),
+        (of_file, "the buffers that the topology's file gives to ports"),
+    ];
+    let left: Vec<&str> = left.into_iter().filter_map(|(is_left, what)| is_left.then_some(what)).collect();
+    let but = if left.is_empty() { String::new() } else { format!(", but {}", left.join(", and ")) };
     format!("# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{text}")
 }
 

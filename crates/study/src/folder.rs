@@ -117,7 +117,7 @@ impl ResultsFolder {
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = without_trailing_slash(path);
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
-        let target = PathBuf::from(partial.to_string_lossy().strip_suffix(SUFFIX).unwrap_or_default());
+        let target = target_of(&partial);
         let marker = partial.join(MARKER);
         let lock = if is_ours(&partial) { lock(&partial)? } else { None };
         let text = match fs::read_to_string(&marker) {
@@ -232,7 +232,7 @@ impl ResultsFolder {
         check_way(&self.target, self.marker.replace)?;
         let parts = self.parts();
         fs::remove_dir_all(&parts).map_err(|error| StudyError::io(&parts, "remove it", &error))?;
-        let old = PathBuf::from(format!("{}.old", self.target.display()));
+        let old = with_suffix(&self.target, ".old");
         let replaced = self.target.exists();
         if replaced {
             fs::rename(&self.target, &old).map_err(|error| StudyError::io(&self.target, "put it aside", &error))?;
@@ -344,11 +344,23 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 fn is_partial(path: &Path) -> bool {
-    path.to_string_lossy().ends_with(SUFFIX)
+    path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes())
 }
 
 pub(crate) fn partial_of(target: &Path) -> PathBuf {
-    PathBuf::from(format!("{}{SUFFIX}", target.display()))
+    with_suffix(target, SUFFIX)
+}
+
+/// What becomes of `partial` when it is complete. Names need not be UTF-8.
+fn target_of(partial: &Path) -> PathBuf {
+    let extension = SUFFIX.trim_start_matches('.');
+    if partial.extension().is_some_and(|own| own == extension) { partial.with_extension("") } else { PathBuf::new() }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {

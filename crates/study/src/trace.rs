@@ -8,6 +8,7 @@ use selvedge_sim::record::Focus;
 use selvedge_traces::{PortNames, Selection, Selector, TraceError, TraceFiles, TracePaths};
 use serde::{Deserialize, Serialize};
 
+use crate::folder::partial_of;
 use crate::{ResultsFolder, StudyError, check_writable};
 
 /// What to trace, as a person says it; nothing by default.
@@ -44,6 +45,22 @@ impl Tracing {
                 check_writable(&capture)?;
                 check_writable(&timeline)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether traces have a folder outside of the results in `target`, which become a folder of their own at the end.
+    ///
+    /// # Errors
+    /// They have not.
+    pub fn check_apart(&self, target: &Path) -> Result<(), StudyError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let target = target.components().collect::<PathBuf>();
+        let inside = |results: &Path| real(folder).starts_with(real(results));
+        if inside(&target) || inside(&partial_of(&target)) {
+            let message = "traces there would be in the way of the results; leave it out, and they are among these (traces), \
+                           or give another folder";
+            return Err(StudyError::input(format!("--trace-dir {}: {message}", folder.display())));
         }
         Ok(())
     }
@@ -96,6 +113,16 @@ impl Tracing {
             config.switch.priorities(&config.nic, config.beside.as_ref(), &plan.series[point.series].workloads);
         let files = TraceFiles::create(paths, &config, priorities, &focus, self.snaplen, program)?;
         Ok(Some((files, focus)))
+    }
+}
+
+/// Where `path` leads, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = path.ancestors().find_map(|known| Some((known, fs::canonicalize(known).ok()?)));
+    match found {
+        Some((known, place)) => path.strip_prefix(known).map_or(place.clone(), |rest| place.join(rest)),
+        None => path,
     }
 }
 

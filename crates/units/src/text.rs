@@ -51,9 +51,9 @@ fn belongs_to_number(text: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// A decimal number times `factor`, exactly, or `None` if it is malformed, negative, too large or
-/// not whole after scaling (rounded down then).
-fn scaled(number: &str, factor: u64) -> Option<u64> {
+/// A decimal number times `factor`, rounded down, and whether it was whole; `None` if it is malformed, negative or too
+/// large.
+fn scaled(number: &str, factor: u64) -> Option<(u64, bool)> {
     let number: String = number.chars().filter(|&c| c != '_').collect();
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| e.abs() < 30)?),
@@ -70,15 +70,19 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
     }
     let mut value = digits.parse::<u128>().ok()?.checked_mul(u128::from(factor))?;
     let power = exponent - fraction.len() as i32;
+    let scale = 10u128.checked_pow(power.unsigned_abs())?;
+    let mut is_whole = true;
     if power >= 0 {
-        value = value.checked_mul(10u128.checked_pow(power as u32)?)?;
+        value = value.checked_mul(scale)?;
     } else {
-        value /= 10u128.checked_pow(power.unsigned_abs())?;
+        is_whole = value.is_multiple_of(scale);
+        value /= scale;
     }
-    value.try_into().ok()
+    Some((value.try_into().ok()?, is_whole))
 }
 
-fn parse(text: &str, what: &str, example: &str, scale: Scale) -> Result<u64, UnitError> {
+/// The value in the smallest unit of `scale`, and whether it is whole there.
+fn parse(text: &str, what: &str, example: &str, scale: Scale) -> Result<(u64, bool), UnitError> {
     let (number, unit) = split(text);
     let units = || scale.iter().map(|&(_, name)| name).collect::<alloc::vec::Vec<_>>().join(", ");
     let Some(&(factor, _)) = scale.iter().find(|(_, name)| *name == unit) else {
@@ -132,19 +136,22 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: Scale)
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, "a time", "2us", TIME).map(Duration::from_ps)
+        parse(text, "a time", "2us", TIME).map(|(ps, _)| Duration::from_ps(ps))
     }
 }
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, "a size", "240KB", SIZE).map(Bytes::new)
+        match parse(text, "a size", "240KB", SIZE)? {
+            (bytes, true) => Ok(Bytes::new(bytes)),
+            (_, false) => Err(UnitError(alloc::format!("\"{text}\" has a fraction of a byte: give a whole number"))),
+        }
     }
 }
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, "a rate", "40Gbps", RATE).map(Rate::from_bps)
+        parse(text, "a rate", "40Gbps", RATE).map(|(bps, _)| Rate::from_bps(bps))
     }
 }
 impl FromStr for Chance {
@@ -292,6 +299,9 @@ mod tests {
         assert!(error.contains("did you mean \"40Gbps\"?"), "{error}");
         let error = "40".parse::<Rate>().unwrap_err().to_string();
         assert!(error.contains("no unit") && error.contains("Gbps"), "{error}");
+        let error = "1.5B".parse::<Bytes>().unwrap_err().to_string();
+        assert!(error.contains("a fraction of a byte"), "{error}");
+        assert_eq!("1.5KB".parse(), Ok(Bytes::new(1_500)));
         assert!("-2us".parse::<Duration>().is_err());
         assert!("us".parse::<Duration>().is_err());
         assert!("1.2.3us".parse::<Duration>().is_err());

@@ -99,9 +99,47 @@ fn distance(a: &[char], b: &[char]) -> usize {
     last[b.len()]
 }
 
+/// `names` for a person who has to choose one: those that differ in numbers alone are told by the first and the last,
+/// as in "h0 ... h7, leaf0 ... leaf3".
+pub fn in_ranges<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 8;
+    let shape = |name: &str| {
+        let words: Vec<&str> = name.split(|c: char| c.is_ascii_digit()).collect();
+        let is_number = |at: usize| at > 0 && (at == 1 || !words[at - 1].is_empty());
+        (0..words.len())
+            .map(|at| if is_number(at) { format!("0{}", words[at]) } else { words[at].to_owned() })
+            .collect()
+    };
+    let mut kinds: Vec<(String, &str, &str)> = Vec::new();
+    for name in names {
+        let shape = shape(name);
+        match kinds.iter().position(|(known, ..)| *known == shape) {
+            Some(kind) => kinds[kind].2 = name,
+            None if kinds.len() > MOST => {}
+            None => kinds.push((shape, name, name)),
+        }
+    }
+    let more = kinds.len() > MOST;
+    let told = kinds.iter().take(MOST).map(|(_, first, last)| match first == last {
+        true => (*first).to_owned(),
+        false => format!("{first} ... {last}"),
+    });
+    let told: Vec<String> = told.collect();
+    if more { told.join(", ") + ", ..." } else { told.join(", ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_differ_in_numbers_alone_are_a_range() {
+        let told = |names: &str| in_ranges(names.split(' '));
+        assert_eq!(told("h0 h1 h10 left right"), "h0 ... h10, left, right");
+        assert_eq!(told("pod0-edge0 pod0-agg0 pod0-edge1 pod12-edge3"), "pod0-edge0 ... pod12-edge3, pod0-agg0");
+        assert_eq!(told("0 5 12"), "0 ... 12");
+        assert_eq!(told("a b c d e f g h i j"), "a, b, c, d, e, f, g, h, ...");
+    }
 
     #[test]
     fn lines_are_filled_and_lose_no_word() {

@@ -126,6 +126,9 @@ fn flows_that_share_an_id_are_told_apart() {
         assert!(out.contains("5KB, 5 packets"), "{out}");
         scratch.expect(0, &["explain", "out", "--worst", "3"]);
     }
+    fs::write(scratch.join("x.cm"), matrix.replace("id 7 msg", "").replace("id 8", "id 1")).expect("writable");
+    let (_, error) = scratch.expect(0, &["run", "--topology", "matrix.txt", "--flows", "x.cm", "--series", "irn"]);
+    assert!(error.contains("x.cm:4: this flow has no id, and others have"), "{error}");
 }
 
 #[test]
@@ -169,6 +172,22 @@ fn priorities_and_queues_of_files_count() {
     // What does not fit.
     let (_, error) = scratch.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
     assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
+}
+
+#[test]
+fn what_a_list_offers_counts_from_its_first_flow() {
+    // 1 and 3 send 125,000 bytes each to 2 within 100 us: 20 Gb/s, and headers, where 10 Gb/s fit.
+    let flows = "4\n1 2 3 100 62500 2\n3 2 3 100 62500 2.00001\n1 2 3 100 62500 2.00002\n3 2 3 100 62500 2.00004786\n";
+    let scratch = Scratch::new("offers").with("topology.txt", TOPOLOGY).with("flow.txt", flows);
+    let study = ["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn"];
+    let (out, _) = scratch.expect(0, &[&study[..], &["--json"]].concat());
+    let facts = parsed(&out);
+    let load = facts["workloads"][0]["load"].as_f64().expect("a load");
+    assert!((load - 1.0).abs() < 0.05, "{load}");
+    let (link, load) = (&facts["worst_link"][0], facts["worst_link"][1].as_f64().expect("a load"));
+    assert!(link == "0 -> 2" && (load - 2.1).abs() < 0.1, "{link} {load}");
+    let (out, _) = scratch.expect(0, &study);
+    assert!(out.contains("for 47.9 us") && out.contains("fullest link      0 -> 2"), "{out}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_units::words::plural;
 
 use super::read::{COUNTS, Reader};
-use super::{Start, Trigger, TriggerKind};
+use super::{Flow, Start, Trigger, TriggerKind};
 use crate::Warning;
 
 impl<R> Reader<R> {
@@ -25,6 +25,15 @@ impl<R> Reader<R> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Warns about flows that have no id where htsim wants one.
+    pub(super) fn check_ids(&mut self) {
+        let is_nameless = |flow: &&Flow| flow.id.is_none() && matches!(flow.start, Start::Trigger(_));
+        if let Some(flow) = self.flows.iter().find(is_nameless) {
+            let message = "a flow that waits for a trigger has no id, without which htsim would not run it";
+            self.warnings.push(Warning::new(flow.line, message));
         }
     }
 

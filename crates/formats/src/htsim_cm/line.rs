@@ -124,6 +124,7 @@ pub(super) fn parse_trigger<'a>(
     mut words: Words<'a>,
 ) -> Result<(Word<'a>, u32, TriggerKind), FormatError> {
     const KEYS: &[&str] = &["id", "oneshot", "multishot", "barrier", "count"];
+    const KINDS: &str = "oneshot, multishot, or barrier and its count";
     let mut id = None;
     let mut kind = None;
     let mut count = None;
@@ -141,8 +142,8 @@ pub(super) fn parse_trigger<'a>(
             }
             other => {
                 return Err(match nearest(other, KEYS.iter().copied()) {
-                    Some(meant) => key.unexpected(&format!("{meant:?}")),
-                    None => key.unexpected(&format!("one of {}", KEYS.join(", "))),
+                    Some(meant @ ("id" | "count")) => key.unexpected(&format!("{meant:?}")),
+                    _ => key.unexpected(&format!("a kind of trigger: {KINDS}")),
                 });
             }
         }
@@ -153,7 +154,7 @@ pub(super) fn parse_trigger<'a>(
         (Some("multishot"), _) => TriggerKind::MultiShot,
         (Some(_), Some(count)) => TriggerKind::Barrier(count),
         (Some(_), None) => return Err(missing(&mut words, "\"count\" and the activations that the barrier waits for")),
-        (None, _) => return Err(first.error("found a trigger of no kind, expected oneshot, multishot or barrier")),
+        (None, _) => return Err(first.error(format!("found a trigger of no kind, expected {KINDS}"))),
     };
     Ok((word, id, kind))
 }

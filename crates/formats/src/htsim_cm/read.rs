@@ -121,6 +121,7 @@ impl<R: BufRead> Reader<R> {
         }
         let (start_unit, guessed_at) = self.resolve_starts(start_unit)?;
         self.check_counts();
+        self.check_ids();
         self.check_triggers();
         let Self { flows, triggers, failures, warnings, .. } = self;
         let value = ConnectionMatrix { nodes, flows, triggers, failures, start_unit, guessed_at };

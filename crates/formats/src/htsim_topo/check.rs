@@ -132,6 +132,13 @@ impl<'a> Written<'a> {
         let oversubscription = self.or_one(0, OVERSUBSCRIBED);
         // htsim compares ports here, whatever their speeds.
         let ratio = down.value / up.value;
+        if ratio == 0 {
+            let and = if oversubscription == 1 { "" } else { ", Oversubscribed 1" };
+            return Err(up.place.error(format!(
+                "found {} ports down and {} up, expected no more up than down (Radix_Up {}{and})",
+                down.value, up.value, down.value
+            )));
+        }
         if ratio != oversubscription {
             return Err(up.place.error(format!(
                 "found {} ports down and {} up with Oversubscribed {oversubscription}, expected Oversubscribed {ratio}",

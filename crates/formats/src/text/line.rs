@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str;
 
 use super::Decimal;
-use crate::FormatError;
+use crate::{FormatError, Warning};
 
 /// Longer lines are no text: a list of a million switches needs 8 MB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
@@ -58,6 +58,29 @@ impl<R: BufRead> Lines<R> {
     /// The line read last.
     pub(crate) fn line(&self) -> Line<'_> {
         Line { file: &self.file, number: self.number, text: &self.text }
+    }
+
+    /// A warning, where one of the lines below `from`, just read, with which notes begin, looks like one of the `kind`
+    /// of things above: it `is_one`, or begins like one, and no blank line says that there are notes. Reads to the end.
+    pub(crate) fn notes(
+        &mut self,
+        from: u64,
+        after_blank: bool,
+        kind: &str,
+        is_one: impl Fn(Line<'_>) -> bool,
+    ) -> Option<Warning> {
+        // What cannot be read is none, either.
+        while let Ok(Some(line)) = self.next_line() {
+            if is_one(line) || (!after_blank && line.begins_with_number()) {
+                let message = format!(
+                    "a line that begins with no number: it and all below are taken for notes, though line {} looks like \
+                     a {kind}",
+                    line.number()
+                );
+                return Some(Warning::new(from, message));
+            }
+        }
+        None
     }
 
     fn advance(&mut self) -> Result<bool, FormatError> {

@@ -23,21 +23,26 @@ pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Re
         }
         let Some(per_second) = workload.flows_per_second else { continue };
         // Of verbs, the load is that of all operations.
-        let key = format!("workload.{}.load", workload.key.split('.').next().unwrap_or(workload.kind));
+        let key = |name: &str| format!("workload.{}.{name}", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
         if workload.duration.is_some_and(|duration| duration > WORLD) {
             let message = format!(
                 "{every}, and time is simulated up to {}: give more load, or smaller sizes",
                 seconds(in_seconds(WORLD))
             );
-            return Err(Finding::new(&key, message));
+            return Err(Finding::new(&key("load"), message));
         }
-        let span = workload.duration.into_iter().chain(end).min();
+        if let Some(end) = end.filter(|&end| end <= workload.first) {
+            let message =
+                format!("the run ends at {end} (stop.time), and none of these flows starts before: give less");
+            return Err(Finding::new(&key("start"), message));
+        }
+        let span = workload.duration.into_iter().chain(end).min().map(|until| until.saturating_sub(workload.first));
         // One flow alone takes as long as it takes.
         if let Some(span) = span.filter(|span| per_second * in_seconds(*span) < 1.0 - ROUNDING) {
             let message =
                 format!("{every}, but no more of them after {}: give more load, or time", seconds(in_seconds(span)));
-            return Err(Finding::new(&key, message));
+            return Err(Finding::new(&key("load"), message));
         }
     }
     Ok(())

@@ -66,6 +66,28 @@ impl FileLibrary {
         self.files.warnings()
     }
 
+    /// Where the htsim topology at `path` gives ports the smallest buffer, if it does: "x.topo:9:1: Queue_Up 9000".
+    pub(crate) fn least_queue(&self, path: &str) -> Option<String> {
+        let content = self.files.content(path).ok()?;
+        if detect(&content, path) != Ok(Dialect::HtsimTopology) {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&content);
+        let queues = (1..).zip(text.lines()).filter_map(|(line, text)| {
+            let (key, value) = text.split('#').next()?.trim().split_once(char::is_whitespace)?;
+            let is_queue = ["Queue_Up", "Queue_Down"].iter().any(|queue| key.eq_ignore_ascii_case(queue));
+            let value: u64 = value.trim().parse().ok().filter(|_| is_queue)?;
+            Some((value, line, key.to_owned()))
+        });
+        queues.min().map(|(value, line, key)| format!("{}: {key} {value}", self.place(path, line, &key)))
+    }
+
+    /// The same, in this file.
+    fn warnings_about(&self, path: &str) -> Vec<String> {
+        let own = |warning: &String| warning.strip_prefix(path).is_some_and(|rest| rest.starts_with(':'));
+        self.warnings().into_iter().filter(own).collect()
+    }
+
     /// What came through pipes, by its names in the resolved scenario.
     pub(crate) fn kept(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.files.kept()
@@ -107,19 +129,25 @@ impl FileLibrary {
 
     /// What flows in these lines are known by: the numbers that the file gives them, if it gives each its own.
     fn numbers(&self, path: &str, written: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<u64> {
-        let flows: Vec<(u64, u64)> =
-            (0..).zip(written).map(|(place, (line, id))| (id.unwrap_or(place), line)).collect();
-        let mut sorted = flows.clone();
+        let written: Vec<(u64, Option<u64>)> = written.collect();
+        let numbers: Vec<u64> = (0..).zip(&written).map(|(place, (_, id))| id.unwrap_or(place)).collect();
+        let mut sorted: Vec<(u64, u64, bool)> =
+            numbers.iter().zip(&written).map(|(&number, &(line, id))| (number, line, id.is_some())).collect();
         sorted.sort_unstable();
         // Messages of one connection have its number in htsim.
-        let Some(alike) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) else {
-            return flows.into_iter().map(|(id, _)| id).collect();
+        let alike = || sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        let Some(first) = alike().find(|pair| pair[0].2 && pair[1].2).or_else(|| alike().next()) else {
+            return numbers;
         };
-        let ((id, earlier), (_, line)) = (alike[0], alike[1]);
-        let message =
-            format!("flow id {id} is that of line {earlier}, too: flows are numbered as if none had an id, from 0");
+        let [(id, earlier, has_one), (_, line, has_one_too)] = [first[0], first[1]];
+        let (line, why) = match (has_one, has_one_too) {
+            (true, true) => (line, format!("flow id {id} is that of line {earlier}, too")),
+            (true, false) => (line, "this flow has no id, and others have".to_owned()),
+            (false, _) => (earlier, "this flow has no id, and others have".to_owned()),
+        };
+        let message = format!("{why}: flows are numbered as if none had an id, from 0");
         self.note(path, [Warning { line, message }]);
-        (0..flows.len() as u64).collect()
+        (0..numbers.len() as u64).collect()
     }
 
     /// The UDP destination ports that a list of flows gives them, by their ids.

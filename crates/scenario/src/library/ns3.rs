@@ -8,6 +8,7 @@ use selvedge_formats::ns3_topology::{self, SwitchKind, Topology as Ns3Topology};
 use selvedge_sim::ConfigError;
 use selvedge_sim::topology::{Graph, Link, LinkConfig, Node};
 use selvedge_sim::workload::{FlowList, ListedFlow, Start};
+use selvedge_units::words::plural;
 
 use super::FileLibrary;
 
@@ -53,6 +54,13 @@ impl FileLibrary {
         // A header may name billions of nodes.
         for &id in linked.iter().filter(|&&id| file.is_host(id)) {
             nodes.insert(id, graph.add_host(id.to_string(), 0).into());
+        }
+        if graph.hosts.len() < 2 {
+            let found = plural(graph.hosts.len() as u64, "host");
+            let notes = self.warnings_about(path);
+            let why = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+            let message = format!("{path}: traffic needs at least two hosts, found {found} with a link{why}");
+            return Err(ConfigError::new("", message));
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
         let outer = || file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);

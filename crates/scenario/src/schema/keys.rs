@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         let has_choice = tables.len() > 1;
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
-            let (name, about) = (node["const"].to_string(), self.about(&[node]));
+            let (name, about) = (node["const"].to_string(), self.about_key(node));
             // The same words may be reached in several ways.
             if keys.iter().any(|key| key.name == name) {
                 continue;
@@ -140,10 +140,10 @@ impl<'a> Reader<'a> {
                     None if required(name) && !has_choice => "required".to_owned(),
                     None => String::new(),
                 };
-                let about = if is_kind { self.about(&[table, node]) } else { self.about(&[node]) };
+                let about = if is_kind { self.about(&[table, node]) } else { self.about_key(node) };
                 let opens = !self.tables(node).is_empty() || !self.words(node).is_empty();
                 let inside = if opens { self.inside(path, name).map(|(place, _)| place) } else { None };
-                keys.push(Key { name: name.clone(), takes: self.takes(node), without, about, inside });
+                keys.push(Key { name: name.clone(), takes: self.takes_as_key(node), without, about, inside });
             }
         }
         let takes = alternatives(nodes.iter().map(|node| self.takes(node)));
@@ -217,13 +217,23 @@ impl<'a> Reader<'a> {
         nodes.iter().find_map(said).map(plain).unwrap_or_default()
     }
 
+    /// What is said of a key or a word, whose own description is about nothing else.
+    fn about_key(self, node: &'a Value) -> String {
+        node["description"].as_str().map_or_else(|| self.about(&[node]), plain)
+    }
+
     /// What may be written where `node` describes it.
     fn takes(self, node: &'a Value) -> String {
+        match node["description"].as_str().filter(|text| is_form(text) && node.get("const").is_none()) {
+            Some(form) => plain(form),
+            None => self.takes_as_key(node),
+        }
+    }
+
+    /// The same for a key, whose own description does not say that.
+    fn takes_as_key(self, node: &'a Value) -> String {
         if let Some(word) = node.get("const") {
             return word.to_string();
-        }
-        if let Some(form) = node["description"].as_str().filter(|text| is_form(text)) {
-            return plain(form);
         }
         if node.get("properties").is_some() {
             return "{ ... }".to_owned();

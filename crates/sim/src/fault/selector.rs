@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use selvedge_units::words::did_you_mean;
+use selvedge_units::words::{did_you_mean, in_ranges};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,7 @@ impl LinkSelector {
             None => Ok(()),
             Some(name) => {
                 let hint = did_you_mean(name, graph.names());
+                let hint = if hint.is_empty() { format!(": there are {}", in_ranges(graph.names())) } else { hint };
                 Err(ConfigError::new("", format!("there is no node \"{name}\"{hint}; {FORMS}")))
             }
         }

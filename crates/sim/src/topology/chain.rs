@@ -11,7 +11,7 @@ use crate::ConfigError;
 
 /// A row of switches; hosts on the first and the last, or on each ("parking lot").
 ///
-/// Hosts are numbered along the row. Each switch is a unit.
+/// Hosts are numbered along the row: `h0`, `h1` and so on; so are switches: `s0`, `s1`. Each switch is a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Chain {

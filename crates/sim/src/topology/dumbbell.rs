@@ -8,7 +8,8 @@ use super::link::at_least;
 use super::{Graph, LinkConfig};
 use crate::ConfigError;
 
-/// Two switches with hosts on both sides of one bottleneck. Each side is a unit.
+/// Two switches, `left` and `right`, with hosts on both sides of one bottleneck: `h0`, `h1` and so on. Each side is a
+/// unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Dumbbell {

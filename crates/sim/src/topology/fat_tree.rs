@@ -14,8 +14,9 @@ use crate::ConfigError;
 /// aggregations of their pod, and aggregation `j` of each pod connects to the cores from `j * k/2` to
 /// `(j + 1) * k/2 - 1`, so that core `c` reaches pod `p` through its port `p`.
 ///
-/// Hosts are numbered pod by pod, edge by edge. On edges, host ports come first; on aggregations,
-/// edge ports come first. A pod is a unit; cores are dealt to the pods in turn.
+/// Hosts are numbered pod by pod, edge by edge: `h0`, `h1` and so on; switches are `pod0-edge0`, `pod0-agg0`, `core0`.
+/// On edges, host ports come first; on aggregations, edge ports come first. A pod is a unit; cores are dealt to the
+/// pods in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FatTree {

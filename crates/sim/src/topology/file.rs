@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::Graph;
 use crate::{ConfigError, Library};
 
-/// A topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`).
+/// A topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`). Nodes of ns-3 are called by
+/// their numbers, those of htsim `h0`, `tor0`, `agg0`, `core0` and so on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TopologyFile {

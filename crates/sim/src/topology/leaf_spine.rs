@@ -10,8 +10,8 @@ use crate::ConfigError;
 
 /// Two tiers: every leaf connects to every spine.
 ///
-/// Hosts are numbered leaf by leaf; on leaves, host ports come first, then spine by spine. A leaf is
-/// a unit; spines are dealt to the leaves in turn.
+/// Hosts are numbered leaf by leaf: `h0`, `h1` and so on; switches are `leaf0`, `leaf1`, `spine0`, `spine1`. On leaves,
+/// host ports come first, then spine by spine. A leaf is a unit; spines are dealt to the leaves in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LeafSpine {

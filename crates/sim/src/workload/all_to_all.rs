@@ -45,7 +45,8 @@ impl Kind for AllToAll {
         let others = hosts.len() as u32 - 1;
         let sizes = SizeDistribution::fixed("size", self.size)?;
         let group = Some(GroupParts::Flows(hosts.len() as u64 * u64::from(others)));
-        let summary = Summary { mean_size: sizes.mean(), group, ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let summary =
+            Summary { mean_size: sizes.mean(), group, first: self.start, ..Summary::new(Self::NAME, &hosts, &hosts) };
         let plan = LoopPlan {
             workload,
             outstanding: self.outstanding.unwrap_or(others),

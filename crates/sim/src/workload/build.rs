@@ -81,7 +81,7 @@ pub struct Summary {
     pub first: Duration,
     /// None of its flows starts after this, where that is known.
     pub last: Option<Duration>,
-    /// How long flows keep starting, in the mean; where that is known.
+    /// Until when flows keep starting, in the mean; where that is known.
     pub duration: Option<Duration>,
     /// Priorities that its flows ask for.
     pub priorities: BTreeSet<u8>,

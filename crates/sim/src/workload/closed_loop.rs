@@ -202,7 +202,7 @@ impl Kind for ClosedLoopConfig {
             return Err(ConfigError::new("flows-per-client", "found 0, expected at least 1"));
         }
         let mean_size = sizes.mean();
-        let summary = Summary::new(Self::NAME, &clients, &servers);
+        let summary = Summary { first: self.start, ..Summary::new(Self::NAME, &clients, &servers) };
         let plan = LoopPlan {
             workload,
             outstanding: self.outstanding,

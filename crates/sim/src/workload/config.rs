@@ -10,8 +10,9 @@ use super::{
 };
 use crate::ConfigError;
 
-/// What is sent. Any combination; each key takes a table or an array of tables. Workloads are
-/// numbered in the order of the keys below, whatever their order in the file.
+/// What is sent. Any combination; each key takes a table or an array of tables. Results number workloads from 0,
+/// whatever their order in the file: poisson, incast, permutation, all-to-all, closed-loop, collective,
+/// mixture-of-experts, pipeline, goal, flows, verbs; those of a kind in the order of the file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct WorkloadConfig {

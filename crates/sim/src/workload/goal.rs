@@ -78,7 +78,7 @@ impl Kind for GoalFile {
         let mut used = plan.hosts.clone();
         used.dedup();
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
-        let summary = Summary { mean_size, ..Summary::new(Self::NAME, &used, &used) };
+        let summary = Summary { mean_size, first: self.start, ..Summary::new(Self::NAME, &used, &used) };
         let in_file = |mut error: ConfigError| {
             error.message = format!("{}: {}", Path::new(&self.path).display(), error.message);
             error.within("path")

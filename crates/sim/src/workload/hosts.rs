@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use selvedge_units::words::did_you_mean;
+use selvedge_units::words::{did_you_mean, in_ranges};
 use selvedge_units::{HostId, Rng};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -100,6 +100,8 @@ impl<'a> Index<'a> {
                 Some(&n) => Ok(HostId(n)),
                 None => {
                     let hint = did_you_mean(name, self.names.keys().copied());
+                    let hosts = self.graph.host_ids().map(|host| self.graph.hosts[host.index()].name.as_str());
+                    let hint = if hint.is_empty() { format!(": there are {}", in_ranges(hosts)) } else { hint };
                     Err(ConfigError::new("", format!("there is no host \"{name}\"{hint}")))
                 }
             },

@@ -76,6 +76,7 @@ impl Kind for Incast {
             mean_size: self.size.get() as f64 / count as f64,
             extent: Extent::Known(flows),
             group: Some(GroupParts::Flows(count as u64)),
+            first: self.start,
             duration: self.interval.map(|interval| self.start + interval * u64::from(repeat)),
             ..Summary::new(Self::NAME, &senders, &receivers)
         };

@@ -1,6 +1,7 @@
 //! Which flows count.
 
 use schemars::JsonSchema;
+use selvedge_units::words::plural;
 use selvedge_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ impl Measure {
     /// The numbers that count among the flows of a stream, as `first..end`.
     ///
     /// # Errors
-    /// A window without time in it; a middle of an unknown number of flows.
+    /// A window without time in it; a middle of an unknown number of flows, or of so few that none is in it.
     pub(super) fn numbers(&self, extent: Extent) -> Result<std::ops::Range<u64>, ConfigError> {
         match self {
             Self::Window(Window { from, to: Some(to) }) if to <= from => Err(ConfigError::new(
@@ -64,6 +65,13 @@ impl Measure {
                     )
                 })?;
                 let counted = part.of(total);
+                if counted == 0 && total > 0 {
+                    let message = format!(
+                        "the middle {part} of {} is less than one: give more, or let there be more flows",
+                        plural(total, "flow")
+                    );
+                    return Err(ConfigError::new("measure.middle", message));
+                }
                 let first = (total - counted) / 2;
                 Ok(first..first + counted)
             }

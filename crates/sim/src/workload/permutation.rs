@@ -44,7 +44,8 @@ impl Kind for Permutation {
         }
         let sizes = SizeDistribution::fixed("size", self.size)?;
         let partners = derangement(&hosts, &mut stream(env.seed, Domain::WorkloadShape, workload, 0));
-        let summary = Summary { mean_size: sizes.mean(), ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let summary =
+            Summary { mean_size: sizes.mean(), first: self.start, ..Summary::new(Self::NAME, &hosts, &hosts) };
         let plan = LoopPlan {
             workload,
             outstanding: 1,

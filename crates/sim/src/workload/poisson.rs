@@ -80,8 +80,9 @@ impl Kind for Poisson {
             mean_size: sizes.mean(),
             flows_per_second: Some(total),
             extent,
+            first: self.start,
             last: self.until,
-            duration: by_count.into_iter().chain(span).min(),
+            duration: by_count.into_iter().chain(span).min().map(|span| self.start.saturating_add(span)),
             ..Summary::new(Self::NAME, &senders, &receivers)
         };
         let demand = Demand { from: senders.clone(), to: receivers.clone(), load };

@@ -131,7 +131,7 @@ impl Groups {
             start: Instant::ZERO + start,
             repeat,
         };
-        let summary = Summary::new(kind, &plan.hosts, &plan.hosts);
+        let summary = Summary { first: start, ..Summary::new(kind, &plan.hosts, &plan.hosts) };
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
         Ok(Part::played(Player::new(plan)?, Summary { mean_size, ..summary }))
     }

@@ -37,7 +37,9 @@ pub use posting::{Limits, Posting};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Verbs {
-    /// What they do: weights, as { write = 3, read = 1 }, or in turn, as ["write", "send"].
+    /// What they do: weights, as { write = 3, read = 1 }, or in turn, as ["write", "send"]. There are `write`,
+    /// `write-immediate` (completes a receive request, too), `read`, `send`, `send-immediate` (with four bytes beside
+    /// the message), and on words of 8 bytes `fetch-add` and `compare-swap`.
     #[serde(default)]
     pub operations: Operations,
     /// How large messages are; Atomics have 8 bytes.
@@ -207,7 +209,10 @@ impl Verbs {
                 Some(_) => Extent::Bounded,
                 None => Extent::Endless,
             },
-            duration: total.zip(count).map(|(total, count)| Duration::from_ps((count / total * 1e12) as u64)),
+            first: self.start,
+            duration: total
+                .zip(count)
+                .map(|(total, count)| self.start.saturating_add(Duration::from_ps((count / total * 1e12) as u64))),
             ..Summary::new(Self::NAME, &asking, &asked)
         };
         shares.iter().map(of).collect()

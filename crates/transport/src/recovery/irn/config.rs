@@ -198,6 +198,9 @@ impl Scheme for IrnConfig {
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(frame).min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
+        if self.rto_high == Setting::Value(Duration::ZERO) {
+            return Err(SettingError::new("rto-high", "a timeout of zero never waits; give one above"));
+        }
         if self.rto_low == Setting::Value(Duration::ZERO) {
             return Err(SettingError::new("rto-low", "a timeout of zero never waits; give one above"));
         }

@@ -492,6 +492,9 @@ mod hls {
 fn settings_that_cannot_work_are_refused() {
     let key = |config: IrnConfig| config.check().expect_err("cannot work").key;
     assert_eq!(key(IrnConfig { rto_low: Setting::Value(Duration::ZERO), ..IRN }), "rto-low");
+    let zero = Setting::Value(Duration::ZERO);
+    assert_eq!(key(IrnConfig { rto_high: zero, ..IRN }), "rto-high");
+    assert_eq!(key(IrnConfig { rto_high: zero, rto_low: zero, ..IRN }), "rto-high");
     assert_eq!(key(IrnConfig { rto_high: Setting::Value(Duration::from_us(99)), ..IRN }), "rto-high");
     assert_eq!(key(IrnConfig { rto_high: Setting::Off, ..IRN }), "rto-high");
     assert_eq!(key(IrnConfig { bdp_cap: Setting::Value(0), ..IRN }), "bdp-cap");
