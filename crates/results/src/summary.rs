@@ -611,7 +611,7 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
                 warnings.push(format!(
                     "{name}: nothing is sent between hosts with seed {seed}: the schedule has no messages."
                 ));
-            } else if point.unfinished().1 == 0 && point.flows.groups == 0 {
+            } else if point.flows_by_workload().all(|(_, flows)| flows.measured == 0) && point.flows.groups == 0 {
                 warnings.push(format!(
                     "{name}: no flow of seed {seed} was measured: of {} flows that began, none is among those that `measure` \
                      counts; let the run last longer, or measure earlier.",
