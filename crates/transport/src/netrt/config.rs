@@ -20,8 +20,8 @@ pub struct NetRtConfig {
     /// Early packets that a destination ToR holds for each host's port. "auto": one bandwidth-delay product
     /// (section III-D1), counted as for `pool`; "off": none, nothing is recovered.
     pub buffer: Setting<Bytes>,
-    /// What is missing is asked for again each time this long has passed. "auto": the base round-trip time of the longest
-    /// path; the paper says "at time intervals". A duplicate is sent at most once in three quarters of it.
+    /// What is missing is asked for again each time this long has passed. "auto": the base round-trip time of the
+    /// longest path; the paper says "at time intervals". A duplicate is sent at most once in three quarters of it.
     pub interval: Setting<Duration>,
     /// What is older than this goes first when a pool is full, whoever asked for how much of its flow. "auto": four
     /// intervals; "off": only the flow that was asked for least counts, as in the paper (section III-C1), and
