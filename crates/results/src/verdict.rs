@@ -135,7 +135,12 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
     let tell = |(answer, text): (Answer, &str)| {
         let at = cases.iter().zip(verdicts).filter(|(_, verdict)| verdict.answer == answer);
         let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
-        (!names.is_empty()).then(|| format!("{text}: {}.", and(&names)))
+        let everywhere = match answer {
+            _ if names.len() < cases.len() => "",
+            Answer::No => " in any case",
+            _ => " in every case",
+        };
+        (!names.is_empty()).then(|| format!("{text}{everywhere}: {}.", and(&names)))
     };
     let answers = [
         (Answer::No, "PFC is not needed"),

@@ -239,6 +239,8 @@ fn many_cases_get_an_answer_each_in_a_headline() {
     };
     let all: Vec<Given> = [("a", 2.0), ("b", 0.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
     assert_verdict(&all, Answer::Depends, "PFC is not needed: a and c. PFC is needed: b.");
+    let same: Vec<Given> = [("a", 2.0), ("b", 1.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
+    assert_verdict(&same, Answer::No, "PFC is not needed in any case: a, b and c.");
 }
 
 #[test]
