@@ -138,8 +138,9 @@ impl Network {
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
     /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
-    /// `data`, and for headers; packets that take all paths fill many of them, so all on the way may be full, and
-    /// those of the lowest priority wait for all others. Frames have a `gap` after them.
+    /// `data`, and for headers; packets that take all paths fill many of them, so those of data may be full all the
+    /// way, and those of the lowest priority wait for all others. Headers fill their queue where many send to one: at
+    /// one output. Frames have a `gap` after them.
     pub(crate) fn longest_queueing(
         &self,
         buffer: &BufferConfig,
@@ -158,9 +159,12 @@ impl Network {
                 // At most what every host has on its way, all of it cut.
                 let packets = self.line_rate().amount_in(self.base_rtt()).get().div_ceil(frame.get().max(1));
                 let all = packets.saturating_add(1).saturating_mul(self.graph.hosts.len() as u64);
-                let full = trimming.longest_wait(frame, gap, queues, all);
-                let outputs = self.longest.links.saturating_sub(1);
-                self.slowest_link().time_for(full).saturating_mul(outputs.into())
+                let waits = trimming.longest_waits(frame, gap, queues, all);
+                let [data, headers] = waits.map(|full| self.slowest_link().time_for(full));
+                match self.longest.links {
+                    0 | 1 => Duration::ZERO,
+                    links => data.saturating_mul(u64::from(links) - 2).saturating_add(headers),
+                }
             }
         }
     }

@@ -124,11 +124,11 @@ impl Trimming {
     pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
         self.headers.resolve(|| Some((self.data_room(frame) * 2).max(Self::LEAST_HEADERS)))
     }
-    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues: full frames
-    /// in those of data, one for each of `classes`, and the headers that go between, at most as many as their queue
-    /// holds; or, when it is a header itself, that queue and the data that goes between. One without limit holds
-    /// `all` headers.
-    pub fn longest_wait(&self, frame: Bytes, gap: Bytes, classes: u64, all: u64) -> Bytes {
+    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues of data, one
+    /// for each of `classes`: full frames, and the headers that go between, at most as many as their queue holds; and
+    /// before what comes last to a full queue of headers, if that takes longer: these, and the data that goes between.
+    /// One without limit holds `all` headers.
+    pub fn longest_waits(&self, frame: Bytes, gap: Bytes, classes: u64, all: u64) -> [Bytes; 2] {
         let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());
         let headers = self.header_room(frame).map_or(all, |room| room.get().div_ceil(Self::HEADER.get()));
         let turn = self.headers_per_data.resolve(|| Some(Self::HEADERS_PER_DATA)).map(|turn| u64::from(turn.max(1)));
@@ -137,7 +137,7 @@ impl Trimming {
         let of_data = full.saturating_mul(data).saturating_add(cut.saturating_mul(between));
         let of_turns = full.saturating_mul(turn.map_or(0, |turn| headers / turn));
         let of_headers = cut.saturating_mul(headers).saturating_add(of_turns);
-        Bytes::new(of_data.max(of_headers))
+        [of_data, of_data.max(of_headers)].map(Bytes::new)
     }
 }
 
@@ -184,19 +184,19 @@ mod tests {
     #[test]
     fn what_comes_last_to_full_queues_waits_for_all_that_goes_before() {
         let (frame, gap) = (Bytes::new(1_000), Bytes::new(20));
-        let wait = |trimming: Trimming, classes| trimming.longest_wait(frame, gap, classes, 100).get();
+        let wait = |trimming: Trimming, classes| trimming.longest_waits(frame, gap, classes, 100).map(Bytes::get);
         let ndp = Trimming { headers: Setting::Value(Bytes::new(16_000)), ..Trimming::default() };
-        // 250 headers, and a frame of data after ten; eight frames and the headers between would take less.
-        assert_eq!(wait(ndp, 1), 250 * 84 + 25 * 1_020);
+        // Eight frames and the headers between; 250 headers, and a frame of data after ten, take longer.
+        assert_eq!(wait(ndp, 1), [8 * 1_020 + 80 * 84, 250 * 84 + 25 * 1_020]);
         // Six classes: 48 frames, and as many headers as there are.
-        assert_eq!(wait(ndp, 6), 48 * 1_020 + 250 * 84);
+        assert_eq!(wait(ndp, 6), [48 * 1_020 + 250 * 84; 2]);
         let headers_first = Trimming { headers_per_data: Setting::Off, ..ndp };
-        assert_eq!(wait(headers_first, 1), 8 * 1_020 + 250 * 84);
+        assert_eq!(wait(headers_first, 1), [8 * 1_020 + 250 * 84; 2]);
         let boundless = Trimming { headers: Setting::Off, ..ndp };
-        assert_eq!(wait(boundless, 1), 100 * 84 + 10 * 1_020);
+        assert_eq!(wait(boundless, 1)[1], 100 * 84 + 10 * 1_020);
         let room = |packets, frame| Trimming { packets, ..Trimming::default() }.header_room(Bytes::new(frame));
         assert_eq!([room(8, 1_086), room(8, 4_158)], [65_536, 66_528].map(|bytes| Some(Bytes::new(bytes))));
         let most = Trimming { packets: u32::MAX, headers_per_data: Setting::Value(u32::MAX), ..boundless };
-        assert!(most.longest_wait(frame, gap, 8, u64::MAX).get() > 1 << 60, "no overflow");
+        assert!(most.longest_waits(frame, gap, 8, u64::MAX)[1].get() > 1 << 60, "no overflow");
     }
 }

@@ -34,7 +34,8 @@ pub struct EqdsConfig {
     /// How the receiver shares its link among senders. Default: fair (section 5).
     pub policy: Policy,
     /// When a packet that was not answered is sent again, or a request. Default: "auto", the maximum round-trip time:
-    /// where switches trim with all their queues on the way full, else with one congested link. The paper gives none.
+    /// where switches trim with all queues of data on the way full, and one of headers; else with one congested link.
+    /// The paper gives none.
     pub rto: Setting<Duration>,
     /// Timeouts in a row after which the tunnel is built anew (appendix A: "a large number"); at least 1.
     /// Default: 16.
