@@ -8,6 +8,7 @@ use selvedge_telemetry::DropReason;
 use super::Study;
 use super::axis::Quantity;
 use super::html::{escape, section};
+use crate::SeriesSummary;
 use crate::metric::EQIF_DROPS;
 use crate::number::{self, Scale, fixed};
 use crate::summary::Row;
@@ -33,15 +34,14 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
 
 /// The rows in as many tables as it takes for all series.
 fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
-    let series = study.summary.series.len();
-    let columns = series.div_ceil(series.div_ceil(COLUMNS).max(1)).max(1);
+    let tables = tables(&study.summary.series);
+    let columns = tables.iter().map(Range::len).max().unwrap_or(1);
     let cells: Vec<_> = rows.iter().map(|row| cells(study, row)).collect();
     // Narrower columns would overlap; the page scrolls the table instead.
     let parts = cells.iter().flat_map(|(_, texts)| texts).flat_map(|text| text.split(" ± "));
     let longest = parts.map(|part| part.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
-    for first in (0..series).step_by(columns) {
-        let shown = first..(first + columns).min(series);
+    for shown in tables {
         // As many columns in each table, so that they are equally wide.
         let width = LABEL + (longest * 8 + 36).max(80) * columns;
         let _ = write!(
@@ -64,6 +64,24 @@ fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
         out += "</tbody></table></div>";
     }
     out
+}
+
+/// Which series stand in one table: whole cases, if they fit; what does not is cut into parts alike.
+fn tables(series: &[SeriesSummary]) -> Vec<Range<usize>> {
+    let mut tables: Vec<Range<usize>> = Vec::new();
+    let mut first = 0;
+    for case in series.chunk_by(|a, b| a.case == b.case) {
+        let (begin, end) = (first, first + case.len());
+        first = end;
+        match tables.last_mut() {
+            Some(last) if end - last.start <= COLUMNS => last.end = end,
+            _ => {
+                let columns = case.len().div_ceil(case.len().div_ceil(COLUMNS));
+                tables.extend((begin..end).step_by(columns).map(|from| from..(from + columns).min(end)));
+            }
+        }
+    }
+    tables
 }
 
 /// Width of the names of rows, in pixels.

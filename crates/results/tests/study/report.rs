@@ -196,14 +196,22 @@ fn columns_of_the_report_are_as_wide_as_their_numbers() {
 
 #[test]
 fn series_that_do_not_fit_side_by_side_continue_below_in_the_report() {
-    let tables = |count: usize| {
-        let given: Vec<_> = (0..count).map(|at| series(&format!("s{at}"), "irn", false, 1.0, 0.1)).collect();
-        let html = render(&study(&given), &[]);
+    let tables = |given: &[Given]| {
+        let html = render(&study(given), &[]);
         assert_well_nested(&html);
         let (main, _) = figure_of(&html, "numbers").split_once("<details>").expect("the other metrics");
         main.split("<thead>").skip(1).map(|table| table.matches("class=\"dot\"").count()).collect::<Vec<_>>()
     };
-    assert_eq!([1, 6, 7, 15].map(tables), [vec![1], vec![6], vec![4, 3], vec![5, 5, 5]]);
+    let names: Vec<String> = (0..15).map(|at| format!("s{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let alike = |count: usize| {
+        let given: Vec<_> = names[..count].iter().map(|name| series(name, "irn", false, 1.0, 0.1)).collect();
+        tables(&given)
+    };
+    assert_eq!([1, 6, 7, 15].map(alike), [vec![1], vec![6], vec![4, 3], vec![5, 5, 5]]);
+    // Cases stay whole where they can.
+    let of_cases = |count: usize| tables(&in_cases(&["a", "b", "c"], &names[..count], 0.1));
+    assert_eq!([2, 4, 8].map(of_cases), [vec![6], vec![4, 4, 4], vec![4; 6]]);
 }
 
 #[test]
