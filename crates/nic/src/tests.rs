@@ -6,8 +6,8 @@ use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
-use selvedge_units::{Bytes, HostId, Instant, Setting};
-use selvedge_wire::Packet;
+use selvedge_units::{Bytes, HostId, Instant, Psn, Setting};
+use selvedge_wire::{Ack, AckKind, Packet, Repr};
 
 use crate::{Handled, Nic, NicParams, Outgoing};
 
@@ -118,6 +118,28 @@ fn a_row_is_what_would_be_sent_packet_by_packet() {
             assert_eq!(mine, packet);
         }
     }
+}
+
+#[test]
+fn what_is_sent_again_is_no_row() {
+    let params = roce(Setting::Off);
+    let mut cx = Cx::at(Instant::ZERO);
+    let mut nic = Nic::new(HostId(0), &params);
+    nic.open_sender(&cx, &params, &message(9));
+    let mut packet = Packet::BLANK;
+    (0..5).for_each(|_| assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet)));
+    // The receiver lacks packet 2.
+    let repr =
+        Repr::Ack(Ack { kind: AckKind::Nack, ecn_echo: false, expected: Psn::new(2), sack: Psn::new(3), msn: 0 });
+    let nack = Packet { src: HostId(1), dst: HostId(0), repr, ..packet };
+    assert_eq!(nic.handle_packet(&mut cx, &params, &nack), Handled::Taken);
+    for sent_again in 1..=3 {
+        assert_eq!(nic.row(&params).map(|row| row.count), Some(0));
+        nic.end_row(cx.now, 0);
+        assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet));
+        assert_eq!(nic.stats().retransmissions, sent_again);
+    }
+    assert_eq!(nic.row(&params).map(|row| row.count), Some(3));
 }
 
 #[test]

@@ -37,7 +37,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn serve_row(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        let Some(row) = state.nic.row(&state.params).filter(|_| !port.rare_departures) else { return };
+        let row = state.nic.row(&state.params).filter(|row| row.count > 0 && !port.rare_departures);
+        let Some(row) = row else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
         let mut descriptor = Descriptor::of(&row.packet, 0, self.fabric.attachment[row.packet.dst.index()]);

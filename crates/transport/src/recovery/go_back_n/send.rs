@@ -97,7 +97,7 @@ impl Recovery for Send {
     #[inline]
     fn on_row_sent(&mut self, packets: u64) {
         self.next += packets;
-        self.sent = self.next;
+        self.sent = self.sent.max(self.next);
     }
 
     #[inline]
