@@ -94,7 +94,8 @@ fn a_row_is_what_would_be_sent_packet_by_packet() {
             assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
             nic
         });
-        let row = one.row(&params).map_or(Vec::new(), |row| (0..row.count).map(|n| row.packet(n, at(n + 1))).collect());
+        let row =
+            one.row(&params, 0).map_or(Vec::new(), |row| (0..row.count).map(|n| row.packet(n, at(n + 1))).collect());
         assert_eq!(row.len(), expected, "all but the first, which has left, and the last of its message");
         let mut packet = Packet::BLANK;
         for (sent, n) in row.iter().zip(1..) {
@@ -134,12 +135,12 @@ fn what_is_sent_again_is_no_row() {
     let nack = Packet { src: HostId(1), dst: HostId(0), repr, ..packet };
     assert_eq!(nic.handle_packet(&mut cx, &params, &nack), Handled::Taken);
     for sent_again in 1..=3 {
-        assert_eq!(nic.row(&params).map(|row| row.count), Some(0));
+        assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(0));
         nic.end_row(cx.now, 0);
         assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet));
         assert_eq!(nic.stats().retransmissions, sent_again);
     }
-    assert_eq!(nic.row(&params).map(|row| row.count), Some(3));
+    assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(3));
 }
 
 #[test]
@@ -147,12 +148,13 @@ fn whoever_shares_the_link_sends_no_row() {
     let params = roce(Setting::Off);
     let mut cx = Cx::at(Instant::ZERO);
     let mut nic = Nic::new(HostId(0), &params);
-    assert!(nic.row(&params).is_none());
+    assert!(nic.row(&params, 0).is_none());
     nic.open_sender(&cx, &params, &message(5));
     assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
-    assert_eq!(nic.row(&params).map(|row| row.count), Some(3));
+    assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(3));
+    assert!(nic.row(&params, 1).is_none(), "its class is paused");
     nic.open_sender(&cx, &params, &message(5));
-    assert!(nic.row(&params).is_none());
+    assert!(nic.row(&params, 0).is_none());
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// The packets that [`Sender::poll_transmit`] will return if it is asked again and again, and nothing else happens:
-    /// all of them new, and each at any time. None is always true.
+    /// all of them new, and each at any time, while timers run. None is always true.
     #[inline]
     pub fn row(&self) -> Range<Seq> {
         let sent = self.recovery.sent();
@@ -185,8 +185,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         sent..if unlimited { sent + self.recovery.row(self.supplied) } else { sent }
     }
 
-    /// In place of asking for the next `packets` of a [`row`](Sender::row), the last of which left before `now`. The
-    /// first of what is outstanding must not be among them: timers run.
+    /// In place of asking for the next `packets` of a [`row`](Sender::row), the last of which left before `now`.
     #[inline]
     pub fn on_row_sent(&mut self, now: Instant, packets: u64) {
         self.seen = now;

@@ -136,9 +136,12 @@ impl Nic {
     /// What [`Nic::poll_transmit`] would return if it were called again and again, and nothing else happened: where one
     /// queue pair has the link for itself, and has sent before. The last packet of its message is not among it.
     #[inline]
-    pub fn row(&self, params: &NicParams) -> Option<Row> {
+    pub fn row(&self, params: &NicParams, paused: u8) -> Option<Row> {
         let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
-        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|_| params.qp_burst == 1)?;
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref)?;
+        if params.qp_burst != 1 || paused & (1 << state.class) != 0 {
+            return None;
+        }
         let packets = state.sender.row();
         let count = packets.end.min(state.last).checked_since(packets.start)?;
         let data = Data {

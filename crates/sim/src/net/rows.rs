@@ -32,12 +32,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         count
     }
 
-    /// Sends what else a queue pair that has just sent a packet sends in a row before `until`, when something else
-    /// happens.
+    /// Sends what the queue pair whose turn it is sends in a row before `until`, when something else happens.
     #[inline(never)]
     pub(super) fn serve_row(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        let row = state.nic.row(&state.params).filter(|row| row.count > 0 && !port.rare_departures);
+        let row = state.nic.row(&state.params, port.paused).filter(|row| row.count > 0 && !port.rare_departures);
         let Some(row) = row else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));

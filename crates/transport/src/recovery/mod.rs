@@ -87,14 +87,14 @@ pub trait Recovery {
         };
         (sends_at, self.deadline())
     }
-    /// How many packets it will send next, each for the first time, if nothing else happens and its window stays open.
-    /// Zero is always true.
+    /// How many packets it will send next, each for the first time, if nothing else happens and its window stays open;
+    /// none, where nothing is in flight. Zero is always true.
     #[inline(always)]
     fn row(&self, supplied: Seq) -> u64 {
         let _ = supplied;
         0
     }
-    /// So many of them are sent; not the first of what is outstanding.
+    /// So many of them are sent.
     #[inline(always)]
     fn on_row_sent(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "nothing was promised");

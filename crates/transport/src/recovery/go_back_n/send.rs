@@ -91,7 +91,10 @@ impl Recovery for Send {
 
     #[inline]
     fn row(&self, supplied: Seq) -> u64 {
-        if self.has_lost() { 0 } else { (supplied - self.next).min(self.cap - self.in_flight()) }
+        if self.has_lost() || self.in_flight() == 0 {
+            return 0;
+        }
+        (supplied - self.next).min(self.cap - self.in_flight())
     }
 
     #[inline]
