@@ -151,7 +151,7 @@ impl Nic {
             retransmission: false,
             trimmed: false,
         };
-        Some(Row { packet: state.packet(Instant::ZERO, self.id, slot, params, data), data, count })
+        Some(Row { first: state.packet(Instant::ZERO, self.id, slot, params, data), data, count })
     }
 
     /// So many packets of a [`row`](Nic::row) have left, the last before `now`.
@@ -236,7 +236,7 @@ impl SendQp {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The first of them, but for when it leaves.
-    pub packet: Packet,
+    pub first: Packet,
     /// How many they are.
     pub count: u64,
     data: Data,
@@ -247,6 +247,6 @@ impl Row {
     #[inline(always)]
     pub fn packet(&self, before: u64, now: Instant) -> Packet {
         let data = Data { psn: self.data.psn.plus(before as u32), ..self.data };
-        Packet { sent_at: now, repr: Repr::Data(data), ..self.packet }
+        Packet { sent_at: now, repr: Repr::Data(data), ..self.first }
     }
 }

@@ -40,7 +40,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Some(row) = row else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
-        let mut descriptor = Descriptor::of(&row.packet, 0, self.fabric.attachment[row.packet.dst.index()]);
+        let mut descriptor = Descriptor::of(&row.first, 0, self.fabric.attachment[row.first.dst.index()]);
         let frame = u64::from(descriptor.frame);
         let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
         let begin = self.calendar.begin();
@@ -50,7 +50,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (slot, place) = self.pool.vacancy();
             *place = row.packet(sent, now);
             self.pool.occupy(slot);
-            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, row.packet.src));
+            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, row.first.src));
             now += step;
             outlet.send(now.as_ps() + delay - begin, &descriptor);
             sent += 1;
