@@ -229,17 +229,16 @@ impl Calendar {
         debug_assert!(time >= self.next, "a link delays by a step at least");
         debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
         // Most often it arrives in the neighbour's next window, or in the one after that.
-        let mut after = time - self.next;
-        let (mut window, mut place) = (self.window + 1, self.rows[1] + node);
+        let (mut after, mut place) = (time - self.next, self.rows[1] + node);
         if after >= self.length {
             after -= self.length;
-            (window, place) = (window + self.pace.each(), self.rows[2] + node);
+            place = self.rows[2] + node;
             if after >= self.length {
                 return self.send_far(node, time, port, packet);
             }
         }
         if self.inboxes[place].is_full() {
-            self.make_room(place, node, window);
+            self.make_room_at(place, node, time);
         }
         self.inboxes[place].push(packet, after as u32, port);
     }
@@ -258,6 +257,13 @@ impl Calendar {
     fn second_inbox(&self, node: u32, time: u64) -> Option<(u32, u64)> {
         let begin = self.next - self.begin + self.length;
         (time - begin < self.length).then_some((self.rows[2] + node, begin))
+    }
+
+    /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives at `time`.
+    #[inline(never)]
+    fn make_room_at(&mut self, place: u32, node: u32, time: u64) {
+        let later = if time - self.next < self.length { 0 } else { self.pace.each() };
+        self.make_room(place, node, self.window + 1 + later);
     }
 
     /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives after `begin`.

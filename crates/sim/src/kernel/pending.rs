@@ -1,7 +1,8 @@
 //! The ports of a switch that will be free soon, in order.
 //!
-//! A ring, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
-//! packet, the first: putting it in its place then moves nothing.
+//! A list, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
+//! packet, the first: putting it in its place then moves nothing. The list wanders through its table as the first leave
+//! and others come behind the last; at the end of the table, it is moved to the beginning.
 
 use super::table::Table;
 
@@ -15,11 +16,16 @@ struct Entry {
     who: u32,
 }
 
+impl Entry {
+    /// Before all others, and behind them.
+    const FIRST: Self = Self { time: 0, who: 0 };
+    const LAST: Self = Self { time: NEVER, who: 0 };
+}
+
 /// Times of numbered things, each of which has one at most; of equal ones the lowest number comes first.
 pub(crate) struct Pending {
-    /// Behind the last entry stands one whose time is [`NEVER`].
-    ring: Table<Entry>,
-    mask: u32,
+    /// From `head` to `end`. Before them stands one that is earlier, behind them one whose time is [`NEVER`].
+    list: Table<Entry>,
     head: u32,
     end: u32,
     /// The earliest time.
@@ -27,12 +33,15 @@ pub(crate) struct Pending {
     in_order: bool,
 }
 
+/// How often a list can be moved by its length before it comes to the end of its table.
+const ROUNDS: usize = 4;
+
 impl Pending {
     /// For things numbered below `count`, none of which has a time.
     pub(crate) fn new(count: u32) -> Self {
-        let size = (count + 1).next_power_of_two();
-        let ring = Table::of(size as usize, || Entry { time: NEVER, who: 0 });
-        Self { ring, mask: size - 1, head: 0, end: 0, first: NEVER, in_order: true }
+        let mut list = Table::of(ROUNDS * (count as usize + 2), || Entry::LAST);
+        list[0] = Entry::FIRST;
+        Self { list, head: 1, end: 1, first: NEVER, in_order: true }
     }
 
     /// The earliest time.
@@ -41,14 +50,29 @@ impl Pending {
         self.first
     }
 
+    /// Whose time is the earliest. There must be one.
+    #[inline(always)]
+    pub(crate) fn whose_is_first(&self) -> u32 {
+        debug_assert!(self.in_order, "the first is the earliest");
+        self.list[self.head].who
+    }
+
     /// Takes out whose time is the earliest. There must be one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> u32 {
-        debug_assert!(self.in_order, "the first is the earliest");
-        let who = self.ring[self.head].who;
-        self.head = (self.head + 1) & self.mask;
-        self.first = self.ring[self.head].time;
+        let who = self.whose_is_first();
+        self.head += 1;
+        self.first = self.list[self.head].time;
         who
+    }
+
+    /// Gives whose time is the earliest a later one. There must be one.
+    #[inline(always)]
+    pub(crate) fn postpone_first(&mut self, time: u64) {
+        let who = self.whose_is_first();
+        self.head += 1;
+        self.insert(Entry { time, who });
+        self.first = self.list[self.head].time;
     }
 
     /// Gives `who`, which has none, the time `time`.
@@ -58,58 +82,65 @@ impl Pending {
         let entry = Entry { time, who };
         if time < self.first {
             self.first = time;
-            if self.head != self.end {
-                self.head = self.head.wrapping_sub(1) & self.mask;
-                self.ring[self.head] = entry;
+            if self.head > 1 {
+                self.head -= 1;
+                self.list[self.head] = entry;
                 return;
             }
         }
+        self.insert(entry);
+    }
+
+    /// Puts an entry in its place, from the end on.
+    #[inline(always)]
+    fn insert(&mut self, entry: Entry) {
         let mut place = self.end;
-        while place != self.head {
-            let before = (place.wrapping_sub(1)) & self.mask;
-            if self.ring[before] < entry {
-                break;
-            }
-            self.ring[place] = self.ring[before];
-            place = before;
+        while self.list[place - 1] > entry {
+            self.list[place] = self.list[place - 1];
+            place -= 1;
         }
-        self.ring[place] = entry;
-        self.end = (self.end + 1) & self.mask;
-        self.ring[self.end].time = NEVER;
+        self.list[place] = entry;
+        self.end += 1;
+        if self.end as usize == self.list.len() {
+            self.return_to_the_beginning();
+        }
+        self.list[self.end].time = NEVER;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn return_to_the_beginning(&mut self) {
+        self.list.copy_within(self.head as usize..self.end as usize, 1);
+        (self.head, self.end) = (1, 1 + self.end - self.head);
     }
 
     /// Takes the time of `who` away; returns whether it had one.
     pub(crate) fn forget(&mut self, who: u32) -> bool {
         self.put_in_order();
-        let places = |n| (self.head + n) & self.mask;
         let Some(n) = self.whose().position(|other| other == who) else { return false };
-        let mut place = places(n as u32);
+        let place = self.head as usize + n;
         // That behind the last entry moves, too.
-        while place != self.end {
-            let next = (place + 1) & self.mask;
-            self.ring[place] = self.ring[next];
-            place = next;
-        }
-        self.end = self.end.wrapping_sub(1) & self.mask;
-        self.first = self.ring[self.head].time;
+        self.list.copy_within(place + 1..=self.end as usize, place);
+        self.end -= 1;
+        self.first = self.list[self.head].time;
         true
     }
 
     /// Forgets all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        (self.head, self.end) = (0, 0);
+        (self.head, self.end) = (1, 1);
         self.first = NEVER;
-        self.ring[0].time = NEVER;
+        self.list[1].time = NEVER;
     }
 
     /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before
     /// the first of these, and [put in order](Self::put_in_order) before anything else.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
-        self.ring[self.end] = Entry { time, who };
+        self.list[self.end] = Entry { time, who };
         self.end += 1;
-        self.ring[self.end].time = NEVER;
+        self.list[self.end].time = NEVER;
         self.first = self.first.min(time);
         self.in_order = false;
     }
@@ -118,8 +149,8 @@ impl Pending {
     #[inline(always)]
     pub(crate) fn put_in_order(&mut self) {
         if !self.in_order {
-            let ring: &mut [Entry] = &mut self.ring;
-            ring[self.head as usize..self.end as usize].sort_unstable();
+            let list: &mut [Entry] = &mut self.list;
+            list[self.head as usize..self.end as usize].sort_unstable();
             self.in_order = true;
         }
     }
@@ -127,14 +158,14 @@ impl Pending {
     /// Everything that has a time.
     #[inline(always)]
     pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
-        (0..self.end.wrapping_sub(self.head) & self.mask).map(|n| self.ring[(self.head + n) & self.mask].who)
+        (self.head..self.end).map(|place| self.list[place].who)
     }
 
     /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        super::prefetch(&self.ring, self.head);
-        super::prefetch(&self.ring, self.end);
+        super::prefetch(&self.list, self.head);
+        super::prefetch(&self.list, self.end);
     }
 }
 

@@ -24,4 +24,5 @@ mod rows;
 pub(crate) mod short;
 pub(crate) mod switch;
 pub(crate) mod trimming;
+mod turns;
 pub(crate) mod verbs;

@@ -194,6 +194,14 @@ impl Egress {
         self.busy_until + self.delay
     }
 
+    /// Counts a frame of `bytes` that is on the wire until `ends`.
+    #[inline(always)]
+    pub(crate) fn add_frame(&mut self, ends: u64, bytes: u64) {
+        self.busy_until = Instant::from_ps(ends);
+        self.frames += 1;
+        self.bytes += bytes;
+    }
+
     /// Counts frames that have been put on the wire, the last of which leaves until `busy_until`.
     #[inline(always)]
     pub(crate) fn add_frames(&mut self, busy_until: Instant, frames: u64, bytes: u64) {

@@ -54,6 +54,12 @@ impl Store {
         self.places[place].at = next;
     }
 
+    /// What lies at `place`.
+    #[inline(always)]
+    pub(super) fn at(&self, place: u32) -> &Descriptor {
+        &self.places[place]
+    }
+
     /// Bytes of the frame at `place`.
     pub(super) fn frame(&self, place: u32) -> u64 {
         u64::from(self.places[place].frame)
@@ -92,6 +98,13 @@ pub(crate) struct Queue {
     tail: u32,
     /// The queue behind it in its line's ring.
     next: u32,
+}
+
+/// The next packet of a line: its queue, and where it lies in the store.
+#[derive(Clone, Copy)]
+pub(super) struct Next {
+    queue: u32,
+    pub(super) place: u32,
 }
 
 /// The queues of one class that wait for one output, numbered by their inputs.
@@ -173,9 +186,24 @@ impl Line {
     /// Takes the next packet in round-robin order. The line must not be empty. What is returned is in nobody's `at`.
     #[inline(always)]
     pub(crate) fn pop<'s>(&mut self, queues: &mut Part<'_, Queue>, store: &'s mut Store) -> &'s Descriptor {
-        let queue = self.first;
+        self.take(self.next(queues), queues, store)
+    }
+
+    /// Which packet is next in round-robin order. The line must not be empty.
+    #[inline(always)]
+    pub(super) fn next(&self, queues: &Part<'_, Queue>) -> Next {
+        Next { queue: self.first, place: queues[self.first].head }
+    }
+
+    /// Takes the packet that is [next](Self::next), as [`Line::pop`] does.
+    #[inline(always)]
+    pub(super) fn take<'s>(
+        &mut self,
+        Next { queue, place }: Next,
+        queues: &mut Part<'_, Queue>,
+        store: &'s mut Store,
+    ) -> &'s Descriptor {
         let entry = &mut queues[queue];
-        let place = entry.head;
         let next = store.places[place].at;
         // Its turn comes after all others.
         prefetch(&store.places, next);

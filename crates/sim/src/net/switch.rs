@@ -162,7 +162,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let window = self.calendar.end() - self.calendar.begin();
         let ways = self.forwarding.ways_of(site.routes);
-        order.sort(&mail, window, |packet| site.route(ways, packet) as u16);
+        // What needs a closer look finds its way after that.
+        let way = |packet: &Descriptor| if packet.is_rare() { UNKNOWN } else { site.route(ways, packet) };
+        order.sort(&mail, window, |packet| way(packet) as u16);
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
         if read == mail.len() {
@@ -189,11 +191,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let index = site.switch;
         self.switches[index].pending.put_in_order();
+        let takes_turns = self.may_take_turns(site);
         let mut read = 0;
         let mut arrival = begin + order.key(0).time();
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
+                if takes_turns {
+                    read = self.take_turns(site, mail, order, read);
+                    arrival = begin + order.key(read).time();
+                }
                 let due = self.switches[index].pending.first();
                 if arrival <= due {
                     if arrival >= self.stop {
@@ -250,7 +257,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
-        if !(site.looks_closely | packet.is_rare()) || self.enter_rarely(at, packet) {
+        if packet.is_rare() {
+            if self.enter_rarely(at, packet) {
+                self.forward_to(site, at, packet, self.route(site, packet));
+            }
+        } else if !site.looks_closely || self.enter_rarely(at, packet) {
             self.forward_to(site, at, packet, u32::from(out));
         }
     }

@@ -20,6 +20,7 @@ mod pfc;
 mod queueing;
 mod recording;
 mod schedules;
+mod shortcuts;
 mod support;
 mod tcp;
 mod trimming;

@@ -1,0 +1,105 @@
+//! Turns that the ports of a switch take, one after the other, where nothing is out of the ordinary.
+//!
+//! Where an input may fill up, or its pause may end, ports matter to each other, and their events are handled in the
+//! order of time. Nearly all of them are packets that pass, packets that begin to wait, and packets that leave. Here
+//! these three are, as far as they have no consequence elsewhere; every other event is left to its own function. The
+//! results are the same to the bit.
+
+use super::descriptor::Descriptor;
+use super::forward::UNKNOWN;
+use super::port::Egress;
+use super::switch::Site;
+use crate::kernel::order::Order;
+use crate::kernel::partition::Partition;
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Whether there may be [turns](Self::take_turns) at a switch: where nothing is recorded or counted by class.
+    pub(super) fn may_take_turns(&self, site: &Site) -> bool {
+        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.looks_closely
+    }
+
+    /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first
+    /// event that is out of the ordinary. Returns how many packets have been read then.
+    #[inline(always)]
+    pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, mut read: usize) -> usize {
+        let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
+        let pending = &mut self.switches[site.switch].pending;
+        let mut outputs = self.egress.part_mut(site.first_port);
+        let mut inputs = self.ingress.part_mut(site.first_port);
+        let mut lines = self.lines.part_mut(site.first_port);
+        let mut queues = self.queues.part_mut(site.first_queue(site.first_port));
+        let (store, calendar) = (&mut self.store, &mut self.calendar);
+        let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
+            let frame = u64::from(packet.frame);
+            let ends = begins + (frame + gap) * port.ps_per_byte();
+            port.add_frame(ends, frame);
+            calendar.send(port.peer_node, ends + port.delay.as_ps(), port.peer_port, packet);
+            ends
+        };
+        let mut served = 0;
+        loop {
+            let key = order.key(read);
+            let arrival = begin + key.time();
+            let due = pending.first();
+            if arrival <= due {
+                if arrival >= stop {
+                    break;
+                }
+                let out = u32::from(order.output(key));
+                if out == UNKNOWN {
+                    break;
+                }
+                let (packet, port) = (key.packet(mail), &mut outputs[out]);
+                let busy_until = port.busy_until.as_ps();
+                if busy_until <= arrival && port.is_clear() {
+                    if port.rare_departures {
+                        break;
+                    }
+                    send(port, arrival, packet);
+                } else {
+                    let input = &mut inputs[packet.port.into()];
+                    let buffered = input.buffered + u64::from(packet.frame);
+                    let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
+                    if buffered > input.brim || begins || port.paused == Egress::DOWN || packet.is_markable() {
+                        break;
+                    }
+                    input.buffered = buffered;
+                    let mut queues = queues.part_mut(out * site.per_line);
+                    lines[out].push(&mut queues, site.queue_of(packet.port.into()), store, packet, packet.flags);
+                    port.waiting = 1;
+                    if !port.free_pending && busy_until > arrival {
+                        port.free_pending = true;
+                        pending.push(out, busy_until);
+                    }
+                }
+                read += 1;
+            } else {
+                let out = pending.whose_is_first();
+                let port = &mut outputs[out];
+                if due >= stop || port.ready() == 0 || port.pause_due || port.rare_departures {
+                    break;
+                }
+                let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
+                let next = line.next(&queues);
+                let packet = store.at(next.place);
+                let input = &mut inputs[packet.port.into()];
+                let buffered = input.buffered - u64::from(packet.frame);
+                if buffered < input.trough {
+                    break;
+                }
+                input.buffered = buffered;
+                let ends = send(port, due, line.take(next, &mut queues, store));
+                served += 1;
+                if line.is_empty() {
+                    port.waiting = 0;
+                    port.free_pending = false;
+                    pending.pop();
+                } else {
+                    pending.postpone_first(ends);
+                }
+            }
+        }
+        self.events += served;
+        read
+    }
+}
