@@ -30,6 +30,6 @@ mod tcp;
 mod tests;
 pub mod verbs;
 
-pub use nic::{Handled, Nic, NicParams};
+pub use nic::{Handled, Incoming, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};
 pub use rdma::{ConnectionParams, Ledger, REQUESTS, VerbsParams};

@@ -172,10 +172,12 @@ fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
         packet
     });
     let [first, second, last] = &packets;
-    assert!(!receiver.take_unanswered(second), "out of order");
-    assert!(receiver.take_unanswered(first) && !receiver.take_unanswered(first));
-    assert!(receiver.take_unanswered(second));
-    assert!(!receiver.take_unanswered(last), "it completes the message");
+    let mut incoming = receiver.incoming(first).expect("a receiver");
+    assert!(!incoming.take(second), "out of order");
+    assert!(incoming.take(first) && !incoming.take(first));
+    assert!(!incoming.take(&Packet { src: HostId(2), ..*second }), "of another queue pair");
+    assert!(incoming.take(second));
+    assert!(!incoming.take(last), "it completes the message");
     assert!(matches!(receiver.handle_packet(&mut cx, &params, last), Handled::Completed(_)));
     assert_eq!((receiver.stats().data_received, receiver.stats().goodput), (3, 3 * 1_024));
 }

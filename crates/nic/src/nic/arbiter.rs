@@ -151,7 +151,7 @@ impl Nic {
             retransmission: false,
             trimmed: false,
         };
-        Some(Row { first: state.packet(Instant::ZERO, self.id, slot, params, data), data, count })
+        Some(Row { first: state.packet(Instant::ZERO, self.id, slot, params, data), count })
     }
 
     /// So many packets of a [`row`](Nic::row) have left, the last before `now`.
@@ -239,14 +239,16 @@ pub struct Row {
     pub first: Packet,
     /// How many they are.
     pub count: u64,
-    data: Data,
 }
 
 impl Row {
-    /// The packet that `before` others of the row precede, and that leaves at `now`.
+    /// Writes the packet that `before` others of the row precede, and that leaves at `now`, to `place`.
     #[inline(always)]
-    pub fn packet(&self, before: u64, now: Instant) -> Packet {
-        let data = Data { psn: self.data.psn.plus(before as u32), ..self.data };
-        Packet { sent_at: now, repr: Repr::Data(data), ..self.first }
+    pub fn write(&self, before: u64, now: Instant, place: &mut Packet) {
+        *place = self.first;
+        place.sent_at = now;
+        if let Repr::Data(data) = &mut place.repr {
+            data.psn = data.psn.plus(before as u32);
+        }
     }
 }

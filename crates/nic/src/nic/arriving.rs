@@ -3,12 +3,12 @@
 use alloc::collections::VecDeque;
 
 use selvedge_transport::{Cx, Receiver, Told, Verdict};
-use selvedge_units::{Bytes, HostId};
+use selvedge_units::{Bytes, HostId, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use super::answers::Answers;
 use super::{Handled, Nic, NicParams, find};
-use crate::qp::{Completion, Report};
+use crate::qp::{Completion, NicStats, RecvQp, Report};
 
 impl Nic {
     /// Takes in a packet that arrived.
@@ -28,22 +28,15 @@ impl Nic {
         }
     }
 
-    /// Takes in data that is expected, as [`Nic::handle_packet`] does, if that is not answered and finishes nothing;
-    /// whether it did. What is taken so concerns nobody but its receiver: not even when it comes matters.
+    /// Where data of the queue pair that has sent `packet` may come in a row; `None` where it has no receiver.
     ///
     /// Of use only where [`NicParams::takes_unanswered`].
     #[inline(always)]
-    pub fn take_unanswered(&mut self, packet: &Packet) -> bool {
-        let Repr::Data(data) = &packet.repr else { return false };
-        let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return false };
-        let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
-        if state.missing == 1 || !state.receiver.take_unanswered(data) {
-            return false;
-        }
-        state.missing -= 1;
-        self.stats.data_received += 1;
-        self.stats.goodput += u64::from(data.payload);
-        true
+    pub fn incoming(&mut self, packet: &Packet) -> Option<Incoming<'_>> {
+        let from = (packet.src, packet.qp);
+        let slot = self.by_peer.get(from)?;
+        let state = self.receivers.get_mut(slot as usize).and_then(Option::as_mut)?;
+        Some(Incoming { from, state, stats: &mut self.stats })
     }
 
     #[inline(never)]
@@ -174,5 +167,31 @@ fn tell(
     if let Some(bytes) = told.report {
         let Packet { src: to, qp, slot, sent_at, .. } = *packet;
         reports.push_back(Report { to, qp, slot, sent_at, bytes });
+    }
+}
+
+/// Data of one queue pair that comes in a row.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    from: (HostId, QpNumber),
+    state: &'a mut RecvQp,
+    stats: &'a mut NicStats,
+}
+
+impl Incoming<'_> {
+    /// Takes in data of the queue pair that is expected, as [`Nic::handle_packet`] does, if that is not answered and
+    /// finishes nothing; whether it did. What is taken so concerns nobody but its receiver: not even when it comes
+    /// matters.
+    #[inline(always)]
+    pub fn take(&mut self, packet: &Packet) -> bool {
+        let Repr::Data(data) = &packet.repr else { return false };
+        let is_ours = (packet.src, packet.qp) == self.from;
+        if !is_ours || self.state.missing == 1 || !self.state.receiver.take_unanswered(data) {
+            return false;
+        }
+        self.state.missing -= 1;
+        self.stats.data_received += 1;
+        self.stats.goodput += u64::from(data.payload);
+        true
     }
 }

@@ -25,6 +25,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
 
 use answers::Answers;
+pub use arriving::Incoming;
 pub(crate) use arriving::answer;
 use deadlines::Deadlines;
 pub(crate) use deadlines::Due;
@@ -84,7 +85,7 @@ pub struct NicParams {
 }
 
 impl NicParams {
-    /// Whether receivers answer nothing that they expect ([`Nic::take_unanswered`]).
+    /// Whether receivers answer nothing that they expect ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
         self.feedback.is_silent() && !self.receiver.recovery.acknowledges()
     }

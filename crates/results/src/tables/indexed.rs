@@ -196,6 +196,11 @@ impl<V: Value> Indexed<V> {
         V: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
     {
+        // Times come again and again in the same order.
+        let next = self.run.number.wrapping_add(1);
+        if self.values.get(next as usize).is_some_and(|known| known.borrow() == value) {
+            return Some(next);
+        }
         if let Some(&index) = self.known.get(value) {
             return Some(index);
         }

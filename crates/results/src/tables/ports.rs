@@ -53,8 +53,9 @@ impl PortWriter {
             |at: &u32, which: usize| -> &str { self.names.get(row(at).port.index()).map_or("", |names| &names[which]) };
         self.part.write(&order, |columns| {
             let ports = columns.parts(|a, b| row(a).port == row(b).port);
-            columns.text_of(&ports, |_| &self.series)?;
-            columns.long(|_| self.seed)?;
+            let all = columns.parts(|_, _| true);
+            columns.text_of(&all, |_| &self.series)?;
+            columns.long_of(&all, |_| self.seed)?;
             columns.long(|at| row(at).time.as_ps())?;
             columns.int(|at| row(at).port.0)?;
             columns.text_of(&ports, |at| name(at, 0))?;

@@ -1,31 +1,20 @@
 //! The ports of a switch that will be free soon, in order.
 //!
 //! A list, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
-//! packet, the first: putting it in its place then moves nothing. The list wanders through its table as the first leave
-//! and others come behind the last; at the end of the table, it is moved to the beginning.
+//! packet, the first: putting it in its place then moves nothing. The list wanders through its tables as the first leave
+//! and others come behind the last; where the tables end, it is moved to their beginning.
 
 use super::table::Table;
 
 /// No time.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// A time and whose it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    time: u64,
-    who: u32,
-}
-
-impl Entry {
-    /// Before all others, and behind them.
-    const FIRST: Self = Self { time: 0, who: 0 };
-    const LAST: Self = Self { time: NEVER, who: 0 };
-}
-
 /// Times of numbered things, each of which has one at most; of equal ones the lowest number comes first.
 pub(crate) struct Pending {
-    /// From `head` to `end`. Before them stands one that is earlier, behind them one whose time is [`NEVER`].
-    list: Table<Entry>,
+    /// From `head` to `end`. Before them stands one that is earlier, behind them [`NEVER`].
+    times: Table<u64>,
+    /// Whose they are.
+    whose: Table<u32>,
     head: u32,
     end: u32,
     /// The earliest time.
@@ -33,15 +22,16 @@ pub(crate) struct Pending {
     in_order: bool,
 }
 
-/// How often a list can be moved by its length before it comes to the end of its table.
+/// How often a list can be moved by its length before it comes to the end of its tables.
 const ROUNDS: usize = 4;
 
 impl Pending {
     /// For things numbered below `count`, none of which has a time.
     pub(crate) fn new(count: u32) -> Self {
-        let mut list = Table::of(ROUNDS * (count as usize + 2), || Entry::LAST);
-        list[0] = Entry::FIRST;
-        Self { list, head: 1, end: 1, first: NEVER, in_order: true }
+        let room = ROUNDS * (count as usize + 2);
+        let mut times = Table::of(room, || NEVER);
+        times[0] = 0;
+        Self { times, whose: Table::of(room, || 0), head: 1, end: 1, first: NEVER, in_order: true }
     }
 
     /// The earliest time.
@@ -53,8 +43,8 @@ impl Pending {
     /// Whose time is the earliest. There must be one.
     #[inline(always)]
     pub(crate) fn whose_is_first(&self) -> u32 {
-        debug_assert!(self.in_order, "the first is the earliest");
-        self.list[self.head].who
+        debug_assert!(self.in_order && self.head < self.end, "the first is the earliest");
+        self.whose[self.head]
     }
 
     /// Takes out whose time is the earliest. There must be one.
@@ -62,55 +52,66 @@ impl Pending {
     pub(crate) fn pop(&mut self) -> u32 {
         let who = self.whose_is_first();
         self.head += 1;
-        self.first = self.list[self.head].time;
+        self.first = self.times[self.head];
         who
     }
 
-    /// Gives whose time is the earliest a later one. There must be one.
+    /// Gives `who`, whose time is the earliest, a later one.
     #[inline(always)]
-    pub(crate) fn postpone_first(&mut self, time: u64) {
-        let who = self.whose_is_first();
+    pub(crate) fn postpone_first(&mut self, who: u32, time: u64) {
+        debug_assert!(who == self.whose_is_first() && time > self.first, "later than the earliest");
         self.head += 1;
-        self.insert(Entry { time, who });
-        self.first = self.list[self.head].time;
+        self.insert(who, time);
+        self.first = self.times[self.head];
     }
 
     /// Gives `who`, which has none, the time `time`.
     #[inline(always)]
     pub(crate) fn push(&mut self, who: u32, time: u64) {
         debug_assert!(self.in_order, "there is an order to keep");
-        let entry = Entry { time, who };
         if time < self.first {
             self.first = time;
             if self.head > 1 {
                 self.head -= 1;
-                self.list[self.head] = entry;
+                (self.times[self.head], self.whose[self.head]) = (time, who);
                 return;
             }
         }
-        self.insert(entry);
+        self.insert(who, time);
     }
 
-    /// Puts an entry in its place, from the end on.
+    /// Puts a time in its place. It is later than what stands before the first.
     #[inline(always)]
-    fn insert(&mut self, entry: Entry) {
-        let mut place = self.end;
-        while self.list[place - 1] > entry {
-            self.list[place] = self.list[place - 1];
-            place -= 1;
+    fn insert(&mut self, who: u32, time: u64) {
+        let end = self.end;
+        if time > self.times[end - 1] {
+            (self.times[end], self.whose[end]) = (time, who);
+        } else {
+            self.insert_before_the_last(who, time);
         }
-        self.list[place] = entry;
-        self.end += 1;
-        if self.end as usize == self.list.len() {
+        self.end = end + 1;
+        if self.end as usize == self.times.len() {
             self.return_to_the_beginning();
         }
-        self.list[self.end].time = NEVER;
+        self.times[self.end] = NEVER;
+    }
+
+    #[inline(never)]
+    fn insert_before_the_last(&mut self, who: u32, time: u64) {
+        let mut place = self.end;
+        while place > self.head && (self.times[place - 1], self.whose[place - 1]) > (time, who) {
+            (self.times[place], self.whose[place]) = (self.times[place - 1], self.whose[place - 1]);
+            place -= 1;
+        }
+        (self.times[place], self.whose[place]) = (time, who);
     }
 
     #[cold]
     #[inline(never)]
     fn return_to_the_beginning(&mut self) {
-        self.list.copy_within(self.head as usize..self.end as usize, 1);
+        let list = self.head as usize..self.end as usize;
+        self.times.copy_within(list.clone(), 1);
+        self.whose.copy_within(list, 1);
         (self.head, self.end) = (1, 1 + self.end - self.head);
     }
 
@@ -118,11 +119,12 @@ impl Pending {
     pub(crate) fn forget(&mut self, who: u32) -> bool {
         self.put_in_order();
         let Some(n) = self.whose().position(|other| other == who) else { return false };
-        let place = self.head as usize + n;
-        // That behind the last entry moves, too.
-        self.list.copy_within(place + 1..=self.end as usize, place);
+        let (place, end) = (self.head as usize + n, self.end as usize);
+        // That behind the last one moves, too.
+        self.times.copy_within(place + 1..=end, place);
+        self.whose.copy_within(place + 1..end, place);
         self.end -= 1;
-        self.first = self.list[self.head].time;
+        self.first = self.times[self.head];
         true
     }
 
@@ -131,16 +133,16 @@ impl Pending {
     pub(crate) fn clear(&mut self) {
         (self.head, self.end) = (1, 1);
         self.first = NEVER;
-        self.list[1].time = NEVER;
+        self.times[1] = NEVER;
     }
 
     /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before
     /// the first of these, and [put in order](Self::put_in_order) before anything else.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
-        self.list[self.end] = Entry { time, who };
+        (self.times[self.end], self.whose[self.end]) = (time, who);
         self.end += 1;
-        self.list[self.end].time = NEVER;
+        self.times[self.end] = NEVER;
         self.first = self.first.min(time);
         self.in_order = false;
     }
@@ -149,23 +151,32 @@ impl Pending {
     #[inline(always)]
     pub(crate) fn put_in_order(&mut self) {
         if !self.in_order {
-            let list: &mut [Entry] = &mut self.list;
-            list[self.head as usize..self.end as usize].sort_unstable();
-            self.in_order = true;
+            self.sort();
         }
+    }
+
+    #[inline(never)]
+    fn sort(&mut self) {
+        let entries = (self.head..self.end).map(|place| (self.times[place], self.whose[place]));
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_unstable();
+        for (place, (time, who)) in (self.head..).zip(entries) {
+            (self.times[place], self.whose[place]) = (time, who);
+        }
+        self.in_order = true;
     }
 
     /// Everything that has a time.
     #[inline(always)]
     pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
-        (self.head..self.end).map(|place| self.list[place].who)
+        (self.head..self.end).map(|place| self.whose[place])
     }
 
     /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        super::prefetch(&self.list, self.head);
-        super::prefetch(&self.list, self.end);
+        super::prefetch(&self.times, self.end);
+        super::prefetch(&self.whose, self.end);
     }
 }
 

@@ -7,6 +7,7 @@
 use selvedge_units::Instant;
 
 use super::descriptor::Descriptor;
+use super::host::Host;
 use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 
@@ -16,16 +17,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn take_ahead(&mut self, host: u32, mail: &[Descriptor], last: u64) -> usize {
         let begin = self.calendar.begin();
-        let state = &mut self.hosts[host];
+        let Host { nic, digest, .. } = &mut self.hosts[host];
         let mut count = 0;
-        for descriptor in mail {
-            let at = begin + u64::from(descriptor.at);
-            if at > last || descriptor.is_rare() || !state.nic.take_unanswered(self.pool.get(descriptor.slot)) {
+        while let Some(first) = mail.get(count)
+            && begin + u64::from(first.at) <= last
+            && let Some(mut incoming) = nic.incoming(self.pool.get(first.slot))
+        {
+            let before = count;
+            for descriptor in &mail[before..] {
+                let at = begin + u64::from(descriptor.at);
+                if at > last || descriptor.is_rare() || !incoming.take(self.pool.get(descriptor.slot)) {
+                    break;
+                }
+                *digest = fold(*digest, Instant::from_ps(at), descriptor.name);
+                self.pool.release(descriptor.slot);
+                count += 1;
+            }
+            if count == before {
                 break;
             }
-            state.digest = fold(state.digest, Instant::from_ps(at), descriptor.name);
-            self.pool.release(descriptor.slot);
-            count += 1;
         }
         self.events += count as u64;
         self.tally.delivered[0] += count as u64;
@@ -48,7 +58,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (mut now, mut sent) = (port.busy_until, 0);
         while now.as_ps() < until && sent < row.count {
             let (slot, place) = self.pool.vacancy();
-            *place = row.packet(sent, now);
+            row.write(sent, now, place);
             self.pool.occupy(slot);
             (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, row.first.src));
             now += step;

@@ -59,10 +59,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 } else {
                     let input = &mut inputs[packet.port.into()];
                     let buffered = input.buffered + u64::from(packet.frame);
-                    let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
-                    if buffered > input.brim || begins || port.paused == Egress::DOWN || packet.is_markable() {
+                    if buffered > input.brim || port.paused == Egress::DOWN || packet.is_markable() {
                         break;
                     }
+                    let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
+                    debug_assert!(!begins, "a port that is free, and may send, keeps nobody waiting");
                     input.buffered = buffered;
                     let mut queues = queues.part_mut(out * site.per_line);
                     lines[out].push(&mut queues, site.queue_of(packet.port.into()), store, packet, packet.flags);
@@ -95,7 +96,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     port.free_pending = false;
                     pending.pop();
                 } else {
-                    pending.postpone_first(ends);
+                    pending.postpone_first(out, ends);
                 }
             }
         }
