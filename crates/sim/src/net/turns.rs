@@ -20,7 +20,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first
     /// event that is out of the ordinary. Returns how many packets have been read then.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, mut read: usize) -> usize {
         let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
         let pending = &mut self.switches[site.switch].pending;
