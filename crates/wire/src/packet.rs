@@ -223,4 +223,4 @@ impl Header {
     pub const MINIMUM_FRAME: Bytes = Bytes::new(64);
 }
 
-const _: () = assert!(size_of::<Packet>() <= 56, "a packet and the simulator's two links share one cache line");
+const _: () = assert!(size_of::<Packet>() <= 56, "a packet and the link of the simulator's pool share one cache line");

@@ -12,7 +12,7 @@ use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::{Bytes, Instant, PortId};
 
 use super::partition::Partition;
-use super::patience::Patience;
+use super::stall::StallLimits;
 use crate::net::port::of_bits;
 use crate::topology::Node;
 
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     since: Instant,
     /// Events before the last look.
     events: u64,
-    patience: Patience,
+    limits: StallLimits,
 }
 
 /// Why a run has to end.
@@ -40,15 +40,15 @@ pub(crate) struct Verdict {
 type Place = (usize, u32, u8);
 
 impl Watch {
-    pub(crate) fn new(patience: Patience) -> Self {
+    pub(crate) fn new(limits: StallLimits) -> Self {
         Self {
-            next: Instant::ZERO.saturating_add(patience.look),
+            next: Instant::ZERO.saturating_add(limits.look),
             last: Instant::ZERO,
             frames: BTreeMap::new(),
             goodput: 0,
             since: Instant::ZERO,
             events: 0,
-            patience,
+            limits,
         }
     }
 
@@ -65,7 +65,7 @@ impl Watch {
         hopeful: bool,
         begin: Instant,
     ) -> Option<Verdict> {
-        self.next = now.saturating_add(self.patience.look);
+        self.next = now.saturating_add(self.limits.look);
         let events = partitions.iter().map(|p| p.events).sum();
         let still = std::mem::replace(&mut self.events, events) == events;
         let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
@@ -83,13 +83,13 @@ impl Watch {
         }
         // Hosts may compute for days, and senders wait for long timeouts: the looks until then, but for the last one,
         // would see the same again.
-        let stall = if self.since == now { Instant::NEVER } else { self.since.saturating_add(self.patience.stall) };
+        let stall = if self.since == now { Instant::NEVER } else { self.since.saturating_add(self.limits.timeout) };
         let until = begin.min(stall);
         if still && until > self.next {
-            let look = self.patience.look;
+            let look = self.limits.look;
             self.next = now.saturating_add(look * ((until.since(now).as_ps() - 1) / look.as_ps()));
         }
-        (now.since(self.since) >= self.patience.stall).then_some(Verdict { deadlock: None })
+        (now.since(self.since) >= self.limits.timeout).then_some(Verdict { deadlock: None })
     }
 
     /// A cycle of ports that wait for each other and have not moved since the last look.

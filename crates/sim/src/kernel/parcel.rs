@@ -4,9 +4,9 @@ use selvedge_units::Instant;
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
 
-use crate::net::beside::Record;
 use crate::net::descriptor::Descriptor;
 use crate::net::notice::Notice;
+use crate::net::records::Record;
 
 /// A packet on its way to another partition.
 pub(crate) struct Parcel {

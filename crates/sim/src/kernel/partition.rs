@@ -30,17 +30,17 @@ use super::tally::{Tally, kind_of};
 use super::window::Stretch;
 use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
-use crate::net::beside::Records;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
+use crate::net::listed::Entry;
 use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue, Store};
-use crate::net::short::Entry;
+use crate::net::records::Records;
 use crate::net::switch::Switch;
 use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
@@ -228,22 +228,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// From now on, what arrives at port `at` needs a closer look, or no more.
-    pub(crate) fn look_closely_at(&mut self, at: u32, closely: bool) {
-        self.ingress[at].rare_arrivals = closely;
+    /// From now on, what arrives at port `at` takes the slow path, or no more.
+    pub(crate) fn set_slow_path(&mut self, at: u32, slow: bool) {
+        self.ingress[at].slow_path = slow;
         let port = &self.egress[at];
         if !port.is_host {
             let switch = &mut self.switches[port.owner];
-            switch.site.looks_closely =
-                self.ingress.part(switch.site.first_port, switch.ports).iter().any(|port| port.rare_arrivals);
+            switch.site.slow_path =
+                self.ingress.part(switch.site.first_port, switch.ports).iter().any(|port| port.slow_path);
         }
     }
 
     /// Handles what few packets meet; returns whether this one goes on.
     #[cold]
     #[inline(never)]
-    pub(crate) fn enter_rarely(&mut self, at: u32, packet: &Descriptor) -> bool {
-        if self.ingress[at].rare_arrivals && self.is_lost(at, packet.slot) {
+    pub(crate) fn enter_slow_path(&mut self, at: u32, packet: &Descriptor) -> bool {
+        if self.ingress[at].slow_path && self.is_lost(at, packet.slot) {
             return false;
         }
         if packet.is_pause() {
@@ -304,8 +304,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
-        if self.egress[at].rare_departures {
-            return self.transmit_closely(at, packet);
+        if self.egress[at].slow_path {
+            return self.transmit_slow(at, packet);
         }
         if RECORDED {
             self.note_sent(at, packet.slot);
@@ -317,16 +317,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }
 
-    /// The same through a port that needs a closer look.
+    /// As [`Partition::transmit`], through a port with a slow path.
     #[cold]
     #[inline(never)]
-    fn transmit_closely(&mut self, at: u32, packet: &Descriptor) {
-        let serialisation = self.look_closer(at, packet);
+    fn transmit_slow(&mut self, at: u32, packet: &Descriptor) {
+        self.write_records(at, packet);
         if RECORDED {
             self.note_sent(at, packet.slot);
         }
-        let port = &mut self.egress[at];
-        let arrival = port.begin_frame(self.now, serialisation, u64::from(packet.frame));
+        let (port, frame) = (&mut self.egress[at], u64::from(packet.frame));
+        let serialisation = port.serialisation(frame + self.gap, || self.extras[at].rate);
+        let arrival = port.begin_frame(self.now, serialisation, frame);
         if port.is_away() {
             self.send_away(at, arrival, packet);
         } else {

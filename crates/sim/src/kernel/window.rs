@@ -19,7 +19,7 @@ use super::deadlock::Watch;
 use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
-use super::patience::Patience;
+use super::stall::StallLimits;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
@@ -201,9 +201,9 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
 }
 
 /// How patient to be with a run, its applications' queue pairs included.
-fn patience<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Patience {
-    let patience = Patience::of(config, &lock(&partitions[0]).fabric.paths);
-    Patience { stall: patience.stall.saturating_add(silence(config, partitions)), ..patience }
+fn stall_limits<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> StallLimits {
+    let limits = StallLimits::of(config, &lock(&partitions[0]).fabric.paths);
+    StallLimits { timeout: limits.timeout.saturating_add(silence(config, partitions)), ..limits }
 }
 
 /// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
@@ -284,7 +284,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             now: Instant::ZERO,
             ahead: Instant::ZERO,
-            watch: Watch::new(patience(config, partitions)),
+            watch: Watch::new(stall_limits(config, partitions)),
             flows: Vec::new(),
             ranks: Vec::new(),
             ports: Vec::new(),

@@ -58,13 +58,13 @@ pub(crate) struct Limits {
 impl Limits {
     pub(crate) const NONE: Self = Self { xoff: u64::MAX, xon: u64::MAX, most: u64::MAX };
 
-    /// [`Ingress::brim`](super::port::Ingress::brim) and trough while nobody is paused.
-    pub(crate) fn at_ease(&self) -> (u64, u64) {
+    /// [`Ingress::slow_above`](super::port::Ingress::slow_above) and slow_below while nobody is paused.
+    pub(crate) fn while_open(&self) -> (u64, u64) {
         (self.xoff.min(self.most), 0)
     }
 
     /// The same while the peer is paused.
-    fn on_edge(&self) -> (u64, u64) {
+    fn while_paused(&self) -> (u64, u64) {
         (self.most, self.xon.saturating_add(1))
     }
 }
@@ -108,8 +108,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn admit(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         let port = &mut self.ingress[at];
         let buffered = port.buffered + frame;
-        if buffered > port.brim {
-            return self.admit_closely(switch, at, out, frame, class);
+        if buffered > port.slow_above {
+            return self.admit_slow(switch, at, out, frame, class);
         }
         port.buffered = buffered;
         Ok(())
@@ -117,7 +117,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// As [`Partition::admit`], where the plain case has to pause or to refuse, and in all others.
     #[inline(never)]
-    fn admit_closely(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
+    fn admit_slow(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         if !self.accounting.is_plain {
             return self.admit_by_class(switch, at, out, frame, class);
         }
@@ -130,7 +130,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         port.buffered = buffered;
         if buffered > limits.xoff && port.pausing == 0 {
-            (port.brim, port.trough) = limits.on_edge();
+            (port.slow_above, port.slow_below) = limits.while_paused();
             self.pause(at, out, frame, self.accounting.lossless);
         }
         Ok(())
@@ -141,21 +141,21 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         let port = &mut self.ingress[at];
         let buffered = port.buffered - frame;
-        if buffered < port.trough {
-            return self.release_closely(switch, at, frame, class);
+        if buffered < port.slow_below {
+            return self.release_slow(switch, at, frame, class);
         }
         port.buffered = buffered;
     }
 
     /// As [`Partition::release`], where the plain case has to end a pause, and in all others.
     #[inline(never)]
-    fn release_closely(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
+    fn release_slow(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         if !self.accounting.is_plain {
             return self.release_by_class(switch, at, frame, class);
         }
         let port = &mut self.ingress[at];
         port.buffered -= frame;
-        (port.brim, port.trough) = self.extras[at].limits.at_ease();
+        (port.slow_above, port.slow_below) = self.extras[at].limits.while_open();
         self.resume(at, self.accounting.lossless);
     }
 

@@ -18,11 +18,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
         let state = &self.switches[site.switch];
-        let is_plain = !RECORDED && !site.looks_closely && self.balancers.is_empty() && self.tors.is_empty();
+        let is_plain = !RECORDED && !site.slow_path && self.balancers.is_empty() && self.tors.is_empty();
         let is_calm = |at| {
             let input = &self.ingress[at];
-            // One that wants to hear of packets that leave has a trough.
-            input.trough == 0 && input.buffered + u64::from(input.most) <= input.brim && !self.egress[at].pause_due
+            // One that wants to hear of packets that leave has a slow_below.
+            input.slow_below == 0
+                && input.buffered + u64::from(input.most) <= input.slow_above
+                && !self.egress[at].pause_due
         };
         is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }

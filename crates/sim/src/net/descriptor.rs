@@ -97,9 +97,9 @@ impl Descriptor {
         self.flags & Self::PAUSE != 0
     }
 
-    /// Whether it is one of those that need a closer look where they arrive.
+    /// Whether it takes the slow path wherever it arrives: a pause frame, or one that was trimmed.
     #[inline]
-    pub(crate) fn is_rare(&self) -> bool {
+    pub(crate) fn takes_slow_path(&self) -> bool {
         self.flags & (Self::PAUSE | Self::TRIMMED) != 0
     }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, mix64};
-use selvedge_wire::{Ecn, Packet};
+use selvedge_wire::Packet;
 
 use super::descriptor::Descriptor;
 use super::queue::{NONE, Store};
@@ -139,12 +139,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
-        let mut flags = packet.flags;
-        if packet.is_markable() && self.extras[out].red.marks(self.lines[line].bytes) {
-            flags = packet.flags_when_marked();
-            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
-            self.tally.ecn_marks += 1;
-        }
+        let waiting = self.lines[line].bytes;
+        let flags = self.extras[out].red.mark(packet, waiting, &mut self.pool, &mut self.tally);
         let queue = rules.queue_of(self.pool.get(packet.slot));
         let fair = &mut self.fair[line];
         if fair.queues.is_empty() {

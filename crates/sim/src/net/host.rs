@@ -1,4 +1,4 @@
-//! Hosts: a NIC and its link. What its applications do is in [`super::desk`].
+//! Hosts: a NIC and its link. What its applications do is in [`super::flows`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use selvedge_units::{Duration, HostId, Instant, Rate};
 use selvedge_wire::Repr;
 
 use super::descriptor::Descriptor;
-use super::desk::Receiving;
+use super::flows::Receiving;
 use super::notice::{Due, News, Notice};
 use super::places::Places;
 use super::pool::Slot;
@@ -30,7 +30,7 @@ pub(crate) struct Host {
     /// When its port's pause timer fires.
     pub(crate) timer_at: u64,
     /// When there is a notice to read or a flow to begin.
-    pub(super) desk_at: u64,
+    pub(super) flow_event_at: u64,
     /// Rolling hash of everything that arrived.
     pub(crate) digest: u64,
     /// What the NIC needs to know, on a link of this rate.
@@ -57,7 +57,7 @@ impl Host {
             params,
             free_at: NEVER,
             timer_at: NEVER,
-            desk_at: NEVER,
+            flow_event_at: NEVER,
             digest: 0,
             sending: Places::NEW,
             receiving: Places::NEW,
@@ -75,13 +75,13 @@ impl Host {
     /// When it has something to do beside its mail, which may be over.
     #[inline]
     fn due(&self) -> u64 {
-        self.seldom_at().min(self.free_at).min(self.wake_at())
+        self.control_at().min(self.free_at).min(self.wake_at())
     }
 
-    /// When it has something to do at its desk, or its port's pause timer fires.
+    /// When a flow or a notice is due, or its port's pause timer fires.
     #[inline]
-    fn seldom_at(&self) -> u64 {
-        self.desk_at.min(self.timer_at)
+    fn control_at(&self) -> u64 {
+        self.flow_event_at.min(self.timer_at)
     }
 
     /// When its NIC wants to be woken, which may be over.
@@ -90,11 +90,11 @@ impl Host {
         self.nic.poll_timeout().map_or(NEVER, Instant::as_ps)
     }
 
-    /// Looks up when there is something to do at the desk.
-    pub(super) fn look_at_desk(&mut self) {
+    /// Looks up when the next flow or notice is due.
+    pub(super) fn find_flow_event(&mut self) {
         let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
         let flow = self.later.peek().map_or(Instant::NEVER, Due::at);
-        self.desk_at = notice.min(flow).as_ps();
+        self.flow_event_at = notice.min(flow).as_ps();
     }
 
     /// Gives up the flows that have begun and not finished here.
@@ -116,10 +116,10 @@ impl Host {
 /// What does not change while a host is visited.
 #[derive(Clone, Copy)]
 struct HostVisit {
-    /// Arrivals need a closer look ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)).
-    closely: bool,
+    /// See [`Ingress::slow_path`](super::port::Ingress::slow_path).
+    slow_path: bool,
     /// NICs read nothing beside packets, and what these have finished is all that there is to tell.
-    plainly: bool,
+    plain: bool,
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
@@ -128,10 +128,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn visit_host(&mut self, host: u32, limit: u64) {
         let (state, fabric) = (&self.hosts[host], &self.fabric);
         let visit = HostVisit {
-            closely: self.ingress[state.port].rare_arrivals,
-            plainly: !fabric.reads_records && !fabric.has_more_to_tell,
+            slow_path: self.ingress[state.port].slow_path,
+            plain: !fabric.reads_records && !fabric.has_more_to_tell,
         };
-        if !RECORDED && visit.plainly && !visit.closely && state.params.takes_unanswered() {
+        if !RECORDED && visit.plain && !visit.slow_path && state.params.takes_unanswered() {
             self.visit_in_rows(host, limit, visit);
         } else {
             self.visit_step_by_step(host, limit, visit);
@@ -160,16 +160,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut unread = mail.iter();
         let mut arrival = arrival_of(unread.as_slice().first());
         // When something happens that few events change, or change the time of.
-        let mut seldom = self.hosts[host].seldom_at();
+        let mut control = self.hosts[host].control_at();
         let mut now = self.begin;
         let next = loop {
             if IN_ROWS {
-                let taken = self.take_ahead(host, unread.as_slice(), seldom.min(limit - 1));
+                let taken = self.take_ahead(host, unread.as_slice(), control.min(limit - 1));
                 unread = unread.as_slice()[taken..].iter();
                 arrival = arrival_of(unread.as_slice().first());
             }
             let state = &self.hosts[host];
-            let due = seldom.min(state.free_at).min(state.wake_at()).max(now);
+            let due = control.min(state.free_at).min(state.wake_at()).max(now);
             now = arrival.min(due);
             if now >= limit {
                 break now;
@@ -179,20 +179,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let Some(packet) = unread.next() else { break NEVER };
                 arrival = arrival_of(unread.as_slice().first());
                 self.events += 1;
-                self.arrive_at_host(host, port, packet, visit, &mut seldom)
-            } else if state.free_at <= now && seldom > now {
+                self.arrive_at_host(host, port, packet, visit, &mut control)
+            } else if state.free_at <= now && control > now {
                 // Hosts pause nobody, so there is nothing else that the port may have to send.
                 self.events += 1;
                 true
             } else {
                 let may_send = self.attend_host(host, port);
-                seldom = self.hosts[host].seldom_at();
+                control = self.hosts[host].control_at();
                 may_send
             };
             if may_send {
                 self.serve_host(host, port);
                 if IN_ROWS && self.hosts[host].free_at < limit {
-                    self.serve_row(host, port, arrival.min(seldom).min(limit));
+                    self.serve_row(host, port, arrival.min(control).min(limit));
                 }
             }
         };
@@ -214,8 +214,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     fn attend_host(&mut self, host: u32, port: u32) -> bool {
         let (state, now) = (&mut self.hosts[host], self.now.as_ps());
-        if state.desk_at <= now {
-            self.attend_desk(host);
+        if state.flow_event_at <= now {
+            self.on_flow_event(host);
         } else if state.free_at <= now {
             self.events += 1;
             return true;
@@ -228,7 +228,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// A packet has reached its host. Returns whether it may send now; `seldom` is [`Host::seldom_at`].
+    /// A packet has reached its host. Returns whether it may send now; `control` is [`Host::control_at`].
     #[inline(always)]
     fn arrive_at_host(
         &mut self,
@@ -236,16 +236,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         at: u32,
         descriptor: &Descriptor,
         visit: HostVisit,
-        seldom: &mut u64,
+        control: &mut u64,
     ) -> bool {
         if RECORDED {
             self.note_arrived(at, descriptor.slot);
         }
         let state = &mut self.hosts[host];
         state.digest = fold(state.digest, self.now, descriptor.name);
-        if visit.closely | descriptor.is_rare() {
-            let goes_on = self.enter_rarely(at, descriptor);
-            *seldom = self.hosts[host].seldom_at();
+        if visit.slow_path | descriptor.takes_slow_path() {
+            let goes_on = self.enter_slow_path(at, descriptor);
+            *control = self.hosts[host].control_at();
             if !goes_on {
                 return false;
             }
@@ -254,7 +254,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let Host { nic, params, .. } = &mut self.hosts[host];
         let (kind, handled) = match packet.repr {
-            _ if !visit.plainly && self.fabric.reads_records => {
+            _ if !visit.plain && self.fabric.reads_records => {
                 (kind_of(packet), self.handle_with_record(host, descriptor.slot))
             }
             // Nobody has to ask again what it is.
@@ -269,14 +269,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.note_dropped(at, &packet, DropReason::UnknownQp);
             }
         }
-        if handled == Handled::Taken && (visit.plainly || !self.hosts[host].nic.has_news()) {
+        if handled == Handled::Taken && (visit.plain || !self.hosts[host].nic.has_news()) {
             self.tally.delivered[kind] += 1;
         } else {
             self.finish_arrival(host, at, descriptor.slot, handled);
         }
-        if handled != Handled::Taken || !visit.plainly {
+        if handled != Handled::Taken || !visit.plain {
             // Applications have heard of it, and may want something later.
-            *seldom = self.hosts[host].seldom_at();
+            *control = self.hosts[host].control_at();
         }
         self.pool.release(descriptor.slot);
         self.may_send(host, at)

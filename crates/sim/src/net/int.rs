@@ -3,8 +3,8 @@
 use selvedge_units::Duration;
 use selvedge_wire::{Hop, Repr};
 
-use super::beside::Record;
 use super::pool::Slot;
+use super::records::Record;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {

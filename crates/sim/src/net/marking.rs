@@ -2,6 +2,11 @@
 
 use selvedge_transport::Marking;
 use selvedge_units::Rng;
+use selvedge_wire::Ecn;
+
+use super::descriptor::Descriptor;
+use super::pool::Pool;
+use crate::kernel::tally::Tally;
 
 /// RED on the instantaneous queue of one output (DCQCN section 3.1, figure 5).
 pub(crate) struct Red {
@@ -22,9 +27,21 @@ impl Red {
         }
     }
 
+    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve says so; returns the flags
+    /// with which it waits. Hosts send ECN-capable packets only where switches mark.
+    #[inline(always)]
+    pub(super) fn mark(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
+        if !packet.is_markable() || !self.marks(waiting) {
+            return packet.flags;
+        }
+        pool.get_mut(packet.slot).ecn = Ecn::Marked;
+        tally.ecn_marks += 1;
+        packet.flags_when_marked()
+    }
+
     /// Whether a packet that finds `waiting` bytes before it is marked.
     #[inline]
-    pub(crate) fn marks(&mut self, waiting: u64) -> bool {
+    fn marks(&mut self, waiting: u64) -> bool {
         if waiting <= self.k_min {
             return false;
         }

@@ -1,15 +1,15 @@
 //! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
 pub(crate) mod balancing;
-pub(crate) mod beside;
 pub(crate) mod buffer;
 mod calm;
 pub(crate) mod descriptor;
-mod desk;
 pub(crate) mod fair;
+mod flows;
 pub(crate) mod forward;
 pub(crate) mod host;
 pub(crate) mod int;
+pub(crate) mod listed;
 pub(crate) mod marking;
 pub(crate) mod netrt;
 pub(crate) mod notice;
@@ -20,8 +20,8 @@ mod places;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod queue;
+pub(crate) mod records;
 mod rows;
-pub(crate) mod short;
 pub(crate) mod switch;
 pub(crate) mod trimming;
 mod turns;

@@ -1,7 +1,7 @@
 //! NetRT in top-of-rack switches: what the engines see, and how what they want is done.
 //!
 //! Off, it costs nothing: arrivals at a ToR that does it count as rare
-//! ([`Ingress::rare_arrivals`](super::port::Ingress::rare_arrivals)), for which entering takes the slow way anyway. Its
+//! ([`Ingress::slow_path`](super::port::Ingress::slow_path)), for which entering takes the slow way anyway. Its
 //! outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin over the inputs
 //! that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays
 //! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it.
@@ -16,7 +16,7 @@ use super::descriptor::Descriptor;
 use crate::config::BufferConfig;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::NEVER;
-use crate::net::beside::Record;
+use crate::net::records::Record;
 
 /// Both engines of one ToR.
 pub(crate) struct Tor {

@@ -21,7 +21,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let is_at_tor = self.is_at_tor(at);
         let has_loss = self.extras[at].loss.is_some();
-        self.look_closely_at(at, down || has_loss || is_at_tor);
+        self.set_slow_path(at, down || has_loss || is_at_tor);
         let extra = &mut self.extras[at];
         let port = &mut self.egress[at];
         if down {

@@ -4,16 +4,14 @@
 
 use std::mem::MaybeUninit;
 
-use selvedge_wire::Ecn;
-
 use super::buffer::Queueing;
 use super::calm::Visit;
 use super::descriptor::Descriptor;
+use super::listed::{Listed, Lists};
 use super::marking::Red;
 use super::pool::Pool;
 use super::port::{Egress, Ingress};
 use super::queue::{Line, Queue, Store};
-use super::short::{Listed, Lists};
 use super::switch::Site;
 use crate::kernel::calendar::Outlet;
 use crate::kernel::order::Key;
@@ -36,7 +34,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &self.egress[at];
         let mut passed = Passed { count: 0, one_waits: false };
         // Where switches trim, most packets have to wait.
-        if port.is_clear() && !port.rare_departures && self.trimmers.is_empty() {
+        if port.is_clear() && !port.slow_path && self.trimmers.is_empty() {
             passed = self.pass(visit, at, keys);
             if passed.count == keys.len() && !passed.one_waits {
                 return true;
@@ -100,8 +98,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
-        if self.egress[at].rare_departures || self.has_long_queue(at) {
-            return self.serve_closely(visit, at, keys);
+        if self.egress[at].slow_path || self.has_long_queue(at) {
+            return self.serve_slow(visit, at, keys);
         }
         let (before, mut keys) = keys.split_at(passed.count);
         let mut first = before.last().copied().filter(|_| passed.one_waits);
@@ -121,9 +119,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         !self.trimmers.is_empty() && self.lines_of(at).iter().any(|line| line.bytes > LONG)
     }
 
-    /// The same where a closer look is needed at all that leaves.
+    /// As [`Partition::serve_output`] does, where all that leaves takes the slow path.
     #[inline(never)]
-    fn serve_closely(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) {
+    fn serve_slow(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) {
         for key in keys {
             self.catch_up(visit, at, key.time());
             self.forward_calmly(visit, at, *key);
@@ -367,12 +365,7 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
         let Self { buffer, per_line, input_mask, red, pool, tally } = self;
         let class = if ONE_CLASS { 0 } else { packet.class };
         let line = &mut buffer.lines[class.into()];
-        let mut flags = packet.flags;
-        if packet.is_markable() && red.marks(line.bytes) {
-            flags = packet.flags_when_marked();
-            pool.get_mut(packet.slot).ecn = Ecn::Marked;
-            tally.ecn_marks += 1;
-        }
+        let flags = red.mark(packet, line.bytes, pool, tally);
         let mut queues = buffer.queues.part_mut(u32::from(class) * *per_line);
         line.push(&mut queues, u32::from(packet.port) & *input_mask, buffer.store, packet, flags);
         port.waiting |= 1 << class;

@@ -22,7 +22,7 @@ pub(crate) struct Egress {
     pub(crate) peer: u32,
     /// Bytes sent. (Not beside the frames: adding to both at once costs more than one after the other.)
     pub(crate) bytes: u64,
-    /// The node that it belongs to, in its partition's numbering.
+    /// The peer's node, in its partition's numbering.
     pub(crate) peer_node: u32,
     /// The host or switch that this port belongs to, in its partition's numbering.
     pub(crate) owner: u32,
@@ -43,8 +43,9 @@ pub(crate) struct Egress {
     pub(crate) is_host: bool,
     /// Whether the peer is in another partition.
     is_away: bool,
-    /// Whether what it sends needs a closer look: that, an awkward rate, or something to be written down beside it.
-    pub(crate) rare_departures: bool,
+    /// Whether what it sends takes the slow path: to another partition, at a rate of no whole picoseconds per byte, or
+    /// with [records](super::records) beside it.
+    pub(crate) slow_path: bool,
 }
 
 /// What has entered through a port: half a cache line.
@@ -55,15 +56,15 @@ pub(crate) struct Ingress {
     /// With more than this buffered, something is to be done or decided ([`Partition::admit`]).
     ///
     /// [`Partition::admit`]: crate::kernel::partition::Partition::admit
-    pub(crate) brim: u64,
-    /// The same with less than this ([`Partition::release`]).
+    pub(crate) slow_above: u64,
+    /// With less than this buffered, too ([`Partition::release`]).
     ///
     /// [`Partition::release`]: crate::kernel::partition::Partition::release
-    pub(crate) trough: u64,
+    pub(crate) slow_below: u64,
     /// No more bytes than these come in during a window.
     pub(crate) most: u32,
-    /// Whether arrivals need a closer look: a loss process, or the link is down.
-    pub(crate) rare_arrivals: bool,
+    /// Whether arrivals take the slow path: there is a loss process, NetRT, or the link is down.
+    pub(crate) slow_path: bool,
     /// Bit per class: the peer shall be paused, as the buffer is filling up.
     pub(crate) pausing: u8,
     /// Bit per class: the peer shall be paused, as NetRT sends again what it had sent.
@@ -131,7 +132,7 @@ impl Egress {
             peer: u32::MAX,
             peer_node: u32::MAX,
             is_away: false,
-            rare_departures: ps_per_byte == 0,
+            slow_path: ps_per_byte == 0,
             owner,
             peer_port: 0,
             peer_partition: 0,
@@ -149,10 +150,10 @@ impl Ingress {
     pub(crate) fn new(most: Bytes) -> Self {
         Self {
             buffered: 0,
-            brim: 0,
-            trough: u64::MAX,
+            slow_above: 0,
+            slow_below: u64::MAX,
             most: u32::try_from(most.get()).unwrap_or(u32::MAX),
-            rare_arrivals: false,
+            slow_path: false,
             pausing: 0,
             held_up: 0,
             announced: 0,
@@ -236,7 +237,7 @@ impl Egress {
     /// The peer is in that partition.
     pub(crate) fn lead_to(&mut self, partition: u16, is_away: bool) {
         (self.peer_partition, self.is_away) = (partition, is_away);
-        self.rare_departures |= is_away;
+        self.slow_path |= is_away;
     }
 }
 

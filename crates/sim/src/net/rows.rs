@@ -26,7 +26,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let before = count;
             for descriptor in &mail[before..] {
                 let at = begin + u64::from(descriptor.at);
-                if at > last || descriptor.is_rare() || !incoming.take(self.pool.get(descriptor.slot)) {
+                if at > last || descriptor.takes_slow_path() || !incoming.take(self.pool.get(descriptor.slot)) {
                     break;
                 }
                 *digest = fold(*digest, Instant::from_ps(at), descriptor.name);
@@ -46,7 +46,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn serve_row(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        let row = state.nic.row(&state.params, port.paused).filter(|row| row.count > 0 && !port.rare_departures);
+        let row = state.nic.row(&state.params, port.paused).filter(|row| row.count > 0 && !port.slow_path);
         let Some(row) = row else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));

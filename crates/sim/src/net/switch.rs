@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, SwitchId};
-use selvedge_wire::Ecn;
 
 use super::descriptor::Descriptor;
 use super::forward::{UNKNOWN, Ways};
@@ -53,10 +52,10 @@ pub(crate) struct Site {
     pub(crate) input_mask: u32,
     /// What ECMP multiplies with: odd, and different at every switch.
     pub(crate) salt: u64,
-    /// Whether what arrives at some of its ports needs a closer look ([`Ingress::rare_arrivals`]).
+    /// Whether what arrives at some of its ports takes the slow path ([`Ingress::slow_path`]).
     ///
-    /// [`Ingress::rare_arrivals`]: super::port::Ingress::rare_arrivals
-    pub(crate) looks_closely: bool,
+    /// [`Ingress::slow_path`]: super::port::Ingress::slow_path
+    pub(crate) slow_path: bool,
     /// See [`Partition::has_lasting_pauses`].
     pub(crate) has_lasting_pauses: bool,
 }
@@ -162,8 +161,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let window = self.calendar.end() - self.calendar.begin();
         let ways = self.forwarding.ways_of(site.routes);
-        // What needs a closer look finds its way after that.
-        let way = |packet: &Descriptor| if packet.is_rare() { UNKNOWN } else { site.route(ways, packet) };
+        // What takes the slow path finds its way after that.
+        let way = |packet: &Descriptor| if packet.takes_slow_path() { UNKNOWN } else { site.route(ways, packet) };
         order.sort(&mail, window, |packet| way(packet) as u16);
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
@@ -257,11 +256,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
-        if packet.is_rare() {
-            if self.enter_rarely(at, packet) {
+        if packet.takes_slow_path() {
+            if self.enter_slow_path(at, packet) {
                 self.forward_to(site, at, packet, self.route(site, packet));
             }
-        } else if !site.looks_closely || self.enter_rarely(at, packet) {
+        } else if !site.slow_path || self.enter_slow_path(at, packet) {
             self.forward_to(site, at, packet, u32::from(out));
         }
     }
@@ -328,13 +327,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let line = self.line_of(out, class);
         let mut queues = self.queues.part_mut(site.first_queue(line));
         let line = &mut self.lines[line];
-        let mut flags = packet.flags;
-        // Hosts send ECN-capable packets only where switches mark.
-        if packet.is_markable() && self.extras[out].red.marks(line.bytes) {
-            flags = packet.flags_when_marked();
-            self.pool.get_mut(packet.slot).ecn = Ecn::Marked;
-            self.tally.ecn_marks += 1;
-        }
+        let flags = self.extras[out].red.mark(packet, line.bytes, &mut self.pool, &mut self.tally);
         line.push(&mut queues, site.queue_of(packet.port.into()), &mut self.store, packet, flags);
         if RECORDED {
             self.note_queued(at, out, packet.slot);

@@ -15,7 +15,7 @@ use crate::kernel::partition::Partition;
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Whether there may be [turns](Self::take_turns) at a switch: where nothing is recorded or counted by class.
     pub(super) fn may_take_turns(&self, site: &Site) -> bool {
-        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.looks_closely
+        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.slow_path
     }
 
     /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first
@@ -28,7 +28,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut inputs = self.ingress.part_mut(site.first_port);
         let mut lines = self.lines.part_mut(site.first_port);
         let mut queues = self.queues.part_mut(site.first_queue(site.first_port));
-        let (store, calendar) = (&mut self.store, &mut self.calendar);
+        let mut extras = self.extras.part_mut(site.first_port);
+        let (store, calendar, pool, tally) = (&mut self.store, &mut self.calendar, &mut self.pool, &mut self.tally);
         let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
             let frame = u64::from(packet.frame);
             let ends = begins + (frame + gap) * port.ps_per_byte();
@@ -52,21 +53,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let (packet, port) = (key.packet(mail), &mut outputs[out]);
                 let busy_until = port.busy_until.as_ps();
                 if busy_until <= arrival && port.is_clear() {
-                    if port.rare_departures {
+                    if port.slow_path {
                         break;
                     }
                     send(port, arrival, packet);
                 } else {
                     let input = &mut inputs[packet.port.into()];
                     let buffered = input.buffered + u64::from(packet.frame);
-                    if buffered > input.brim || port.paused == Egress::DOWN || packet.is_markable() {
+                    if buffered > input.slow_above || port.paused == Egress::DOWN {
                         break;
                     }
                     let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
                     debug_assert!(!begins, "a port that is free, and may send, keeps nobody waiting");
                     input.buffered = buffered;
-                    let mut queues = queues.part_mut(out * site.per_line);
-                    lines[out].push(&mut queues, site.queue_of(packet.port.into()), store, packet, packet.flags);
+                    let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
+                    let flags = extras[out].red.mark(packet, line.bytes, pool, tally);
+                    line.push(&mut queues, site.queue_of(packet.port.into()), store, packet, flags);
                     port.waiting = 1;
                     if !port.free_pending && busy_until > arrival {
                         port.free_pending = true;
@@ -77,7 +79,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let out = pending.whose_is_first();
                 let port = &mut outputs[out];
-                if due >= stop || port.ready() == 0 || port.pause_due || port.rare_departures {
+                if due >= stop || port.ready() == 0 || port.pause_due || port.slow_path {
                     break;
                 }
                 let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
@@ -85,7 +87,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let packet = store.at(next.place);
                 let input = &mut inputs[packet.port.into()];
                 let buffered = input.buffered - u64::from(packet.frame);
-                if buffered < input.trough {
+                if buffered < input.slow_below {
                     break;
                 }
                 input.buffered = buffered;

@@ -70,7 +70,8 @@ fn a_packet_may_be_longer_than_the_queue() {
         config.switch.buffer = BufferConfig::Trimming(trimming);
         (config.nic.mtu, config.nic.ack_frame) = (Bytes::new(64), Bytes::new(300));
     });
-    pairs.fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish();
+    let outcome = pairs.fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish();
+    assert!(outcome.record.trims > 0 && drops(&outcome.record.data_drops, DropReason::BufferFull) > 0);
 }
 
 /// TCP's headers are longer than RDMA's.

@@ -33,10 +33,10 @@ use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::{LossPlan, link_events};
-use crate::net::beside::Records;
 use crate::net::forward::Forwarding;
 use crate::net::pool::Pool;
 use crate::net::queue::Store;
+use crate::net::records::Records;
 use crate::topology::{Framing, Graph, Paths, Ports, Routes};
 use crate::workload::BuildEnv;
 
@@ -168,7 +168,7 @@ pub(crate) fn build<const RECORDED: bool>(
         let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
         partition.extras[at].loss = Some(loss.clone());
-        partition.look_closely_at(at, true);
+        partition.set_slow_path(at, true);
     }
     crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     for partition in &mut partitions {

@@ -41,7 +41,7 @@ pub(super) fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
-        egress.rare_departures |=
+        egress.slow_path |=
             partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some());
         partition.egress.push(egress);
         let window = Duration::from_ps(partition.fabric.pace.length());
@@ -86,12 +86,12 @@ pub(super) fn populate<const RECORDED: bool>(
             let accounting = partition.fabric.accounting;
             if let BufferConfig::Trimming(_) = config.switch.buffer {
                 let port = &mut partition.ingress[at];
-                (port.brim, port.trough) = Limits::NONE.at_ease();
+                (port.slow_above, port.slow_below) = Limits::NONE.while_open();
             } else if accounting.is_plain {
                 let limits = limits(link, id.into(), config, (accounting.lossless != 0).then(|| headroom(link)));
                 partition.extras[at].limits = limits;
                 let port = &mut partition.ingress[at];
-                (port.brim, port.trough) = limits.at_ease();
+                (port.slow_above, port.slow_below) = limits.while_open();
             }
         }
         // Round-robin over inputs would undo what a destination ToR puts in order, where paths are many.
@@ -124,7 +124,7 @@ pub(super) fn populate<const RECORDED: bool>(
             per_line: inputs,
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
-            looks_closely: false,
+            slow_path: false,
             has_lasting_pauses: (first_port..).take(ports.len()).all(|at| partition.has_lasting_pauses(at)),
         };
         partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
@@ -149,7 +149,7 @@ fn add_tor<const RECORDED: bool>(
     partition.tors.push(is_tor.then(|| Box::new(Tor::new(config.into(), rates))));
     if is_tor {
         let first_port = partition.egress.len() as u32 - ports.len() as u32;
-        (first_port..first_port + ports.len() as u32).for_each(|at| partition.look_closely_at(at, true));
+        (first_port..first_port + ports.len() as u32).for_each(|at| partition.set_slow_path(at, true));
     }
 }
 

@@ -1,5 +1,4 @@
-//! The desk of a host: flows that its applications begin, and what hosts tell each other about them, outside the
-//! fabric.
+//! Flows of a host, from their beginning to their end, and what hosts tell each other about them outside the fabric.
 //!
 //! Connection set-up is not simulated as packets: a sender's [`News::Open`] reaches the receiver
 //! after as long as the fastest two links take, which is always before its first packet can.
@@ -39,7 +38,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Reads the oldest notice of a host, or begins the flow whose turn it is.
-    pub(super) fn attend_desk(&mut self, host: u32) {
+    pub(super) fn on_flow_event(&mut self, host: u32) {
         self.events += 1;
         let state = &mut self.hosts[host];
         if state.inbox.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
@@ -54,7 +53,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
         }
-        self.hosts[host].look_at_desk();
+        self.hosts[host].find_flow_event();
     }
 
     /// The NIC that sends a flow, if it belongs to this partition: hosts may have one for their own server.
@@ -134,7 +133,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let at = notice.at.as_ps();
         let state = &mut self.hosts[host];
         state.inbox.push(Reverse(notice));
-        state.desk_at = state.desk_at.min(at);
+        state.flow_event_at = state.flow_event_at.min(at);
         self.calendar.book(host, at);
     }
 
@@ -271,7 +270,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.later += 1;
         let state = &mut self.hosts[host];
         state.later.push(due);
-        state.desk_at = state.desk_at.min(at);
+        state.flow_event_at = state.flow_event_at.min(at);
         self.calendar.book(host, at);
     }
 

@@ -22,17 +22,17 @@ const IN_A_ROW: RangeInclusive<u64> = 8..=200;
 /// How unlikely it shall be that more of them pass.
 const UNLIKELY: f64 = 1e-12;
 
-/// How patient the watch over a run is.
+/// When a run counts as standing still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct StallLimits {
     /// The time between two looks. What is on its way over a link has arrived at the next but one.
     pub(crate) look: Duration,
     /// A run ends when no receiver has accepted anything for this long although flows are open and none is about to
     /// begin.
-    pub(crate) stall: Duration,
+    pub(crate) timeout: Duration,
 }
 
-impl Patience {
+impl StallLimits {
     /// What a run of `config` over `paths` asks for.
     pub(crate) fn of(config: &SimConfig, paths: &Paths) -> Self {
         let frame = config.largest_frame() + config.nic.gap;
@@ -54,7 +54,7 @@ impl Patience {
         let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
         let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2.max(in_a_row - IN_A_ROW.start())));
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL).saturating_add(tcp);
-        Self { look: crossing.saturating_mul(2).max(LOOK), stall }
+        Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall }
     }
 }
 

@@ -1,13 +1,12 @@
 //! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and
 //! the headers of RDMA packets (see [`super::verbs`]).
 //!
-//! Off, it costs nothing: ports that read or write need a closer look at what they send
-//! ([`Egress::rare_departures`](super::port::Egress::rare_departures)), as those of an awkward rate do anyway. Records
+//! Off, it costs nothing: what leaves through ports that read or write takes the slow path
+//! ([`Egress::slow_path`](super::port::Egress::slow_path)), as those of an awkward rate do anyway. Records
 //! lie by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};
 use selvedge_transport::Cx;
-use selvedge_units::Duration;
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
@@ -93,9 +92,8 @@ fn put<T: Copy>(all: &mut Vec<T>, slot: Slot, one: T, nothing: T) {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// How long a packet takes through a port that needs a closer look.
-    #[cold]
-    pub(crate) fn look_closer(&mut self, at: u32, packet: &Descriptor) -> Duration {
+    /// Writes down beside a packet what is to be read where it arrives, as it leaves through port `at`.
+    pub(crate) fn write_records(&mut self, at: u32, packet: &Descriptor) {
         if self.fabric.writes_telemetry {
             self.write_telemetry(at, packet.slot);
         }
@@ -105,7 +103,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if self.fabric.has_verbs {
             self.head(at, packet.slot);
         }
-        self.egress[at].serialisation(u64::from(packet.frame) + self.gap, || self.extras[at].rate)
     }
 
     /// A packet that has just left a host's NIC takes along what it carries.
