@@ -27,7 +27,8 @@ pub(crate) struct Order {
     ends: Table<u32>,
 }
 
-/// Up to so many packets, insertion is the fastest way to sort while they are dealt out.
+/// Up to so many packets, insertion alone is the fastest way to sort while they are dealt out: each neighbour's lie in
+/// order.
 const MANY: usize = 256;
 /// For more keys than that there is no room to deal them out.
 const MOST: usize = 1 << 16;
@@ -107,10 +108,17 @@ impl Order {
         }
     }
 
-    /// Deals out `mail` to the ports of a switch with so many, as `output_of` says, in the order of time. Returns
-    /// whether it did: not, if there are too many of both, or a packet has no such port.
+    /// Deals out `mail`, of which most arrives within `window` picoseconds, to the ports of a switch with so many, as
+    /// `output_of` says, in the order of time. Returns whether it did: not, if there are too many of both, or a packet has
+    /// no such port.
     #[inline(always)]
-    pub(crate) fn deal(&mut self, mail: &[Descriptor], ports: u32, output_of: impl FnMut(&Descriptor) -> u32) -> bool {
+    pub(crate) fn deal(
+        &mut self,
+        mail: &[Descriptor],
+        window: u64,
+        ports: u32,
+        output_of: impl FnMut(&Descriptor) -> u32,
+    ) -> bool {
         self.width = mail.len() as u32 + 1;
         let room = self.width as usize * ports as usize;
         if room > MOST {
@@ -127,42 +135,27 @@ impl Order {
             self.ends[port] = begin + 1;
         }
         if mail.len() <= MANY {
-            return self.deal_out::<true>(mail, ports, output_of);
+            let keys = mail.iter().enumerate().map(|(place, packet)| (Key::of(packet, place), packet));
+            return deal_out(&mut self.dealt, &mut self.ends, keys, ports, output_of);
         }
-        let is_dealt = self.deal_out::<false>(mail, ports, output_of);
-        (0..ports).for_each(|port| self.row_mut(port).sort_unstable());
-        is_dealt
+        self.put_nearly_in_order(mail, window);
+        let keys = self.keys.iter().map(|&key| (key, key.packet(mail)));
+        deal_out(&mut self.dealt, &mut self.ends, keys, ports, output_of)
     }
 
-    /// The same where there is room for the rows, and nothing in them; `SORTS` says whether their order matters.
-    #[inline(always)]
-    fn deal_out<const SORTS: bool>(
-        &mut self,
-        mail: &[Descriptor],
-        ports: u32,
-        mut output_of: impl FnMut(&Descriptor) -> u32,
-    ) -> bool {
-        let dealt: *mut Key = self.dealt.as_mut_ptr().cast();
-        for (place, packet) in mail.iter().enumerate() {
-            let output = output_of(packet);
-            if output >= ports {
-                return false;
-            }
-            let key = Key::of(packet, place);
-            let end = &mut self.ends[output];
-            // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
-            unsafe {
-                let mut at = dealt.add(*end as usize);
-                // Each neighbour's packets lie in order, so most have to move by a few places at most.
-                while SORTS && *at.sub(1) > key {
-                    *at = *at.sub(1);
-                    at = at.sub(1);
-                }
-                *at = key;
-            }
-            *end += 1;
+    /// Writes the keys of `mail` down, so that few have to move far to be in order.
+    #[inline(never)]
+    fn put_nearly_in_order(&mut self, mail: &[Descriptor], window: u64) {
+        self.keys.clear();
+        self.keys.reserve(mail.len());
+        // SAFETY: there is room for all, and all are written.
+        unsafe {
+            spread(self.keys.as_mut_ptr(), mail, window, |place, packet| Key::of(packet, place));
+            self.keys.set_len(mail.len());
         }
-        true
+        if mail.len() > SOME {
+            self.keys.sort_unstable();
+        }
     }
 
     /// The keys that were dealt out to `port`, in order.
@@ -172,13 +165,6 @@ impl Order {
         let count = self.ends[port] - begin;
         // SAFETY: these have been written.
         unsafe { std::slice::from_raw_parts(self.dealt.as_ptr().add(begin as usize).cast(), count as usize) }
-    }
-
-    fn row_mut(&mut self, port: u32) -> &mut [Key] {
-        let begin = port * self.width + 1;
-        let count = self.ends[port] - begin;
-        // SAFETY: these have been written, and nobody else looks at them.
-        unsafe { std::slice::from_raw_parts_mut(self.dealt.as_mut_ptr().add(begin as usize).cast(), count as usize) }
     }
 
     /// The key of number `n`; nobody reads on behind the last one, which belongs to no window.
@@ -196,6 +182,38 @@ impl Order {
         // SAFETY: the key was made for mail that has been looked up.
         unsafe { *self.outputs.get_unchecked(key.place()) }
     }
+}
+
+/// Deals out keys that lie nearly in order, each with its packet, to the rows that end where `ends` says. Returns whether
+/// all have such a row.
+#[inline(always)]
+fn deal_out<'a>(
+    dealt: &mut Vec<MaybeUninit<Key>>,
+    ends: &mut Table<u32>,
+    keys: impl Iterator<Item = (Key, &'a Descriptor)>,
+    ports: u32,
+    mut output_of: impl FnMut(&Descriptor) -> u32,
+) -> bool {
+    let dealt: *mut Key = dealt.as_mut_ptr().cast();
+    for (key, packet) in keys {
+        let output = output_of(packet);
+        if output >= ports {
+            return false;
+        }
+        let end = &mut ends[output];
+        // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
+        unsafe {
+            let mut at = dealt.add(*end as usize);
+            // Most have to move by a few places at most.
+            while *at.sub(1) > key {
+                *at = *at.sub(1);
+                at = at.sub(1);
+            }
+            *at = key;
+        }
+        *end += 1;
+    }
+    true
 }
 
 /// Sorts `count` keys that lie nearly in order.
@@ -294,7 +312,7 @@ mod tests {
             assert_eq!(sorted, model);
             assert_eq!(order.key(count).time(), u64::from(u32::MAX));
 
-            assert!(order.deal(&mail, OUTPUTS, |packet| packet.exit.into()));
+            assert!(order.deal(&mail, window, OUTPUTS, |packet| packet.exit.into()));
             for output in 0..OUTPUTS {
                 let expected: Vec<_> = model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output).collect();
                 let sorted = order.row(output).iter().map(|key| names(key.packet(&mail)));

@@ -65,7 +65,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         // waiting for that.
         let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
         let ways = self.forwarding.ways_of(site.routes);
-        order.deal(mail, self.switches[site.switch].ports, |packet| {
+        let window = self.calendar.end() - self.calendar.begin();
+        order.deal(mail, window, self.switches[site.switch].ports, |packet| {
             if packet.is_pause() {
                 return if pauses_are_calm { packet.port.into() } else { UNKNOWN };
             }
