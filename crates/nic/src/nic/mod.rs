@@ -122,7 +122,7 @@ pub struct Nic {
     /// How many bytes of a sending queue pair packets will touch.
     busy_sender: u32,
     /// Packets that the first of those that are ready has sent in its turn.
-    turn: u32,
+    pub(crate) turn: u32,
     /// Where stacks send through tunnels.
     pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) stats: NicStats,
