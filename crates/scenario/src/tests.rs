@@ -613,6 +613,9 @@ fn windows_of_short_links_count_serialisation() {
         (&paper, "irn", 111),
         (&short, "irn", Rate::from_gbps(40).amount_in(round_trip).get() / 1_106 + 1),
         (&paper, "irn+eqds", behind_tunnels * 120_000 / 1_086 + 1),
+        // Frames are 16 B longer, with HPCC another 42.
+        (&paper, "irn+overheads", 120_000 / 1_102 + 1),
+        (&paper, "irn+overheads+hpcc", 120_000 / 1_144 + 1),
     ] {
         let plan =
             plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) }).expect("a plan");

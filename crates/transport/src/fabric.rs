@@ -14,7 +14,7 @@ pub struct Fabric {
     pub line_rate: Rate,
     /// Bandwidth-delay product of the longest path: line rate times round-trip propagation delay.
     pub bdp: Bytes,
-    /// The largest data frame: MTU and headers, without the gap.
+    /// The largest data frame: MTU and headers, those of recovery and congestion control among them, without the gap.
     pub frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
@@ -67,13 +67,13 @@ impl Fabric {
         if above * 4 > below * 5 { frame * above } else { pipe }
     }
 
-    /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
+    /// Data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
     /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
     /// round trip; on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where
     /// such a path holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
-    pub fn frames_in_flight(&self, frame: Bytes) -> u64 {
-        let propagating = self.bdp.pieces(frame);
-        let idle = self.pipe().pieces(frame + self.gap);
+    pub fn frames_in_flight(&self) -> u64 {
+        let propagating = self.bdp.pieces(self.frame);
+        let idle = self.pipe().pieces(self.frame + self.gap);
         if idle * 4 > propagating * 5 { idle } else { propagating.max(1) }
     }
 }

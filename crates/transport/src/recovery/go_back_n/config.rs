@@ -86,7 +86,7 @@ impl Scheme for GoBackNConfig {
         // No shorter than what shortens it.
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
         resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt.max(low)));
-        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(fabric.frame).min(WIDEST_WINDOW) as u32));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
             self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };
         }

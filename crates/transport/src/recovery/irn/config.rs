@@ -194,8 +194,7 @@ impl Scheme for IrnConfig {
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
-        let frame = fabric.frame + self.extra_header;
-        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(frame).min(WIDEST_WINDOW) as u32));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
         if self.rto_high == Setting::Value(Duration::ZERO) {
