@@ -58,11 +58,10 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
-    /// The window that fills that path with frames that have `extra` bytes of headers beside. Packets are sent whole:
-    /// of a window of one and a half frames half would never be used. So where whole frames leave over a fifth of the
-    /// path empty, as on slow and short links, it is one more.
-    pub fn filling_window(&self, extra: Bytes) -> Bytes {
-        let (pipe, frame) = (self.pipe(), self.frame + self.gap + extra);
+    /// The window that fills that path. Packets are sent whole: of a window of one and a half frames half would never
+    /// be used. So where whole frames leave over a fifth of the path empty, as on slow and short links, it is one more.
+    pub fn filling_window(&self) -> Bytes {
+        let (pipe, frame) = (self.pipe(), self.frame + self.gap);
         let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());
         if above * 4 > below * 5 { frame * above } else { pipe }
     }
@@ -127,11 +126,10 @@ mod tests {
         // Two hosts back to back at 1 Gb/s: 1.3 frames, of which one would be under way.
         let short = of(1, Duration::from_ns(11_536));
         assert_eq!(short.pipe(), Bytes::new(1_442));
-        assert_eq!(short.filling_window(Bytes::ZERO), frame * 2);
-        assert_eq!(short.filling_window(Bytes::new(42)), (frame + Bytes::new(42)) * 2);
+        assert_eq!(short.filling_window(), frame * 2);
         // Not even one.
-        assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(Bytes::ZERO), frame);
+        assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(), frame);
         // Of many, a part of one does not matter.
-        assert_eq!(Fabric::IRN_PAPER.filling_window(Bytes::ZERO), Bytes::new(120_000));
+        assert_eq!(Fabric::IRN_PAPER.filling_window(), Bytes::new(120_000));
     }
 }
