@@ -643,6 +643,40 @@ fn windows_of_short_links_count_serialisation() {
 }
 
 #[test]
+fn irn_with_go_back_n_keeps_irns_timeouts() {
+    let one_switch = r#"title = "small"
+[topology.explicit]
+hosts = ["a", "b"]
+switches = ["s"]
+links = [
+    { between = ["a", "s"], rate = "100Gbps", delay = "1us" },
+    { between = ["s", "b"], rate = "100Gbps", delay = "1us" },
+]
+[workload.incast]
+senders = ["a"]
+receiver = "b"
+size = "100KB"
+"#;
+    let timeouts = |text: &str, modifier: &str| {
+        let series = Some(format!("irn{modifier},irn+go-back-n{modifier}"));
+        let plan = plan(text, &Changes { series, ..with_sets(&["measure.middle=1"]) }).expect("a plan");
+        let [irn, go_back_n] = [0, 1].map(|at| plan.series[at].transport.recovery);
+        let (RecoveryConfig::Irn(irn), RecoveryConfig::GoBackN(other)) = (irn, go_back_n) else { panic!("{text}") };
+        assert_eq!(irn.rto_low_packets, other.rto_low_packets);
+        ([irn.rto_low, irn.rto_high], [other.rto_low, other.rto])
+    };
+    let (irn, go_back_n) = timeouts(&extended("").replace("k = 4", "k = 6"), "");
+    assert_eq!(go_back_n, irn);
+    assert_eq!(irn[0], Setting::Value(Duration::from_us(100)), "the paper's");
+    let (irn, go_back_n) = timeouts(one_switch, "");
+    assert_eq!(go_back_n, irn);
+    let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
+    assert!(low < Duration::from_us(100) && irn[0] == irn[1], "{irn:?}");
+    let (_, go_back_n) = timeouts(one_switch, "+pfc");
+    assert_eq!(go_back_n, [Setting::Off; 2]);
+}
+
+#[test]
 fn windows_and_timeouts_do_not_depend_on_the_order_of_hosts() {
     let planned = |hosts: &str| {
         let text = format!(

@@ -7,6 +7,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::recovery::Scheme;
+use crate::recovery::timer::RTO_LOW;
 
 use super::footprint;
 
@@ -178,9 +179,6 @@ impl IrnConfig {
         resolved(self.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from)
     }
 }
-
-/// RTO_low in the paper's experiments (section 4.1).
-const RTO_LOW: Duration = Duration::from_us(100);
 
 impl Scheme for IrnConfig {
     fn resolve(&mut self, fabric: &Fabric) {
