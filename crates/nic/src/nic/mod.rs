@@ -141,6 +141,21 @@ pub struct Nic {
     pub(crate) ndp: ndp::Flows,
 }
 
+/// What did not fit on a chip, and how much of it was used.
+fn reordering_on(chip: &OnChip) -> Reordering {
+    let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = chip;
+    Reordering {
+        buffered: Bytes::ZERO,
+        pool_blocks: receiving.blocks(),
+        pool_peak: receiving.peak(),
+        sender_pool_peak: sending.peak(),
+        refused_full: *exhausted,
+        refused_middle: *middle,
+        forgotten: *forgotten,
+        swaps: chip.swaps(),
+    }
+}
+
 /// All queue pairs begin here; any value would do.
 const FIRST_PSN: Psn = Psn::new(0);
 
@@ -179,17 +194,11 @@ impl Nic {
 
     /// What it did with data out of order.
     pub fn reordering(&self) -> Reordering {
-        let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = &self.chip;
-        Reordering {
-            buffered: Bytes::new(self.stats.reordered),
-            pool_blocks: receiving.blocks(),
-            pool_peak: receiving.peak(),
-            sender_pool_peak: sending.peak(),
-            refused_full: *exhausted,
-            refused_middle: *middle,
-            forgotten: *forgotten,
-            swaps: self.chip.swaps(),
+        let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.chip) };
+        if let Some(rdma) = &self.rdma {
+            sum.add(&reordering_on(rdma.rnic.chip()));
         }
+        sum
     }
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
