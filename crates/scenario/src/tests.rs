@@ -835,6 +835,20 @@ fn tunnels_between_slow_hosts_need_no_more_than_these_can_send() {
 }
 
 #[test]
+fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
+    let warnings = |ack_after: &str| {
+        let ack_after = format!("transport.eqds.ack-after={ack_after}");
+        let changes = Changes {
+            series: Some("eqds".into()),
+            ..with_sets(&["transport.eqds.reorder=8", "transport.eqds.window=8KB", &ack_after])
+        };
+        plan(&extended(""), &changes).expect("a plan").warnings
+    };
+    let of = |warnings: &[String]| warnings.iter().filter(|warning| warning.contains("eqds.ack-after")).count();
+    assert_eq!((of(&warnings("8KB")), of(&warnings("10KB"))), (0, 1), "{:?}", warnings("10KB"));
+}
+
+#[test]
 fn every_series_runs_in_every_case() {
     let text = extended(
         "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn+pfc'\ncase = 'calm'\n\

@@ -360,6 +360,22 @@ fn acknowledgements_may_be_saved() {
 }
 
 #[test]
+fn who_has_no_room_for_more_asks_for_an_acknowledgement() {
+    let mut tunnel = Tunnel::new(EqdsParams { ack_after: 100 * MTU, reorder: 4, ..params() });
+    tunnel.supply(vec![MTU; 4]);
+    tunnel.settle();
+    tunnel.supply(vec![MTU; 8]);
+    for _ in 0..2 {
+        tunnel.send_all();
+        assert_eq!(tunnel.data.len(), 4);
+        (0..4).for_each(|_| assert_eq!(tunnel.arrive(0, false), Fate::Taken));
+        assert_eq!(tunnel.control.len(), 1, "the fourth has asked");
+        tunnel.answer(0);
+    }
+    assert!(tunnel.sender.is_done());
+}
+
+#[test]
 fn a_header_of_what_has_arrived_is_no_duplicate() {
     let mut tunnel = Tunnel::new(params());
     tunnel.supply(vec![MTU; 3]);
