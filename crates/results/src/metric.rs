@@ -113,12 +113,12 @@ pub const METRICS: &[Metric] = &[
         name: "retransmissions_per_loss",
         title: "retransmissions per loss",
         unit: Unit::Plain,
-        meaning: "data packets sent again / data packets dropped or trimmed, by EQIFs too; copies that come when their \
-                  flow is over (unknown-qp) left out",
+        meaning: "data packets sent again / data packets dropped or trimmed, by EQIFs too, each once; copies that come \
+                  when their flow is over (unknown-qp) left out",
         of: |point| {
             let (drops, run) = (&point.run.data_drops, &point.run);
-            // Hosts whose transport wants no headers drop what was trimmed.
-            let lost = drops.total() - drops.unknown_qp - drops.trimmed + run.trims + run.eqif.dropped;
+            // What was trimmed is lost already when its header is dropped.
+            let lost = drops.total() - drops.unknown_qp - run.trimmed_drops + run.trims + run.eqif.dropped;
             (lost > 0).then(|| point.run.retransmissions as f64 / lost as f64)
         },
     },

@@ -64,6 +64,7 @@ const VARIANTS: &[Variant] = &[
         sets: &[
             ("transport.recovery.go-back-n.acks", "'per-packet'"),
             ("transport.recovery.go-back-n.bdp-cap", "'auto'"),
+            ("transport.recovery.go-back-n.rto-low", "'auto'"),
         ],
     },
     Variant {
@@ -120,8 +121,6 @@ const GO_BACK_N: &str = "go-back-n";
 /// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
 const MULTIPATH: &str = "multipath";
 const LINKED: &str = "lia";
-/// RTO_low of "irn+go-back-n", where there are timeouts.
-const RTO_LOW: (&str, &str) = ("transport.recovery.go-back-n.rto-low", "'100us'");
 
 /// What a preset sets, apart from the recovery and congestion controls.
 const PFC: &str = "pfc";
@@ -342,8 +341,7 @@ impl Preset {
             sets.push(("switch.balancing", literal(value)));
         }
         let varied = self.variants.iter().flat_map(|variant| variant.sets);
-        let timeouts = (!self.pfc && self.variants.iter().any(|variant| variant.name == GO_BACK_N)).then_some(&RTO_LOW);
-        sets.extend(varied.chain(timeouts).map(|&(path, value)| (path, literal(value))));
+        sets.extend(varied.map(|&(path, value)| (path, literal(value))));
         sets
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::record::FlowKey;
+use selvedge_transport::CongestionConfig;
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::recovery::irn::Rto;
@@ -297,6 +298,23 @@ fn telemetry_is_counted_on_the_wire() {
     };
     assert_eq!((bytes(irn), bytes(hpcc)), ((62, 66), (62 + 42, 66 + 42)));
     assert_eq!(plan.warnings, [""; 0]);
+}
+
+/// Hosts back to back, whose link holds a frame and a bit: T is that of two, each as long as it is on the wire.
+#[test]
+fn telemetry_is_counted_once_where_paths_hold_few_frames() {
+    let text = r#"title = "short"
+[topology.explicit]
+hosts = ["a", "b"]
+links = [{ between = ["a", "b"], rate = "1Gbps", delay = "100ns" }]
+[workload.incast]
+senders = ["a"]
+receiver = "b"
+size = "100KB"
+"#;
+    let plan = plan(text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("a plan");
+    let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("HPCC") };
+    assert_eq!(hpcc.base_rtt, Setting::Value(Rate::from_gbps(1).time_for(Bytes::new(2 * (1_024 + 62 + 42 + 20)))));
 }
 
 #[test]
@@ -613,12 +631,49 @@ fn windows_of_short_links_count_serialisation() {
         (&paper, "irn", 111),
         (&short, "irn", Rate::from_gbps(40).amount_in(round_trip).get() / 1_106 + 1),
         (&paper, "irn+eqds", behind_tunnels * 120_000 / 1_086 + 1),
+        // Frames are 16 B longer, with HPCC another 42.
+        (&paper, "irn+overheads", 120_000 / 1_102 + 1),
+        (&paper, "irn+overheads+hpcc", 120_000 / 1_144 + 1),
     ] {
         let plan =
             plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) }).expect("a plan");
         let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("{series}") };
         assert_eq!(irn.bdp_cap, Setting::Value(expected as u32), "{series}");
     }
+}
+
+#[test]
+fn irn_with_go_back_n_keeps_irns_timeouts() {
+    let one_switch = r#"title = "small"
+[topology.explicit]
+hosts = ["a", "b"]
+switches = ["s"]
+links = [
+    { between = ["a", "s"], rate = "100Gbps", delay = "1us" },
+    { between = ["s", "b"], rate = "100Gbps", delay = "1us" },
+]
+[workload.incast]
+senders = ["a"]
+receiver = "b"
+size = "100KB"
+"#;
+    let timeouts = |text: &str, modifier: &str| {
+        let series = Some(format!("irn{modifier},irn+go-back-n{modifier}"));
+        let plan = plan(text, &Changes { series, ..with_sets(&["measure.middle=1"]) }).expect("a plan");
+        let [irn, go_back_n] = [0, 1].map(|at| plan.series[at].transport.recovery);
+        let (RecoveryConfig::Irn(irn), RecoveryConfig::GoBackN(other)) = (irn, go_back_n) else { panic!("{text}") };
+        assert_eq!(irn.rto_low_packets, other.rto_low_packets);
+        ([irn.rto_low, irn.rto_high], [other.rto_low, other.rto])
+    };
+    let (irn, go_back_n) = timeouts(&extended("").replace("k = 4", "k = 6"), "");
+    assert_eq!(go_back_n, irn);
+    assert_eq!(irn[0], Setting::Value(Duration::from_us(100)), "the paper's");
+    let (irn, go_back_n) = timeouts(one_switch, "");
+    assert_eq!(go_back_n, irn);
+    let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
+    assert!(low < Duration::from_us(100) && irn[0] == irn[1], "{irn:?}");
+    let (_, go_back_n) = timeouts(one_switch, "+pfc");
+    assert_eq!(go_back_n, [Setting::Off; 2]);
 }
 
 #[test]
@@ -777,6 +832,20 @@ fn tunnels_between_slow_hosts_need_no_more_than_these_can_send() {
     assert_eq!(warnings("10Gbps"), [""; 0]);
     let [fast] = &warnings("400Gbps")[..] else { panic!("one warning") };
     assert!(fast.contains("transport.eqds.reorder") && fast.contains("a path holds up to 9"), "{fast}");
+}
+
+#[test]
+fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
+    let warnings = |ack_after: &str| {
+        let ack_after = format!("transport.eqds.ack-after={ack_after}");
+        let changes = Changes {
+            series: Some("eqds".into()),
+            ..with_sets(&["transport.eqds.reorder=8", "transport.eqds.window=8KB", &ack_after])
+        };
+        plan(&extended(""), &changes).expect("a plan").warnings
+    };
+    let of = |warnings: &[String]| warnings.iter().filter(|warning| warning.contains("eqds.ack-after")).count();
+    assert_eq!((of(&warnings("8KB")), of(&warnings("10KB"))), (0, 1), "{:?}", warnings("10KB"));
 }
 
 #[test]

@@ -328,6 +328,9 @@ pub struct RunRecord {
     pub path_switches: Option<u64>,
     /// Packets that switches cut to their headers.
     pub trims: u64,
+    /// Of these, how many were dropped afterwards: where headers had no room, on links, or by hosts that want none.
+    /// They are among `data_drops`. Those that came when their flow was over ([`DropReason::UnknownQp`]) do not count.
+    pub trimmed_drops: u64,
     /// Acknowledgements put on the wire, and delivered.
     pub acks_sent: u64,
     /// See `acks_sent`.

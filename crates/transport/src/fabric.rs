@@ -14,7 +14,7 @@ pub struct Fabric {
     pub line_rate: Rate,
     /// Bandwidth-delay product of the longest path: line rate times round-trip propagation delay.
     pub bdp: Bytes,
-    /// The largest data frame: MTU and headers, without the gap.
+    /// The largest data frame: MTU and headers, those of recovery and congestion control among them, without the gap.
     pub frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
@@ -58,22 +58,21 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
-    /// The window that fills that path with frames that have `extra` bytes of headers beside. Packets are sent whole:
-    /// of a window of one and a half frames half would never be used. So where whole frames leave over a fifth of the
-    /// path empty, as on slow and short links, it is one more.
-    pub fn filling_window(&self, extra: Bytes) -> Bytes {
-        let (pipe, frame) = (self.pipe(), self.frame + self.gap + extra);
+    /// The window that fills that path. Packets are sent whole: of a window of one and a half frames half would never
+    /// be used. So where whole frames leave over a fifth of the path empty, as on slow and short links, it is one more.
+    pub fn filling_window(&self) -> Bytes {
+        let (pipe, frame) = (self.pipe(), self.frame + self.gap);
         let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());
         if above * 4 > below * 5 { frame * above } else { pipe }
     }
 
-    /// Data frames of `frame` bytes that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
+    /// Data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
     /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
     /// round trip; on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where
     /// such a path holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
-    pub fn frames_in_flight(&self, frame: Bytes) -> u64 {
-        let propagating = self.bdp.pieces(frame);
-        let idle = self.pipe().pieces(frame + self.gap);
+    pub fn frames_in_flight(&self) -> u64 {
+        let propagating = self.bdp.pieces(self.frame);
+        let idle = self.pipe().pieces(self.frame + self.gap);
         if idle * 4 > propagating * 5 { idle } else { propagating.max(1) }
     }
 }
@@ -127,11 +126,10 @@ mod tests {
         // Two hosts back to back at 1 Gb/s: 1.3 frames, of which one would be under way.
         let short = of(1, Duration::from_ns(11_536));
         assert_eq!(short.pipe(), Bytes::new(1_442));
-        assert_eq!(short.filling_window(Bytes::ZERO), frame * 2);
-        assert_eq!(short.filling_window(Bytes::new(42)), (frame + Bytes::new(42)) * 2);
+        assert_eq!(short.filling_window(), frame * 2);
         // Not even one.
-        assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(Bytes::ZERO), frame);
+        assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(), frame);
         // Of many, a part of one does not matter.
-        assert_eq!(Fabric::IRN_PAPER.filling_window(Bytes::ZERO), Bytes::new(120_000));
+        assert_eq!(Fabric::IRN_PAPER.filling_window(), Bytes::new(120_000));
     }
 }

@@ -18,8 +18,9 @@ use crate::tcp::TCP;
 #[derive(Debug)]
 pub(super) struct Engine {
     answers: VecDeque<Packet>,
-    /// Queue pairs that are ready.
+    /// Queue pairs that are ready, and packets that the first of them has sent in its turn: as at the NIC.
     ready: VecDeque<u32>,
+    turn: u32,
     /// When the packet has left that was handed over last.
     free_at: Instant,
     /// The entry in the heap of deadlines that speaks of it.
@@ -34,6 +35,7 @@ impl Engine {
         Self {
             answers: VecDeque::new(),
             ready: VecDeque::new(),
+            turn: 0,
             free_at: Instant::ZERO,
             armed: UNARMED,
             paused: false,
@@ -193,15 +195,21 @@ impl Nic {
         if let Some(answer) = engine.answers.pop_front() {
             return Some(answer);
         }
-        let slot = engine.ready.pop_front()?;
-        self.ready.push_front(slot);
+        let slot = *engine.ready.front()?;
         let mut packet = Packet::BLANK;
+        // Where it stands afterwards is the engine's affair: in the NIC's ring it would send past its tunnel.
+        self.swap_rings();
         let sent = self.uncounted(|nic| nic.send_data(cx, params, slot, &mut packet));
-        if self.ready.back() == Some(&slot) {
-            self.ready.pop_back();
-            self.eqifs.as_mut()?.engine.ready.push_back(slot);
-        }
+        self.swap_rings();
         sent.then_some(packet)
+    }
+
+    /// The engine's ring, and whose turn it is there, take the place of the NIC's, or leave it again.
+    fn swap_rings(&mut self) {
+        if let Some(Eqifs { engine, .. }) = self.eqifs.as_deref_mut() {
+            core::mem::swap(&mut self.ready, &mut engine.ready);
+            core::mem::swap(&mut self.turn, &mut engine.turn);
+        }
     }
 
     /// What flows send to an EQIF is not on the wire yet.

@@ -130,6 +130,7 @@ impl World {
             return;
         }
         let cargo = nic.poll_cargo();
+        assert!(matches!(packet.repr, Repr::EqdsData(_) | Repr::EqdsControl(_)), "{packet:?} is in no tunnel");
         self.free_at[host] = self.now + RATE.time_for(Bytes::new(u64::from(packet.frame) + 20));
         self.sent += 1;
         let (fate, copies) = match mix64(self.sent) % 1_000 {
@@ -193,6 +194,35 @@ fn eqifs_share_the_uplink_as_they_are_told() {
         assert!((3 * tcp).abs_diff(other) < (tcp + other) / 15, "{tcp} and {other} are one to three");
         let [tcp, other] = shares([share(0, 1), share(5, 1)], second_is_native);
         assert!(tcp * 20 < other, "{tcp} gets what {other} leaves");
+    }
+}
+
+#[test]
+fn a_turn_at_the_engine_may_be_a_burst_and_goes_through_tunnels() {
+    // The first is opened before the second, and hands a packet over.
+    for (qp_burst, expected) in [(1, [0, 0, 1, 0, 1, 0, 1, 1, 1, 1]), (3, [0, 0, 0, 1, 1, 1, 0, 1, 1, 1])] {
+        let params = NicParams { qp_burst, ..speaking(None, SHARE, None) };
+        let mut world = World::new(params.clone(), 2, 0);
+        world.flow(0, 1, MTU * 4, false);
+        world.flow(0, 1, MTU * 6, false);
+        let mut carried = Vec::new();
+        for us in 0..20 {
+            let (nic, mut packet) = (&mut world.nics[0], Packet::BLANK);
+            let mut cx = Cx::at(Instant::ZERO + Duration::from_us(us));
+            nic.handle_timeout(&mut cx, &params);
+            while nic.poll_transmit(&mut cx, &params, 0, &mut packet) {
+                carried.extend(nic.poll_cargo().map(|cargo| cargo.qp.0));
+            }
+        }
+        assert_eq!(carried, expected);
+    }
+    for qp_burst in [2, 7] {
+        let mut world = World::new(NicParams { qp_burst, ..speaking(SHARE, SHARE, None) }, 3, 5);
+        for (src, dst, is_tcp) in [(0, 1, true), (0, 1, false), (0, 2, false), (2, 1, false), (1, 0, false)] {
+            world.flow(src, dst, Bytes::new(300_000), is_tcp);
+        }
+        world.run(END);
+        assert_eq!(world.completions, 5);
     }
 }
 

@@ -123,7 +123,7 @@ pub struct Nic {
     /// How many bytes of a sending queue pair packets will touch.
     busy_sender: u32,
     /// Packets that the first of those that are ready has sent in its turn.
-    turn: u32,
+    pub(crate) turn: u32,
     /// Where stacks send through tunnels.
     pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) stats: NicStats,
@@ -140,6 +140,21 @@ pub struct Nic {
     pub(crate) rdma: Option<Box<Rdma>>,
     pub(crate) tcp: Flows,
     pub(crate) ndp: ndp::Flows,
+}
+
+/// What did not fit on a chip, and how much of it was used.
+fn reordering_on(chip: &OnChip) -> Reordering {
+    let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = chip;
+    Reordering {
+        buffered: Bytes::ZERO,
+        pool_blocks: receiving.blocks(),
+        pool_peak: receiving.peak(),
+        sender_pool_peak: sending.peak(),
+        refused_full: *exhausted,
+        refused_middle: *middle,
+        forgotten: *forgotten,
+        swaps: chip.swaps(),
+    }
 }
 
 /// All queue pairs begin here; any value would do.
@@ -180,17 +195,11 @@ impl Nic {
 
     /// What it did with data out of order.
     pub fn reordering(&self) -> Reordering {
-        let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = &self.chip;
-        Reordering {
-            buffered: Bytes::new(self.stats.reordered),
-            pool_blocks: receiving.blocks(),
-            pool_peak: receiving.peak(),
-            sender_pool_peak: sending.peak(),
-            refused_full: *exhausted,
-            refused_middle: *middle,
-            forgotten: *forgotten,
-            swaps: self.chip.swaps(),
+        let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.chip) };
+        if let Some(rdma) = &self.rdma {
+            sum.add(&reordering_on(rdma.rnic.chip()));
         }
+        sum
     }
 
     /// Opens a queue pair that sends one message; returns its number and its slot.

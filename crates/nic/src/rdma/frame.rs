@@ -117,4 +117,5 @@ pub(super) fn count_arrival(stats: &mut NicStats, packet: &Packet, before: &Stat
     }
     stats.duplicates += new.duplicates;
     stats.goodput += new.goodput;
+    stats.reordered += new.reordered;
 }

@@ -43,7 +43,7 @@ pub(crate) const ACKS: u32 = TCP - 5;
 
 /// The RNIC of one NIC.
 pub(crate) struct Rdma {
-    rnic: Rnic,
+    pub(crate) rnic: Rnic,
     memory: Ledger,
     pd: PdId,
     cq: CqId,
@@ -201,6 +201,7 @@ fn since(before: &Stats, after: &Stats) -> Stats {
         retransmissions: after.retransmissions - before.retransmissions,
         duplicates: after.duplicates - before.duplicates,
         goodput: after.goodput - before.goodput,
+        reordered: after.reordered - before.reordered,
         timeouts: after.timeouts - before.timeouts,
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::slice;
 
-use selvedge_transport::{Cx, RecoveryConfig, Scheme};
+use selvedge_transport::{Cx, OnChip, RecoveryConfig, Scheme};
 use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
@@ -502,6 +502,10 @@ impl Rnic {
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats
+    }
+    /// Memory that its queue pairs share on the chip.
+    pub(crate) fn chip(&self) -> &OnChip {
+        &self.shared.chip
     }
     /// What has happened.
     pub fn poll_event(&mut self) -> Option<Event> {

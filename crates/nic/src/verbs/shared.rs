@@ -3,7 +3,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use selvedge_transport::OnChip;
+use selvedge_transport::{OnChip, Verdict};
 use selvedge_units::QpNumber;
 
 use super::queue::{Added, CompletionQueue, CqId};
@@ -45,6 +45,8 @@ pub struct Stats {
     pub duplicates: u64,
     /// Payload bytes that arrived for the first time, 8 for the answer to an Atomic.
     pub goodput: u64,
+    /// Of these, how many came out of order and went through a reorder buffer (MELO).
+    pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
@@ -84,6 +86,13 @@ impl Shared {
     /// Counts what has arrived for the first time.
     pub(super) fn count_accepted(&mut self, bytes: u32) {
         self.stats.goodput += u64::from(bytes);
+    }
+    /// The same, where packets may come in any order.
+    pub(super) fn count_placed(&mut self, verdict: Verdict, bytes: u32) {
+        self.count_accepted(bytes);
+        if let Verdict::Buffered(_) = verdict {
+            self.stats.reordered += u64::from(bytes);
+        }
     }
     /// What a queue pair completed need not be told any more.
     pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {

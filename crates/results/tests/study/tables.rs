@@ -451,18 +451,19 @@ fn a_point_counts_what_it_saw() {
 
 #[test]
 fn copies_behind_the_end_of_a_flow_are_no_losses() {
-    let per_loss = |link_loss, unknown_qp, trims| {
+    let per_loss = |link_loss, unknown_qp, trims, trimmed_drops| {
         let mut point = common::point(&common::series("irn", "irn", false, 1.0, 0.0), 1, [1.0; 3]);
         point.run.retransmissions = 6;
         point.run.data_drops.link_loss = link_loss;
         point.run.data_drops.unknown_qp = unknown_qp;
-        point.run.trims = trims;
+        (point.run.trims, point.run.trimmed_drops) = (trims, trimmed_drops);
         let metric = Metric::find("retransmissions_per_loss").expect("a metric");
         (metric.of)(&point)
     };
-    assert_eq!(per_loss(4, 2, 0), Some(1.5));
-    assert_eq!(per_loss(4, 2, 8), Some(0.5), "what was trimmed has to be sent again");
-    assert_eq!(per_loss(0, 2, 0), None);
+    assert_eq!(per_loss(4, 2, 0, 0), Some(1.5));
+    assert_eq!(per_loss(4, 2, 8, 0), Some(0.5), "what was trimmed has to be sent again");
+    assert_eq!(per_loss(4, 2, 6, 4), Some(1.0), "once, even if its header is dropped, too");
+    assert_eq!(per_loss(0, 2, 0, 0), None);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifConfig};
 use selvedge_transport::{CongestionConfig, Scheme, Tuning};
+use selvedge_units::Setting;
 
 use super::Finding;
 use crate::scenario::Scenario;
@@ -19,6 +20,16 @@ pub(super) fn check(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<F
             warnings.push(Finding::new("transport.eqds.burst", message));
         }
         _ => {}
+    }
+    if let Setting::Value(packets) = eqds.reorder
+        && eqds.ack_after >= frame * u64::from(packets)
+    {
+        let message = format!(
+            "{} are more than the {packets} packets of {frame} that may be under way (reorder): senders stop and ask each \
+             time that these are; give less, or raise reorder",
+            eqds.ack_after
+        );
+        warnings.push(Finding::new("transport.eqds.ack-after", message));
     }
     check_eqif(scenario, &eqds.eqif)
 }

@@ -26,7 +26,8 @@ pub struct NicConfig {
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
     /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
-    /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default.
+    /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default. Where they send through
+    /// EQDS's tunnels, it is about their turns at the RDMA engine.
     pub qp_burst: u32,
     /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give other ones to their flows.
     pub data_class: u8,

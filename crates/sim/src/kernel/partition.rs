@@ -298,6 +298,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.extras[at].drops += 1;
         self.extras[at].note_loss(&packet, 1 + reason as u64);
         self.tally.drops[kind_of(&packet)].count(reason);
+        self.tally.trimmed_drops += u64::from(packet.is_trimmed());
     }
 
     /// Puts a packet on the wire of port `at`, which is free.
@@ -464,6 +465,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.pauses_delivered += self.tally.delivered[2];
         record.cnps_delivered += self.tally.delivered[3];
         record.ecn_marks += self.tally.ecn_marks;
+        record.trimmed_drops += self.tally.trimmed_drops;
         if !self.fabric.senders_choose_ways() {
             let switches = self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
             *record.path_switches.get_or_insert(0) += switches;

@@ -9,6 +9,8 @@ pub(crate) struct Tally {
     pub(crate) drops: [Drops; 5],
     pub(crate) delivered: [u64; 5],
     pub(crate) ecn_marks: u64,
+    /// Packets dropped when they were cut to their headers already.
+    pub(crate) trimmed_drops: u64,
 }
 
 /// The index of a packet's kind in a [`Tally`].

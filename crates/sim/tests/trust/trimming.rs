@@ -8,6 +8,7 @@ use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Chance, Duration, PortId, Setting};
 use selvedge_wire::{Header, Packet};
 
+use crate::determinism::ndp;
 use crate::support::{Outcome, Scene, Series, drops, link, star};
 
 /// Eight hosts send to one at the same time, through a switch that trims.
@@ -45,6 +46,26 @@ fn transports_that_want_no_headers_take_trims_for_losses() {
     assert!(record.trims > 100, "{}", record.trims);
     assert_eq!(record.trims, dropped + refused, "each header is dropped at the host, or where headers had no room");
     assert!(record.retransmissions >= record.trims);
+}
+
+#[test]
+fn what_is_trimmed_and_then_dropped_is_known() {
+    let headers = Setting::Value(Bytes::new(128));
+    for hears_trims in [false, true] {
+        let trimming = Trimming { packets: 2, headers, ..Trimming::default() };
+        let scene = incast(trimming).with(|config| {
+            if hears_trims {
+                ndp(config);
+                config.switch.buffer = BufferConfig::Trimming(trimming);
+            }
+        });
+        let record = scene.finish().record;
+        let refused = drops(&record.data_drops, DropReason::BufferFull);
+        assert!(refused > 0, "two headers are not enough");
+        let unwanted = drops(&record.data_drops, DropReason::Trimmed);
+        assert_eq!((unwanted > 0, record.trimmed_drops), (!hears_trims, refused + unwanted), "{hears_trims}");
+        assert!(record.trims >= record.trimmed_drops);
+    }
 }
 
 #[test]

@@ -115,6 +115,30 @@ fn a_write_is_repaired_as_a_plain_message_is() {
     );
 }
 
+#[test]
+fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
+    let size = 4_000_000;
+    let run = |scene: Scene, pool_bits| {
+        let rto = Setting::Value(Duration::from_us(400));
+        let recovery = MeloConfig { rto, pool_bits, ..MeloConfig::default() };
+        let scene = scene.with(|config| config.transport.recovery = recovery.into()).with(losing(Affected::Data, 5));
+        scene.finish().record.reordering
+    };
+    let asking = |verb| scene(Series::Irn, Verbs { operations: only(verb), messages: Some(1), ..fixed(size) });
+    let plain = run(Scene::new(two(), Series::Irn).flow(0, 1, size, Duration::ZERO), 64);
+    let write = run(asking(Verb::Write), 64);
+    // What comes in order is not always answered there.
+    let difference = plain.buffered.get().abs_diff(write.buffered.get());
+    assert!(plain.pool_peak > 0 && difference < plain.buffered.get() / 10, "{plain:?}, {write:?}");
+    assert_eq!((write.pool_peak, write.pool_blocks), (plain.pool_peak, plain.pool_blocks));
+    // Where the pool is small, for answers, too.
+    for verb in [Verb::Write, Verb::Read] {
+        let small = run(asking(verb), 16);
+        assert!(small.buffered > Bytes::ZERO && small.refused_full > 0, "{verb:?}: {small:?}");
+        assert_eq!((small.pool_peak, small.pool_blocks), (2, 2), "{verb:?}");
+    }
+}
+
 /// Four hosts write to a fifth, or are read by it, through a switch with little room.
 fn crowd(verb: Verb) -> Scene {
     let at_once = |n| if verb == Verb::Read { [0, n] } else { [n, 0] };

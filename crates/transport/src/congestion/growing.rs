@@ -24,7 +24,7 @@ pub struct WindowConfig {
 impl WindowConfig {
     pub(super) fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
-        resolve(&mut self.initial, || Some(fabric.filling_window(Bytes::ZERO)));
+        resolve(&mut self.initial, || Some(fabric.filling_window()));
         resolve(&mut self.min, || Some(frame));
         resolve(&mut self.step, || Some(frame));
     }

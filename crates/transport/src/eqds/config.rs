@@ -40,7 +40,8 @@ pub struct EqdsConfig {
     /// Timeouts in a row after which the tunnel is built anew (appendix A: "a large number"); at least 1.
     /// Default: 16.
     pub max_timeouts: u32,
-    /// Bytes that may arrive before they are acknowledged. Default: 0B, each packet (section 5).
+    /// Bytes that may arrive before they are acknowledged; senders ask where nothing follows, or nothing may (`window`,
+    /// `reorder`). Default: 0B, each packet (section 5).
     pub ack_after: Bytes,
     /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
     /// Default: 256.

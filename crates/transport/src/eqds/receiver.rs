@@ -50,9 +50,9 @@ enum Slot<H> {
 pub enum Fate {
     /// It is new: kept, or handed on.
     Taken,
-    /// It had arrived before.
+    /// It had arrived before, and has come whole again.
     Duplicate,
-    /// It brought no payload: trimmed, or a request.
+    /// It brought no payload: trimmed, of a packet that had arrived before, perhaps, or a request.
     Empty,
     /// It is of no tunnel that exists here.
     Stray,
@@ -251,13 +251,14 @@ impl<H: Copy> Tunnel<H> {
         deliver: &mut impl FnMut(H),
     ) -> (Fate, Option<Control>) {
         let place = params.numbers.distance(self.expected, data.seq);
+        let again = if trimmed { Fate::Empty } else { Fate::Duplicate };
         if place < 0 {
-            return (Fate::Duplicate, Some(self.cumulative(Flags::ACK)));
+            return (again, Some(self.cumulative(Flags::ACK)));
         }
         let place = place as usize;
         let about = |flags, tunnel: &Self| Control { number: data.seq, ..tunnel.cumulative(flags) };
         if self.queue.get(place).is_some_and(|slot| !matches!(slot, Slot::Missing)) {
-            return (Fate::Duplicate, Some(about(Flags::SACK, self)));
+            return (again, Some(about(Flags::SACK, self)));
         }
         let bytes = u32::from(data.payload) + params.header;
         if trimmed {

@@ -374,7 +374,7 @@ impl<H: Copy> Sender<H> {
         (self.asked_at, self.repeat) = (now, false);
         self.arm(params, now);
         // Nothing follows that would bring an acknowledgement along.
-        let last = self.demand() == 0 || self.credit.held() < params.quantum;
+        let last = self.demand() == 0 || self.credit.held() < params.quantum || !self.has_room(params);
         let flags = self.syn().with(Flags::ACK.when(last || retransmission));
         Transmit { cargo: Some(cargo), seq, pull_target, flags, retransmission }
     }

@@ -3,6 +3,9 @@
 
 use selvedge_units::{Duration, Instant};
 
+/// RTO_low in the IRN paper's experiments (section 4.1).
+pub(super) const RTO_LOW: Duration = Duration::from_us(100);
+
 /// One timer per flow. It runs while something is outstanding, from the last cumulative progress.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {

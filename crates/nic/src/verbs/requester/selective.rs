@@ -171,7 +171,7 @@ impl Requester {
             shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);
             return Ok(());
         }
-        shared.count_accepted(arrival.brings());
+        shared.count_placed(reply.verdict, arrival.brings());
         let Some(&number) = self.unanswered.get(behind as usize) else {
             return Err(Failed(super::Status::BadResponse));
         };

@@ -149,7 +149,7 @@ impl Selective {
             site.shared.stats.duplicates += 1;
         }
         if reply.verdict.accepted().is_some() {
-            site.shared.count_accepted(payload);
+            site.shared.count_placed(reply.verdict, payload);
             self.note(terms, site.memory, arrival, placement, seq);
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
                 (_, Some(_)) => Bits::Receive,

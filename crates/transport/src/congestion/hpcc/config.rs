@@ -63,7 +63,7 @@ impl Tuning for HpccConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
         // Where a window would hold a frame and a half, T is that of two.
-        let filling = fabric.filling_window(self.header);
+        let filling = fabric.filling_window();
         let is_short = filling > fabric.pipe();
         let time = if is_short { fabric.line_rate.time_for(filling) } else { fabric.fill_time };
         resolve(&mut self.base_rtt, || Some(time));

@@ -70,7 +70,7 @@ impl Tuning for SwiftConfig {
         let frame = fabric.frame + fabric.gap;
         let links = u64::from(fabric.links.max(1));
         resolve(&mut self.packet, || Some(frame));
-        resolve(&mut self.initial_window, || Some(fabric.filling_window(Bytes::ZERO)));
+        resolve(&mut self.initial_window, || Some(fabric.filling_window()));
         resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
         resolve(&mut self.base_target, || Some(fabric.base_rtt));
         let base_target = resolved(self.base_target, "base-target").unwrap_or_default();

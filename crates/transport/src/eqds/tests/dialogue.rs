@@ -360,6 +360,36 @@ fn acknowledgements_may_be_saved() {
 }
 
 #[test]
+fn who_has_no_room_for_more_asks_for_an_acknowledgement() {
+    let mut tunnel = Tunnel::new(EqdsParams { ack_after: 100 * MTU, reorder: 4, ..params() });
+    tunnel.supply(vec![MTU; 4]);
+    tunnel.settle();
+    tunnel.supply(vec![MTU; 8]);
+    for _ in 0..2 {
+        tunnel.send_all();
+        assert_eq!(tunnel.data.len(), 4);
+        (0..4).for_each(|_| assert_eq!(tunnel.arrive(0, false), Fate::Taken));
+        assert_eq!(tunnel.control.len(), 1, "the fourth has asked");
+        tunnel.answer(0);
+    }
+    assert!(tunnel.sender.is_done());
+}
+
+#[test]
+fn a_header_of_what_has_arrived_is_no_duplicate() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 3]);
+    tunnel.send_all();
+    let copies = tunnel.data.clone();
+    // One in order, one behind a gap.
+    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Fate::Taken; 2]);
+    tunnel.data = copies.clone();
+    assert_eq!([tunnel.arrive(0, true), tunnel.arrive(1, true)], [Fate::Empty; 2]);
+    tunnel.data = copies;
+    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Fate::Duplicate; 2]);
+}
+
+#[test]
 fn a_dead_path_leads_to_a_new_epoch() {
     let mut tunnel = Tunnel::new(EqdsParams { max_timeouts: 3, ..params() });
     tunnel.supply(vec![MTU; 2]);

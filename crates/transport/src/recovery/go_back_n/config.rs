@@ -8,6 +8,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve};
 use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
+use crate::recovery::timer::RTO_LOW;
 
 /// Go-back-N, as in RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -18,7 +19,8 @@ pub struct GoBackNConfig {
     /// with one congested link) without PFC, and off with it (IRN, section 4.1).
     pub rto: Setting<Duration>,
     /// A shorter timeout when few packets are in flight, as IRN's RTO_low: "IRN with go-back-N"
-    /// keeps it (IRN, section 4.3). Default: "off", and so is "auto": RoCE has one timeout.
+    /// keeps it (IRN, section 4.3). Default: "off": RoCE has one timeout. "auto": as IRN's, 100us, or rto where that
+    /// is less; off where rto is.
     pub rto_low: Setting<Duration>,
     /// N: rto-low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
@@ -82,11 +84,12 @@ pub enum Nacks {
 
 impl Scheme for GoBackNConfig {
     fn resolve(&mut self, fabric: &Fabric) {
-        resolve(&mut self.rto_low, || None);
         // No shorter than what shortens it.
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
         resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt.max(low)));
-        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(fabric.frame).min(WIDEST_WINDOW) as u32));
+        let high = self.rto.resolve(|| None);
+        resolve(&mut self.rto_low, || high.map(|high| RTO_LOW.min(high)));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
             self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };
         }

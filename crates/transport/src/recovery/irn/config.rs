@@ -7,6 +7,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::recovery::Scheme;
+use crate::recovery::timer::RTO_LOW;
 
 use super::footprint;
 
@@ -179,9 +180,6 @@ impl IrnConfig {
     }
 }
 
-/// RTO_low in the paper's experiments (section 4.1).
-const RTO_LOW: Duration = Duration::from_us(100);
-
 impl Scheme for IrnConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         if self.timeouts == Timeouts::Auto {
@@ -194,8 +192,7 @@ impl Scheme for IrnConfig {
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
-        let frame = fabric.frame + self.extra_header;
-        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(frame).min(WIDEST_WINDOW) as u32));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
         if self.rto_high == Setting::Value(Duration::ZERO) {

@@ -76,7 +76,7 @@ impl Scheme for MeloConfig {
         resolve(&mut self.reorder_buffer, || Some(bits));
         resolve(&mut self.rto, || Some(if fabric.pfc { RTO_WITH_PFC } else { fabric.congested_rtt }));
         resolve(&mut self.on_chip, || None);
-        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight(fabric.frame).min(WIDEST_WINDOW) as u32));
+        resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
         let bits = self.pool_bits;
