@@ -83,7 +83,7 @@ fn message(packets: u64) -> Outgoing {
 }
 
 #[test]
-fn a_row_is_what_would_be_sent_packet_by_packet() {
+fn a_train_is_what_would_be_sent_packet_by_packet() {
     let at = |n: u64| Instant::from_ps(1_000 * n);
     for (cap, packets, expected) in [(Setting::Off, 9, 7), (Setting::Value(5), 9, 4), (Setting::Off, 1, 0)] {
         let params = roce(cap);
@@ -94,16 +94,17 @@ fn a_row_is_what_would_be_sent_packet_by_packet() {
             assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
             nic
         });
-        let row =
-            one.row(&params, 0).map_or(Vec::new(), |row| (0..row.count).map(|n| row.packet(n, at(n + 1))).collect());
-        assert_eq!(row.len(), expected, "all but the first, which has left, and the last of its message");
+        let train = one
+            .train(&params, 0)
+            .map_or(Vec::new(), |train| (0..train.count).map(|n| train.packet(n, at(n + 1))).collect());
+        assert_eq!(train.len(), expected, "all but the first, which has left, and the last of its message");
         let mut packet = Packet::BLANK;
-        for (sent, n) in row.iter().zip(1..) {
+        for (sent, n) in train.iter().zip(1..) {
             cx.now = at(n);
             assert!(other.poll_transmit(&mut cx, &params, 0, &mut packet));
             assert_eq!(*sent, packet);
         }
-        one.end_row(at(row.len() as u64), row.len() as u64);
+        one.end_train(at(train.len() as u64), train.len() as u64);
         assert_eq!(one.stats(), other.stats());
         // They go on alike.
         loop {
@@ -122,7 +123,7 @@ fn a_row_is_what_would_be_sent_packet_by_packet() {
 }
 
 #[test]
-fn what_is_sent_again_is_no_row() {
+fn what_is_sent_again_is_no_train() {
     let params = roce(Setting::Off);
     let mut cx = Cx::at(Instant::ZERO);
     let mut nic = Nic::new(HostId(0), &params);
@@ -135,26 +136,26 @@ fn what_is_sent_again_is_no_row() {
     let nack = Packet { src: HostId(1), dst: HostId(0), repr, ..packet };
     assert_eq!(nic.handle_packet(&mut cx, &params, &nack), Handled::Taken);
     for sent_again in 1..=3 {
-        assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(0));
-        nic.end_row(cx.now, 0);
+        assert_eq!(nic.train(&params, 0).map(|train| train.count), Some(0));
+        nic.end_train(cx.now, 0);
         assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet));
         assert_eq!(nic.stats().retransmissions, sent_again);
     }
-    assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(3));
+    assert_eq!(nic.train(&params, 0).map(|train| train.count), Some(3));
 }
 
 #[test]
-fn whoever_shares_the_link_sends_no_row() {
+fn whoever_shares_the_link_sends_no_train() {
     let params = roce(Setting::Off);
     let mut cx = Cx::at(Instant::ZERO);
     let mut nic = Nic::new(HostId(0), &params);
-    assert!(nic.row(&params, 0).is_none());
+    assert!(nic.train(&params, 0).is_none());
     nic.open_sender(&cx, &params, &message(5));
     assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
-    assert_eq!(nic.row(&params, 0).map(|row| row.count), Some(3));
-    assert!(nic.row(&params, 1).is_none(), "its class is paused");
+    assert_eq!(nic.train(&params, 0).map(|train| train.count), Some(3));
+    assert!(nic.train(&params, 1).is_none(), "its class is paused");
     nic.open_sender(&cx, &params, &message(5));
-    assert!(nic.row(&params, 0).is_none());
+    assert!(nic.train(&params, 0).is_none());
 }
 
 #[test]

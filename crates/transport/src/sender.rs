@@ -179,18 +179,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// The packets that [`Sender::poll_transmit`] will return if it is asked again and again, and nothing else happens:
     /// all of them new, and each at any time, while timers run. None is always true.
     #[inline]
-    pub fn row(&self) -> Range<Seq> {
+    pub fn train(&self) -> Range<Seq> {
         let sent = self.recovery.sent();
         let unlimited = self.window == Bytes::MAX && self.pacing.rate() == Rate::MAX;
-        sent..if unlimited { sent + self.recovery.row(self.supplied) } else { sent }
+        sent..if unlimited { sent + self.recovery.train(self.supplied) } else { sent }
     }
 
-    /// In place of asking for the next `packets` of a [`row`](Sender::row), the last of which left before `now`.
+    /// In place of asking for the next `packets` of a [`train`](Sender::train), the last of which left before `now`.
     #[inline]
-    pub fn on_row_sent(&mut self, now: Instant, packets: u64) {
+    pub fn on_train_sent(&mut self, now: Instant, packets: u64) {
         self.seen = now;
         self.stats.sent += packets;
-        self.recovery.on_row_sent(packets);
+        self.recovery.on_train_sent(packets);
     }
 
     /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it

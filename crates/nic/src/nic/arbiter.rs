@@ -136,13 +136,13 @@ impl Nic {
     /// What [`Nic::poll_transmit`] would return if it were called again and again, and nothing else happened: where one
     /// queue pair has the link for itself, and has sent before. The last packet of its message is not among it.
     #[inline]
-    pub fn row(&self, params: &NicParams, paused: u8) -> Option<Row> {
+    pub fn train(&self, params: &NicParams, paused: u8) -> Option<Train> {
         let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
         let state = self.senders.get(slot as usize).and_then(Option::as_ref)?;
         if params.qp_burst != 1 || paused & (1 << state.class) != 0 {
             return None;
         }
-        let packets = state.sender.row();
+        let packets = state.sender.train();
         let count = packets.end.min(state.last).checked_since(packets.start)?;
         let data = Data {
             psn: packets.start.to_psn(FIRST_PSN),
@@ -151,15 +151,15 @@ impl Nic {
             retransmission: false,
             trimmed: false,
         };
-        Some(Row { first: state.packet(Instant::ZERO, self.id, slot, params, data), count })
+        Some(Train { first: state.packet(Instant::ZERO, self.id, slot, params, data), count })
     }
 
-    /// So many packets of a [`row`](Nic::row) have left, the last before `now`.
+    /// So many packets of a [`train`](Nic::train) have left, the last before `now`.
     #[inline]
-    pub fn end_row(&mut self, now: Instant, packets: u64) {
+    pub fn end_train(&mut self, now: Instant, packets: u64) {
         let Some(&slot) = self.ready.front() else { return };
         let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        state.sender.on_row_sent(now, packets);
+        state.sender.on_train_sent(now, packets);
         self.stats.data_sent += packets;
         state.end_turn(slot, now, &mut self.ready, &mut self.deadlines);
     }
@@ -202,7 +202,7 @@ impl Nic {
     }
 
     /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front
-    /// until it has sent `burst` in a row.
+    /// until it has sent `burst` in a train.
     fn keep_turn(&mut self, slot: u32, burst: u32) {
         self.turn += 1;
         if self.turn < burst && self.ready.back() == Some(&slot) {
@@ -234,21 +234,21 @@ impl SendQp {
 
 /// Packets that leave one after another, all of full size.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct Train {
     /// The first of them, but for when it leaves.
     pub first: Packet,
     /// How many they are.
     pub count: u64,
 }
 
-impl Row {
-    /// Writes the packet that `before` others of the row precede, and that leaves at `now`, to `place`.
+impl Train {
+    /// The packet that `before` others of the train precede, and that leaves at `now`.
     #[inline(always)]
-    pub fn write(&self, before: u64, now: Instant, place: &mut Packet) {
-        *place = self.first;
-        place.sent_at = now;
-        if let Repr::Data(data) = &mut place.repr {
+    pub fn packet(&self, before: u64, now: Instant) -> Packet {
+        let mut packet = Packet { sent_at: now, ..self.first };
+        if let Repr::Data(data) = &mut packet.repr {
             data.psn = data.psn.plus(before as u32);
         }
+        packet
     }
 }

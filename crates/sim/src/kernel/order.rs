@@ -109,8 +109,8 @@ impl Order {
     }
 
     /// Deals out `mail`, of which most arrives within `window` picoseconds, to the ports of a switch with so many, as
-    /// `output_of` says, in the order of time. Returns whether it did: not, if there are too many of both, or a packet has
-    /// no such port.
+    /// `output_of` says, in the order of time. Returns whether it did: not, if there are too many of both, or a packet
+    /// has no such port.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,
@@ -160,7 +160,7 @@ impl Order {
 
     /// The keys that were dealt out to `port`, in order.
     #[inline(always)]
-    pub(crate) fn row(&self, port: u32) -> &[Key] {
+    pub(crate) fn dealt_to(&self, port: u32) -> &[Key] {
         let begin = port * self.width + 1;
         let count = self.ends[port] - begin;
         // SAFETY: these have been written.
@@ -184,8 +184,8 @@ impl Order {
     }
 }
 
-/// Deals out keys that lie nearly in order, each with its packet, to the rows that end where `ends` says. Returns whether
-/// all have such a row.
+/// Deals out keys that lie nearly in order, each with its packet, to the rows that end where `ends` says. Returns
+/// whether all have such a row.
 #[inline(always)]
 fn deal_out<'a>(
     dealt: &mut Vec<MaybeUninit<Key>>,
@@ -315,7 +315,7 @@ mod tests {
             assert!(order.deal(&mail, window, OUTPUTS, |packet| packet.exit.into()));
             for output in 0..OUTPUTS {
                 let expected: Vec<_> = model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output).collect();
-                let sorted = order.row(output).iter().map(|key| names(key.packet(&mail)));
+                let sorted = order.dealt_to(output).iter().map(|key| names(key.packet(&mail)));
                 assert!(sorted.eq(expected));
             }
         }

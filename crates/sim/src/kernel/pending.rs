@@ -1,8 +1,8 @@
 //! The ports of a switch that will be free soon, in order.
 //!
 //! A list, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
-//! packet, the first: putting it in its place then moves nothing. The list wanders through its tables as the first leave
-//! and others come behind the last; where the tables end, it is moved to their beginning.
+//! packet, the first: putting it in its place then moves nothing. The list wanders through its tables as the first
+//! leave and others come behind the last; where the tables end, it is moved to their beginning.
 
 use super::table::Table;
 

@@ -41,7 +41,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.events += mail.len() as u64;
         self.switches[site.switch].pending.clear();
         for port in 0..self.switches[site.switch].ports {
-            let (at, keys) = (site.first_port + port, order.row(port));
+            let (at, keys) = (site.first_port + port, order.dealt_to(port));
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
             }

@@ -132,7 +132,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             plain: !fabric.reads_records && !fabric.has_more_to_tell,
         };
         if !RECORDED && visit.plain && !visit.slow_path && state.params.takes_unanswered() {
-            self.visit_in_rows(host, limit, visit);
+            self.visit_in_trains(host, limit, visit);
         } else {
             self.visit_step_by_step(host, limit, visit);
         }
@@ -144,14 +144,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.visit_as::<false>(host, limit, visit);
     }
 
-    /// The same where data that is expected is not answered (see [`super::rows`]).
+    /// The same where data that is expected is not answered (see [`super::trains`]).
     #[inline(never)]
-    fn visit_in_rows(&mut self, host: u32, limit: u64, visit: HostVisit) {
+    fn visit_in_trains(&mut self, host: u32, limit: u64, visit: HostVisit) {
         self.visit_as::<true>(host, limit, visit);
     }
 
     #[inline(always)]
-    fn visit_as<const IN_ROWS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
+    fn visit_as<const IN_TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
@@ -163,7 +163,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut control = self.hosts[host].control_at();
         let mut now = self.begin;
         let next = loop {
-            if IN_ROWS {
+            if IN_TRAINS {
                 let taken = self.take_ahead(host, unread.as_slice(), control.min(limit - 1));
                 unread = unread.as_slice()[taken..].iter();
                 arrival = arrival_of(unread.as_slice().first());
@@ -191,8 +191,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             };
             if may_send {
                 self.serve_host(host, port);
-                if IN_ROWS && self.hosts[host].free_at < limit {
-                    self.serve_row(host, port, arrival.min(control).min(limit));
+                if IN_TRAINS && self.hosts[host].free_at < limit {
+                    self.send_train(host, port, arrival.min(control).min(limit));
                 }
             }
         };

@@ -27,8 +27,8 @@ impl Red {
         }
     }
 
-    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve says so; returns the flags
-    /// with which it waits. Hosts send ECN-capable packets only where switches mark.
+    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve says so; returns the
+    /// flags with which it waits. Hosts send ECN-capable packets only where switches mark.
     #[inline(always)]
     pub(super) fn mark(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
         if !packet.is_markable() || !self.marks(waiting) {

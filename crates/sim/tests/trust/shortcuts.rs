@@ -1,4 +1,4 @@
-//! Plain runs take shortcuts: whole visits of an output, turns of ports, hosts in rows. Runs that are recorded take
+//! Plain runs take shortcuts: whole visits of an output, turns of ports, trains of hosts. Runs that are recorded take
 //! none. Whatever the scene, both come to the same end, to the bit: [`Scene::record`] compares them.
 
 use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};

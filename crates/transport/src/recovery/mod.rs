@@ -90,13 +90,13 @@ pub trait Recovery {
     /// How many packets it will send next, each for the first time, if nothing else happens and its window stays open;
     /// none, where nothing is in flight. Zero is always true.
     #[inline(always)]
-    fn row(&self, supplied: Seq) -> u64 {
+    fn train(&self, supplied: Seq) -> u64 {
         let _ = supplied;
         0
     }
     /// So many of them are sent.
     #[inline(always)]
-    fn on_row_sent(&mut self, packets: u64) {
+    fn on_train_sent(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "nothing was promised");
     }
     /// Expands the PSNs of an acknowledgement, whose packet left at `sent_at`, of a queue pair that began at `first`;
@@ -248,8 +248,8 @@ registry! {
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, supplied: Seq, window_open: bool, ready: Instant
         ) -> Option<Segment>;
         fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
-        fn row(&self, supplied: Seq) -> u64;
-        fn on_row_sent(&mut self, packets: u64);
+        fn train(&self, supplied: Seq) -> u64;
+        fn on_train_sent(&mut self, packets: u64);
         fn hear(
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant
         ) -> Option<Learnt>;

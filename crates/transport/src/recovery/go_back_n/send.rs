@@ -90,7 +90,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn row(&self, supplied: Seq) -> u64 {
+    fn train(&self, supplied: Seq) -> u64 {
         if self.has_lost() || self.in_flight() == 0 {
             return 0;
         }
@@ -98,7 +98,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_row_sent(&mut self, packets: u64) {
+    fn on_train_sent(&mut self, packets: u64) {
         self.next += packets;
         self.sent = self.sent.max(self.next);
     }

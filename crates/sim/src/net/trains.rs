@@ -1,8 +1,8 @@
-//! What hosts do in a row: many packets of which each changes little.
+//! Trains: packets of one queue pair that a host takes in, or sends, one after another.
 //!
 //! Where data that is expected is not answered (RoCE with PFC), nobody but its receiver has to know that it has come,
 //! so it can be taken in before what the host sends meanwhile. What one queue pair sends is then disturbed by little,
-//! and its engine is asked once for many packets ([`Nic::row`](selvedge_nic::Nic::row)).
+//! and its engine is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
 use selvedge_units::Instant;
 
@@ -42,32 +42,32 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         count
     }
 
-    /// Sends what the queue pair whose turn it is sends in a row before `until`, when something else happens.
+    /// Sends what the queue pair whose turn it is sends one after another before `until`, when something else happens.
     #[inline(never)]
-    pub(super) fn serve_row(&mut self, host: u32, at: u32, until: u64) {
+    pub(super) fn send_train(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        let row = state.nic.row(&state.params, port.paused).filter(|row| row.count > 0 && !port.slow_path);
-        let Some(row) = row else { return };
+        let train = state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.slow_path);
+        let Some(train) = train else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
-        let mut descriptor = Descriptor::of(&row.first, 0, self.fabric.attachment[row.first.dst.index()]);
+        let mut descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
         let frame = u64::from(descriptor.frame);
         let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
         let begin = self.calendar.begin();
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
-        while now.as_ps() < until && sent < row.count {
+        while now.as_ps() < until && sent < train.count {
             let (slot, place) = self.pool.vacancy();
-            row.write(sent, now, place);
+            *place = train.packet(sent, now);
             self.pool.occupy(slot);
-            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, row.first.src));
+            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
             now += step;
             outlet.send(now.as_ps() + delay - begin, &descriptor);
             sent += 1;
         }
         self.events += sent;
         port.add_frames(now, sent, sent * frame);
-        state.nic.end_row(now, sent);
+        state.nic.end_train(now, sent);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { now.as_ps() } else { NEVER };
     }
