@@ -672,6 +672,10 @@ size = "100KB"
     assert_eq!(go_back_n, irn);
     let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
     assert!(low < Duration::from_us(100) && irn[0] == irn[1], "{irn:?}");
+    let (irn, go_back_n) = timeouts(&one_switch.replace("1us", "100us"), "");
+    assert_eq!(go_back_n, irn);
+    let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
+    assert!(low > Duration::from_us(600) && irn[0] != irn[1], "half more than a round trip: {irn:?}");
     let (_, go_back_n) = timeouts(one_switch, "+pfc");
     assert_eq!(go_back_n, [Setting::Off; 2]);
 }

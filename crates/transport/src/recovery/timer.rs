@@ -3,8 +3,15 @@
 
 use selvedge_units::{Duration, Instant};
 
-/// RTO_low in the IRN paper's experiments (section 4.1).
-pub(super) const RTO_LOW: Duration = Duration::from_us(100);
+use crate::Fabric;
+
+/// RTO_low in the IRN paper's experiments (section 4.1), where an empty network answers within a quarter of it.
+const RTO_LOW: Duration = Duration::from_us(100);
+
+/// RTO_low at "auto": the paper's, or half more than an empty network takes to answer; no more than RTO_high.
+pub(super) fn rto_low(fabric: &Fabric, high: Duration) -> Duration {
+    RTO_LOW.max(fabric.base_rtt.saturating_mul(3) / 2).min(high)
+}
 
 /// One timer per flow. It runs while something is outstanding, from the last cumulative progress.
 #[derive(Clone, Debug)]

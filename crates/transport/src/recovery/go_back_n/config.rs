@@ -8,7 +8,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve};
 use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
-use crate::recovery::timer::RTO_LOW;
+use crate::recovery::timer::rto_low;
 
 /// Go-back-N, as in RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -88,7 +88,7 @@ impl Scheme for GoBackNConfig {
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
         resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt.max(low)));
         let high = self.rto.resolve(|| None);
-        resolve(&mut self.rto_low, || high.map(|high| RTO_LOW.min(high)));
+        resolve(&mut self.rto_low, || high.map(|high| rto_low(fabric, high)));
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
         if self.acks == Acks::Auto {
             self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };

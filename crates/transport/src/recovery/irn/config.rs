@@ -7,7 +7,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::recovery::Scheme;
-use crate::recovery::timer::RTO_LOW;
+use crate::recovery::timer::rto_low;
 
 use super::footprint;
 
@@ -24,8 +24,8 @@ pub struct IrnConfig {
     /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
     /// without (section 4.1).
     pub timeouts: Timeouts,
-    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or RTO_high where
-    /// that is less; "off": RTO_high alone.
+    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or half more than the
+    /// round trip of the empty network where that is longer, or RTO_high where that is less; "off": RTO_high alone.
     pub rto_low: Setting<Duration>,
     /// N: RTO_low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
@@ -169,7 +169,7 @@ impl Default for IrnConfig {
 impl IrnConfig {
     /// RTO_low where RTO_high is `high`.
     pub(super) fn rto_low_beside(&self, high: Duration) -> Duration {
-        self.rto_low.resolve(|| Some(RTO_LOW.min(high))).unwrap_or(high)
+        self.rto_low.resolve(|| None).unwrap_or(high)
     }
     /// Packets a flow may have in flight, at both ends.
     ///
@@ -188,6 +188,7 @@ impl Scheme for IrnConfig {
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
         resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(low)));
         let high = self.rto_high.resolve(|| None).unwrap_or(Duration::MAX);
+        resolve(&mut self.rto_low, || Some(rto_low(fabric, high)));
         self.rto_low = Setting::Value(self.rto_low_beside(high));
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
