@@ -535,7 +535,8 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
         plan(NO_SWITCH, &changes).expect("a study may want it").warnings
     };
-    let [warning] = &warnings("irn,irn+pfc,roce,tcp", &[])[..] else { panic!("one warning") };
+    assert_eq!(warnings("irn,irn+pfc,roce,tcp,melo", &[]), [""; 0], "\"auto\" knows better");
+    let [warning] = &warnings("irn", &["transport.recovery.irn.rto-low=100us"])[..] else { panic!("one warning") };
     let text = "transport.recovery.irn.rto-low: 100us is less than the longest round trip of the empty network, 200009.536us: what";
     assert!(warning.contains(text), "{warning}");
     assert_eq!(warnings("irn", &["transport.recovery.irn.rto-low=201ms"]), [""; 0]);

@@ -24,8 +24,8 @@ pub struct IrnConfig {
     /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
     /// without (section 4.1).
     pub timeouts: Timeouts,
-    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or half more than the
-    /// round trip of the empty network where that is longer, or RTO_high where that is less; "off": RTO_high alone.
+    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or half more than
+    /// the round trip of the empty network where that is longer, or RTO_high where that is less; "off": RTO_high alone.
     pub rto_low: Setting<Duration>,
     /// N: RTO_low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
