@@ -535,7 +535,7 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
         plan(NO_SWITCH, &changes).expect("a study may want it").warnings
     };
-    assert_eq!(warnings("irn,irn+pfc,roce,tcp,melo", &[]), [""; 0], "\"auto\" knows better");
+    assert_eq!(warnings("irn,irn+pfc,roce,tcp", &[]), [""; 0], "\"auto\" knows better");
     let [warning] = &warnings("irn", &["transport.recovery.irn.rto-low=100us"])[..] else { panic!("one warning") };
     let text = "transport.recovery.irn.rto-low: 100us is less than the longest round trip of the empty network, 200009.536us: what";
     assert!(warning.contains(text), "{warning}");
