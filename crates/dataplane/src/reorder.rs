@@ -1,5 +1,5 @@
 //! The reorder buffer: where payload waits that came out of order, for schemes that do not place it at once
-//! (MELO, section 3.2.1).
+//! (MELO, section 3.2.2).
 
 use selvedge_units::Seq;
 

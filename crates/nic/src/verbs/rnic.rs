@@ -64,7 +64,7 @@ impl Limits {
 /// An RDMA NIC without wires and without memory of its own.
 pub struct Rnic {
     pub(super) shared: Shared,
-    pds: BTreeMap<PdId, ()>,
+    pds: BTreeSet<PdId>,
     next_id: u32,
     /// Numbers of queue pairs: the high bits, which are the same for all of this NIC.
     prefix: u32,
@@ -85,7 +85,7 @@ impl Rnic {
     pub fn new(prefix: u32, first: u32) -> Self {
         Self {
             shared: Shared::default(),
-            pds: BTreeMap::new(),
+            pds: BTreeSet::new(),
             next_id: 1,
             prefix: prefix << Self::QP_BITS,
             next_qp: first,
@@ -106,7 +106,7 @@ impl Rnic {
     /// A new protection domain.
     pub fn alloc_pd(&mut self) -> PdId {
         let pd = PdId(self.fresh());
-        self.pds.insert(pd, ());
+        self.pds.insert(pd);
         pd
     }
     /// Forgets one.
@@ -128,7 +128,7 @@ impl Rnic {
         Ok(())
     }
     fn pd(&self, pd: PdId) -> Result<(), VerbsError> {
-        self.pds.get(&pd).copied().ok_or(VerbsError::NoSuch("protection domain"))
+        self.pds.contains(&pd).then_some(()).ok_or(VerbsError::NoSuch("protection domain"))
     }
     /// Registers memory; returns its key, local and remote. `entropy` is a number that nobody can guess.
     ///

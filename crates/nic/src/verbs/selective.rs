@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, OnChip, Receiver, RecoveryConfig, Segment, Sender, WIDEST_WINDOW};
+use selvedge_transport::{Cx, OnChip, Receiver, RecoveryConfig, Scheme, Segment, Sender, WIDEST_WINDOW};
 use selvedge_units::{Instant, Psn, Setting};
 use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, AckKind, Extension, Holes};
@@ -17,12 +17,7 @@ const FARTHEST: u32 = 4_096;
 
 /// How far ahead of what is expected packets may be.
 pub(super) fn reach(recovery: &RecoveryConfig) -> u32 {
-    let cap = match recovery {
-        RecoveryConfig::Irn(irn) => irn.bdp_cap,
-        RecoveryConfig::Melo(melo) => melo.bdp_cap,
-        RecoveryConfig::GoBackN(go_back_n) => go_back_n.bdp_cap,
-    };
-    if let Setting::Value(cap) = cap { cap.max(FARTHEST) } else { WIDEST_WINDOW as u32 }
+    if let Setting::Value(cap) = recovery.bdp_cap() { cap.max(FARTHEST) } else { WIDEST_WINDOW as u32 }
 }
 
 /// The same recovery for a receiver, which takes what the other side's own cap lets it send.
@@ -40,12 +35,7 @@ pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
 pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
     /// Acknowledgements that a full window brings at the least: the sender must not run dry between them.
     const LEAST: u32 = 4;
-    let window = match terms.init.recovery {
-        RecoveryConfig::Irn(irn) => irn.bdp_cap,
-        RecoveryConfig::Melo(melo) => melo.bdp_cap,
-        RecoveryConfig::GoBackN(go_back_n) => go_back_n.bdp_cap,
-    };
-    let most = if let Setting::Value(window) = window { window / LEAST } else { u32::MAX };
+    let most = if let Setting::Value(window) = terms.init.recovery.bdp_cap() { window / LEAST } else { u32::MAX };
     let every = terms.init.ack_every.min(most).max(1);
     // Once in 2^32 it asks too early.
     let number = segment.seq.index() as u32;

@@ -3,7 +3,7 @@
 use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifConfig};
-use selvedge_transport::{CongestionConfig, Scheme, Tuning};
+use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::Setting;
 
 use super::Finding;
@@ -75,7 +75,7 @@ fn check_eqif(scenario: &Scenario, eqif: &EqifConfig) -> Result<(), Finding> {
             format!("{congestion} wants switches to write on its packets, which are in tunnels; give another one");
         return wrong("transport.congestion", &message);
     }
-    let hears_cnps = matches!(transport.congestion, CongestionConfig::Dcqcn(_));
+    let hears_cnps = transport.congestion.hears_cnps();
     if matches!(rdma.back_pressure, BackPressure::Cnp(_)) && !hears_cnps {
         let message = format!("{congestion} does not hear CNPs; give pause, \"auto\", or DCQCN");
         return wrong("transport.eqds.eqif.rdma.back-pressure", &message);

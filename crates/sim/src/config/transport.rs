@@ -89,7 +89,7 @@ impl TransportConfig {
     /// switches and receivers. `trims` says whether switches cut packets to their headers.
     pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig, trims: bool) -> Needs {
         if let Some(frame) = self.tunnel_frame(nic) {
-            let hears_cnps = matches!(self.congestion, CongestionConfig::Dcqcn(_));
+            let hears_cnps = self.congestion.hears_cnps();
             let is_native = self.native().is_some();
             if let Some(eqds) = &mut self.eqds {
                 eqds.resolve(fabric, frame, trims, hears_cnps);

@@ -178,6 +178,10 @@ pub trait Tuning {
     fn extra_header(&self) -> Bytes {
         Bytes::ZERO
     }
+    /// Whether it slows down when it is sent congestion notifications (CNPs), whatever "auto" will be.
+    fn hears_cnps(&self) -> bool {
+        false
+    }
 }
 
 registry! {
@@ -187,6 +191,7 @@ registry! {
         fn check(&self) -> Result<(), SettingError>;
         fn needs(&self) -> Needs;
         fn extra_header(&self) -> Bytes;
+        fn hears_cnps(&self) -> bool;
     }
     /// Any congestion control.
     run AnyCongestion: Congestion = Control {

@@ -10,7 +10,7 @@
 use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data, Holes};
 
 use crate::fabric::{Fabric, SettingError};
@@ -218,6 +218,8 @@ pub trait Scheme {
     fn reorder_slots(&self) -> u32 {
         0
     }
+    /// BDP-FC: packets that a flow may have in flight.
+    fn bdp_cap(&self) -> Setting<u32>;
 }
 
 registry! {
@@ -230,6 +232,7 @@ registry! {
         fn footprint(&self) -> Footprint;
         fn on_chip(&self) -> OnChip;
         fn reorder_slots(&self) -> u32;
+        fn bdp_cap(&self) -> Setting<u32>;
     }
     /// Any loss recovery, sender's half.
     run AnyRecovery: Recovery = Send {

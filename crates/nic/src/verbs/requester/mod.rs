@@ -95,7 +95,7 @@ impl Requester {
             sending: 0,
             unanswered: VecDeque::new(),
             has_asked_enough: false,
-            sender: sender(terms, go_back_n(terms), terms.send_psn),
+            sender: sender(terms, go_back_n(terms).into(), terms.send_psn),
             first_psn: terms.send_psn,
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
             mode: Mode::Standard(Standard::default()),

@@ -16,15 +16,15 @@ pub(in crate::verbs) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
 }
 
 /// Go-back-N as the InfiniBand specification has it.
-pub(in crate::verbs) fn go_back_n(terms: &Terms) -> RecoveryConfig {
-    RecoveryConfig::GoBackN(GoBackNConfig {
+pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
+    GoBackNConfig {
         rto: terms.timeout.map_or(Setting::Off, Setting::Value),
         rto_low: Setting::Off,
         rto_low_packets: 0,
         acks: Acks::PerPacket,
         nack: Nacks::OncePerGap,
         bdp_cap: Setting::Value(terms.init.window.max(1)),
-    })
+    }
 }
 
 /// A sender of so large packets.

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::go_back_n;
-use selvedge_transport::{Cx, Receiver, RecoveryConfig, Verdict};
+use selvedge_transport::{Cx, Receiver, Verdict};
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
@@ -73,9 +73,8 @@ impl Reply {
 
 impl Standard {
     pub(super) fn new(terms: &Terms) -> Self {
-        let RecoveryConfig::GoBackN(config) = go_back_n_of(terms) else { unreachable!("it is go-back-N") };
         Self {
-            receiver: Receiver::with(go_back_n::Recv::new(&config), terms.receive_psn),
+            receiver: Receiver::with(go_back_n::Recv::new(&go_back_n_of(terms)), terms.receive_psn),
             msn: 0,
             messages: InOrder::default(),
             replies: VecDeque::new(),

@@ -162,6 +162,9 @@ const VENDOR_MARKING: Marking = Marking {
 };
 
 impl Tuning for DcqcnConfig {
+    fn hears_cnps(&self) -> bool {
+        true
+    }
     fn resolve(&mut self, fabric: &Fabric) {
         let values = match self.defaults {
             Defaults::Paper => PAPER,

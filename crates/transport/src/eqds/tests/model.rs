@@ -331,7 +331,7 @@ fn no_state_is_stuck_and_no_epoch_mixed_with_another() {
 
 #[test]
 #[ignore = "a minute or more: two million states"]
-fn nor_are_more() {
+fn larger_state_spaces_hold_too() {
     explore_all(&[(2, 2, 2, 2), (3, 2, 1, 2)]);
 }
 

@@ -132,6 +132,9 @@ impl Scheme for GoBackNConfig {
         }
         Ok(())
     }
+    fn bdp_cap(&self) -> Setting<u32> {
+        self.bdp_cap
+    }
     fn acknowledges(&self) -> bool {
         self.acks != Acks::None
     }

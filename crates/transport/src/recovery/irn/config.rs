@@ -267,6 +267,9 @@ impl Scheme for IrnConfig {
         }
         Ok(())
     }
+    fn bdp_cap(&self) -> Setting<u32> {
+        self.bdp_cap
+    }
     fn acknowledges(&self) -> bool {
         true
     }

@@ -452,7 +452,7 @@ mod hls {
     }
 
     #[test]
-    fn timeouts_are_the_same() {
+    fn hls_extends_rto_low_to_rto_high_as_the_text_does() {
         sender(
             with(HLS),
             5,

@@ -23,7 +23,7 @@ pub struct MeloConfig {
     /// Packets that each connection's reorder buffer in the host's memory holds: how far beyond the packet that is
     /// expected next one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto",
     /// as many as the pool has bits: one bandwidth-delay product of the network that the pool is made for
-    /// (section 3.2.1).
+    /// (section 3.2.2).
     pub reorder_buffer: Setting<u32>,
     /// The retransmission timeout, after which everything is sent again from the front. The paper gives
     /// none. Default: "auto", which is the maximum round-trip time with one congested link without PFC, as for
@@ -108,6 +108,9 @@ impl Scheme for MeloConfig {
             return Err(SettingError::new("bdp-cap", format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"")));
         }
         Ok(())
+    }
+    fn bdp_cap(&self) -> Setting<u32> {
+        self.bdp_cap
     }
     fn acknowledges(&self) -> bool {
         true
