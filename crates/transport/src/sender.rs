@@ -403,6 +403,7 @@ mod tests {
     fn irn() -> irn::Send {
         irn::Send::new(&IrnConfig {
             timeouts: Timeouts::On,
+            rto_low: Setting::Value(Duration::from_us(100)),
             rto_high: Setting::Value(Duration::from_us(320)),
             bdp_cap: Setting::Value(10),
             ..IrnConfig::default()
