@@ -1,7 +1,7 @@
 //! `selvedge explain`.
 
 use selvedge_explain::{
-    Circle, CircleReport, Explanation, Names, Report, Tape, explain as split, render_circle, render_flow, render_flows,
+    Cycle, CycleReport, Explanation, Names, Report, Tape, explain as split, render_cycle, render_flow, render_flows,
 };
 use selvedge_results::DeadlockReport;
 use selvedge_scenario::Point;
@@ -26,7 +26,7 @@ struct Explained<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     end_ps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    deadlock: Option<CircleReport>,
+    deadlock: Option<CycleReport>,
     flows: Vec<Report>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     if unfinished {
         tape.end(&record);
     }
-    let circle = deadlock.and(record.deadlock.as_ref()).map(|deadlock| Circle::new(deadlock, &tape));
+    let cycle = deadlock.and(record.deadlock.as_ref()).map(|deadlock| Cycle::new(deadlock, &tape));
     let names = Names::new(port_infos(series.network.graph()));
     let mut explanations = split(&tape, &names);
     // In the order in which they were chosen.
@@ -66,17 +66,17 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     if args.json {
         let flows = explanations.iter().map(|explanation| Report::new(explanation, &names)).collect();
         let results = args.results.display().to_string();
-        let end_ps = (unfinished || circle.is_some()).then(|| record.end.as_ps());
-        let deadlock = circle.as_ref().map(|circle| CircleReport::new(circle, &names));
+        let end_ps = (unfinished || cycle.is_some()).then(|| record.end.as_ps());
+        let deadlock = cycle.as_ref().map(|cycle| CycleReport::new(cycle, &names));
         let (series, seed) = (&series.name, point.seed);
         return print(&(json(&Explained { results, series, seed, end_ps, deadlock, flows }) + "\n"));
     }
     let run = format!("{}, seed {}", series.name, point.seed);
-    let circle = circle.map(|circle| render_circle(&circle, &names));
-    if let (None, [one], Some(_)) = (&circle, &explanations[..], args.flow) {
+    let cycle = cycle.map(|cycle| render_cycle(&cycle, &names));
+    if let (None, [one], Some(_)) = (&cycle, &explanations[..], args.flow) {
         return print(&format!("{run}\n{}", render_flow(one, &names)));
     }
-    let mut pages: Vec<String> = circle.map(|circle| format!("{run}: {circle}")).into_iter().collect();
+    let mut pages: Vec<String> = cycle.map(|cycle| format!("{run}: {cycle}")).into_iter().collect();
     match (&explanations[..], args.flow) {
         ([], _) => {}
         ([one], Some(_)) => pages.push(render_flow(one, &names)),

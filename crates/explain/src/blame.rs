@@ -119,7 +119,7 @@ fn causes(pauses: &Pauses, names: &Names, chain: &[PortId], weights: &Weights) -
         }
     }
     let further = |(port, (mut cause, weights)): (PortId, (Cause, Weights))| {
-        // What comes back to itself is a circle.
+        // What comes back to itself is a cycle.
         if chain.len() < DEPTH && !chain.contains(&port) {
             cause.causes = causes(pauses, names, &[chain, &[port]].concat(), &weights);
         }

@@ -4,7 +4,7 @@ use selvedge_units::{Duration, Instant};
 use serde::Serialize;
 
 use crate::blame::{Cause, roots};
-use crate::circle::{Circle, Held, Stuck};
+use crate::cycle::{Cycle, Held, Stuck};
 use crate::explanation::{Awaited, Explanation};
 use crate::names::Names;
 use crate::parts::Parts;
@@ -133,9 +133,9 @@ struct CauseReport {
     causes: Vec<CauseReport>,
 }
 
-/// A [`Circle`] as it is written in JSON.
+/// A [`Cycle`] as it is written in JSON.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct CircleReport {
+pub struct CycleReport {
     found_ps: u64,
     since_ps: u64,
     /// Each waits for the next, the last for the first.
@@ -162,9 +162,9 @@ struct HeldReport {
     since_ps: u64,
 }
 
-impl CircleReport {
-    /// The report of a circle.
-    pub fn new(circle: &Circle, names: &Names) -> Self {
+impl CycleReport {
+    /// The report of a cycle.
+    pub fn new(cycle: &Cycle, names: &Names) -> Self {
         let held = |held: &Held| HeldReport {
             workload: held.flow.map(|flow| flow.workload),
             flow: held.flow.map(|flow| flow.id),
@@ -180,8 +180,8 @@ impl CircleReport {
             packets: stuck.packets,
             flows: stuck.flows.iter().map(held).collect(),
         };
-        let ports = circle.ports.iter().map(stuck).collect();
-        Self { found_ps: circle.at.as_ps(), since_ps: circle.since.as_ps(), ports }
+        let ports = cycle.ports.iter().map(stuck).collect();
+        Self { found_ps: cycle.at.as_ps(), since_ps: cycle.since.as_ps(), ports }
     }
 }
 

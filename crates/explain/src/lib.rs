@@ -29,7 +29,7 @@
 //!
 //! Pauses are followed to their causes ([`PauseTree`]): a port was paused because an input at its peer
 //! had filled up with packets for some output, which was itself paused, or was congested. Where they come round
-//! to themselves and a run ended, [`Circle`] says what stands there.
+//! to themselves and a run ended, [`Cycle`] says what stands there.
 //!
 //! [`Tape`] records what is needed of a run, [`explain`] makes [`Explanation`]s of it. Knows no files
 //! and runs nothing.
@@ -37,7 +37,7 @@
 
 mod alone;
 mod blame;
-mod circle;
+mod cycle;
 mod explanation;
 mod journey;
 mod json;
@@ -51,11 +51,11 @@ mod text;
 mod timeline;
 
 pub use blame::{Cause, PauseTree, Root, roots};
-pub use circle::{Circle, Held, Stuck};
+pub use cycle::{Cycle, Held, Stuck};
 pub use explanation::{Awaited, DropPlace, Explanation, HopStory, Place, explain};
-pub use json::{CircleReport, Report};
+pub use json::{CycleReport, Report};
 pub use names::Names;
 pub use parts::{Part, Parts};
 pub use pauses::Stop;
 pub use tape::Tape;
-pub use text::{render_circle, render_flow, render_flows};
+pub use text::{render_cycle, render_flow, render_flows};

@@ -170,7 +170,7 @@ fn a_deadlock_is_explained_by_its_circle() {
     let scratch = Scratch::new("deadlock").with("ring.toml", &scenario).with("flow.txt", &flows);
     scratch.expect(0, &["run", "ring.toml", "--out", "out", "-q"]);
     let (out, _) = scratch.expect(0, &["explain", "out"]);
-    assert!(out.starts_with("roce+pfc, seed 1: PFC deadlock, found at 2000.000 us: nothing in this circle"), "{out}");
+    assert!(out.starts_with("roce+pfc, seed 1: PFC deadlock, found at 2000.000 us: nothing in this cycle"), "{out}");
     let ring = ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"];
     let places: Vec<usize> = ring.iter().filter_map(|port| out.find(&format!("\n  {port} "))).collect();
     assert!(places.len() == 5 && places.is_sorted(), "{out}");

@@ -1,7 +1,7 @@
 //! Explanations for people.
 
 mod awaited;
-mod circle;
+mod cycle;
 mod flow;
 mod flows;
 mod merged;
@@ -9,6 +9,6 @@ mod page;
 mod pauses;
 mod places;
 
-pub use circle::render_circle;
+pub use cycle::render_cycle;
 pub use flow::render_flow;
 pub use flows::render_flows;

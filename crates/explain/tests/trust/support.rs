@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use selvedge_explain::{Circle, Explanation, Names, Part, Tape, explain};
+use selvedge_explain::{Cycle, Explanation, Names, Part, Tape, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
 use selvedge_sim::topology::{Graph, LinkConfig};
@@ -109,7 +109,7 @@ pub(crate) struct Explained {
     pub(crate) flows: Vec<Explanation>,
     pub(crate) record: RunRecord,
     pub(crate) names: Names,
-    pub(crate) circle: Option<Circle>,
+    pub(crate) cycle: Option<Cycle>,
 }
 
 impl Explained {
@@ -148,8 +148,8 @@ fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
         let pause: Duration = explanation.pauses.iter().map(|tree| tree.time).sum();
         assert_eq!(pause, explanation.parts[Part::Pause]);
     }
-    let circle = record.deadlock.as_ref().map(|deadlock| Circle::new(deadlock, &tape));
-    Explained { flows: explained, record, names, circle }
+    let cycle = record.deadlock.as_ref().map(|deadlock| Cycle::new(deadlock, &tape));
+    Explained { flows: explained, record, names, cycle }
 }
 
 /// Keeps flows.

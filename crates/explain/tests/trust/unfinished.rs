@@ -19,12 +19,12 @@ fn deadlocked(preset: &str) -> Explained {
 fn a_deadlock_is_named_with_what_stands_in_it() {
     for preset in ["roce+pfc", "irn+pfc"] {
         let run = deadlocked(preset);
-        let circle = run.circle.as_ref().expect("a deadlock");
-        let ports: Vec<String> = circle.ports.iter().map(|stuck| run.names.port(stuck.port)).collect();
+        let cycle = run.cycle.as_ref().expect("a deadlock");
+        let ports: Vec<String> = cycle.ports.iter().map(|stuck| run.names.port(stuck.port)).collect();
         assert_eq!(ports, ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"], "{preset}");
-        for (n, stuck) in (0..).zip(&circle.ports) {
+        for (n, stuck) in (0..).zip(&cycle.ports) {
             let paused = stuck.paused.expect("it is paused");
-            assert!(paused < circle.since && circle.since < circle.at, "{preset}: {circle:?}");
+            assert!(paused < cycle.since && cycle.since < cycle.at, "{preset}: {cycle:?}");
             // All frames are equal: headers of 62 bytes.
             assert_eq!(stuck.waiting.get(), stuck.packets * 1_086, "{preset}: {stuck:?}");
             assert_eq!(stuck.packets, stuck.flows.iter().map(|held| held.packets).sum::<u64>(), "{preset}");

@@ -41,7 +41,7 @@ fn explain(series: &SeriesSummary, found: &SeedDeadlock) -> String {
     let others = series.deadlocks.len() - 1;
     let more = if others == 0 { String::new() } else { format!(" {others} more of its runs ended the same way.") };
     format!(
-        "<aside class=\"deadlock\" role=\"note\"><h2>PFC deadlock in {}</h2><p>With seed {}, nothing in this circle has moved since {}; \
+        "<aside class=\"deadlock\" role=\"note\"><h2>PFC deadlock in {}</h2><p>With seed {}, nothing in this cycle has moved since {}; \
          it was found at {}. Each port waits until the node ahead takes a packet, and that node waits for the next; \
          the last waits for the first.{more}</p><ol class=\"cycle\">{chain}</ol></aside>",
         escape(&series.name),

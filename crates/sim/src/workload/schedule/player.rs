@@ -366,7 +366,7 @@ impl Player {
         }
         let state = self.ranks[rank].as_ref()?;
         let step = state.waits.iter().position(|&waits| waits > 0)?;
-        Some(format!("step {} of rank {rank} never begins: steps wait for each other in a circle", step + 1))
+        Some(format!("step {} of rank {rank} never begins: steps wait for each other in a cycle", step + 1))
     }
 }
 

@@ -136,11 +136,11 @@ fn schedules_that_cannot_end_are_refused() {
     let message = why(vec![zero, one]);
     assert!(message.starts_with("rank 1 waits for a message from rank 0 with tag 8 (its step 1)"), "{message}");
 
-    let mut circle = Rank::default();
-    let steps = [circle.step(compute(1, 0), &[]), circle.step(compute(1, 0), &[])];
-    circle.require(steps[0], steps[1]);
-    circle.require(steps[1], steps[0]);
-    assert!(why(vec![circle]).contains("in a circle"));
+    let mut cycle = Rank::default();
+    let steps = [cycle.step(compute(1, 0), &[]), cycle.step(compute(1, 0), &[])];
+    cycle.require(steps[0], steps[1]);
+    cycle.require(steps[1], steps[0]);
+    assert!(why(vec![cycle]).contains("in a cycle"));
 
     // Each waits for the other's message before it sends its own.
     let cross = |peer: u32| {

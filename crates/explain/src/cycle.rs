@@ -1,4 +1,4 @@
-//! A PFC deadlock: the circle of ports that wait for each other, and whose packets stand there.
+//! A PFC deadlock: the cycle of ports that wait for each other, and whose packets stand there.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use selvedge_units::{Bytes, HostId, Instant, PortId};
 use crate::pauses::Stop;
 use crate::tape::{Tape, errand};
 
-/// A circle of paused ports, each of which waits until the next one sends. A run ends with it.
+/// A cycle of paused ports, each of which waits until the next one sends. A run ends with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Circle {
+pub struct Cycle {
     /// When it was found.
     pub at: Instant,
     /// Since when none of the ports has sent anything, as far as it was looked.
@@ -20,7 +20,7 @@ pub struct Circle {
     pub ports: Vec<Stuck>,
 }
 
-/// A port of a circle.
+/// A port of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
     /// The port.
@@ -50,7 +50,7 @@ pub struct Held {
     pub since: Instant,
 }
 
-impl Circle {
+impl Cycle {
     /// What `tape` tells about a deadlock whose ports it watched.
     pub fn new(deadlock: &Deadlock, tape: &Tape) -> Self {
         let stuck = |(port, waiting)| {

@@ -1,21 +1,21 @@
 //! A PFC deadlock.
 
 use super::page::{Page, at_us, named};
-use crate::circle::{Circle, Held};
+use crate::cycle::{Cycle, Held};
 use crate::names::Names;
 
 /// Flows that are shown at each port.
 const SHOWN: usize = 5;
 
-/// The ports of a circle in the order of waiting, and what stands at each.
-pub fn render_circle(circle: &Circle, names: &Names) -> String {
+/// The ports of a cycle in the order of waiting, and what stands at each.
+pub fn render_cycle(cycle: &Cycle, names: &Names) -> String {
     let mut page = Page::default();
-    let (at, since) = (at_us(circle.at), at_us(circle.since));
-    page.put(format_args!("PFC deadlock, found at {at} us: nothing in this circle has moved since {since} us"));
+    let (at, since) = (at_us(cycle.at), at_us(cycle.since));
+    page.put(format_args!("PFC deadlock, found at {at} us: nothing in this cycle has moved since {since} us"));
     page.put(format_args!("each port is paused until the next one sends, the last until the first does"));
     let heads = ["waiting", "packets", "since us", "paused since us"];
     page.head(format_args!("{:<38} {:>12} {:>9} {:>12} {:>16}", "port", heads[0], heads[1], heads[2], heads[3]));
-    for stuck in &circle.ports {
+    for stuck in &cycle.ports {
         let (waiting, packets) = (stuck.waiting.to_string(), stuck.packets);
         let first = stuck.flows.iter().map(|held| held.since).min().map(at_us).unwrap_or_default();
         let paused = stuck.paused.map(at_us).unwrap_or_default();
