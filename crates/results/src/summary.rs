@@ -655,7 +655,27 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             warnings.push(format!("{name}: {} pause {were} lost on the way.", count(lost_pauses)));
         }
     }
+    warnings.extend(uncontrolled(series));
     warnings
+}
+
+/// Of all series that send most of what they send in vain, because nothing slows them down.
+fn uncontrolled(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)]) -> Option<String> {
+    let in_vain = |(info, points): &&(&SeriesInfo, Vec<Option<&PointSummary>>)| {
+        let runs = || points.iter().flatten().map(|point| &point.run);
+        let again: u64 = runs().map(|run| run.retransmissions + run.netrt.retransmissions).sum();
+        // Others have their own.
+        let can_have_any = matches!(info.traits.recovery.as_str(), "irn" | "go-back-n" | "melo" | "netrt");
+        can_have_any && info.traits.congestion == "none" && again > runs().map(|run| run.data_delivered).sum()
+    };
+    let names: Vec<&str> = series.iter().filter(in_vain).map(|(info, _)| info.name.as_str()).collect();
+    let (send, have) = if names.len() == 1 { ("sends", "has") } else { ("send", "have") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {send} more packets again than arrive, and {have} no congestion control here; `+dcqcn` adds one.",
+            and(&names)
+        )
+    })
 }
 
 /// What is wrong with one run, [`SEEDS`] in place of its seed.

@@ -206,6 +206,22 @@ fn what_is_wrong_with_every_seed_is_said_once() {
 }
 
 #[test]
+fn series_that_send_most_packets_in_vain_are_told_of_congestion_control() {
+    let mut given = [series("y", "irn", true, 0.5, 0.0), series("x", "go-back-n", false, 1.0, 0.0)];
+    let about = |given: &[Given]| -> Vec<String> {
+        study(given).warnings.into_iter().filter(|text| text.contains("congestion control")).collect()
+    };
+    assert_eq!(about(&given), Vec::<String>::new());
+    given[1].retransmissions = 10_000;
+    assert_eq!(
+        about(&given),
+        ["x sends more packets again than arrive, and has no congestion control here; `+dcqcn` adds one."]
+    );
+    given[1].info.traits.congestion = "dcqcn".into();
+    assert_eq!(about(&given), Vec::<String>::new());
+}
+
+#[test]
 fn flows_that_never_finish_disqualify() {
     let mut lossy = series("x", "go-back-n", false, 0.5, 0.0);
     lossy.unfinished = 20;
