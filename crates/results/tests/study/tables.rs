@@ -340,7 +340,7 @@ fn a_full_disk_is_reported() {
     let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
     recorder.on_flows(&[flow(1)]);
     let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
-    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    assert!(error.starts_with("/dev/full: cannot write: No space") && error.contains("space left"), "{error}");
     assert!(!files.summary.exists(), "the point must not look complete");
 }
 
