@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
+use console::Term;
 use selvedge_scenario::ScenarioError;
 use selvedge_study::StudyError;
 
@@ -75,7 +76,15 @@ pub(crate) fn has_color() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Columns of the terminal.
+/// Columns for standard output: those of the terminal, unless somebody says otherwise.
 pub(crate) fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    said.or_else(|| columns_of(&Term::stdout())).unwrap_or(100)
+}
+
+/// Columns of a terminal; `None` where it is none.
+pub(crate) fn columns_of(term: &Term) -> Option<usize> {
+    let (_, columns) = term.size_checked()?;
+    // Some say zero, and know nothing.
+    (columns > 0).then_some(usize::from(columns))
 }

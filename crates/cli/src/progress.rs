@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Plan, Point};
 use selvedge_study::Watch;
 
-use crate::output::say;
+use crate::output::{columns_of, say};
 
 /// A progress bar with the time left; hidden when standard error is not a terminal.
 pub(crate) struct Progress {
@@ -26,7 +27,10 @@ impl Progress {
         catch_interrupts();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}{msg}");
+        // The time left and the latest run come beside it; of that, what there is room for.
+        let bar_width = columns_of(&Term::stderr()).map_or(WIDEST, |columns| (columns / 3).clamp(1, WIDEST));
+        let style =
+            ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{percent:>3}} %  {{left}}{{wide_msg}}"));
         bar.set_style(style.expect("a valid template").progress_chars("=> ").with_key("left", time_left));
         bar.enable_steady_tick(Duration::from_millis(500));
         Self { bar, quiet, begun: Once::new() }
@@ -98,5 +102,7 @@ fn catch_interrupts() {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 const STEPS: u64 = 10_000;
+/// Columns of the bar.
+const WIDEST: usize = 40;
 /// Sooner there is nothing to extrapolate from.
 const SOON: Duration = Duration::from_secs(1);

@@ -43,6 +43,11 @@ impl ResultsError {
 
     /// The Parquet writer gave up: nearly always the disk.
     pub(crate) fn write(path: &Path, error: &ParquetError) -> Self {
+        let error: &dyn fmt::Display = match error {
+            // What the system says is clearer alone.
+            ParquetError::External(error) => error,
+            error => error,
+        };
         Self {
             path: path.into(),
             what: format!("cannot write: {error}"),

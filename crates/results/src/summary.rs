@@ -595,32 +595,8 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
     }
     for (info, points) in series {
         let name = &info.name;
-        for (point, seed) in points.iter().zip(seeds) {
-            let Some(point) = point else {
-                warnings.push(format!("{name}: seed {seed} was not run."));
-                continue;
-            };
-            if let Some(deadlock) = &point.run.deadlock {
-                warnings.push(format!(
-                    "{name}: seed {seed} ended in a PFC deadlock at {} us ({} ports wait in a circle: {}).",
-                    count(deadlock.at_us as u64),
-                    deadlock.cycle.len(),
-                    circle(deadlock)
-                ));
-            } else if point.run.flows_started == 0 && point.flows.groups > 0 {
-                warnings.push(format!(
-                    "{name}: nothing is sent between hosts with seed {seed}: the schedule has no messages."
-                ));
-            } else if point.flows_by_workload().all(|(_, flows)| flows.measured == 0) && point.flows.groups == 0 {
-                warnings.push(format!(
-                    "{name}: no flow of seed {seed} was measured: of {} flows that began, none is among those that `measure` \
-                     counts; let the run last longer, or measure earlier.",
-                    count(point.run.flows_started)
-                ));
-            } else if point.flows.fct_us.count == 0 {
-                warnings.push(format!("{name}: no measured flow of seed {seed} finished."));
-            }
-        }
+        let of_seeds = points.iter().zip(seeds).filter_map(|(point, &seed)| Some((of_seed(*point)?, seed)));
+        warnings.extend(by_seeds(of_seeds).into_iter().map(|text| format!("{name}: {text}")));
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
         let hint = |unfinished: &dyn Fn(&PointSummary) -> u64| {
@@ -679,7 +655,87 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
             warnings.push(format!("{name}: {} pause {were} lost on the way.", count(lost_pauses)));
         }
     }
+    warnings.extend(uncontrolled(series));
     warnings
+}
+
+/// Of all series that send most of what they send in vain, because nothing slows them down.
+fn uncontrolled(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)]) -> Option<String> {
+    let in_vain = |(info, points): &&(&SeriesInfo, Vec<Option<&PointSummary>>)| {
+        let runs = || points.iter().flatten().map(|point| &point.run);
+        let again: u64 = runs().map(|run| run.retransmissions + run.netrt.retransmissions).sum();
+        // Others have their own.
+        let can_have_any = matches!(info.traits.recovery.as_str(), "irn" | "go-back-n" | "melo" | "netrt");
+        can_have_any && info.traits.congestion == "none" && again > runs().map(|run| run.data_delivered).sum()
+    };
+    let names: Vec<&str> = series.iter().filter(in_vain).map(|(info, _)| info.name.as_str()).collect();
+    let (send, have) = if names.len() == 1 { ("sends", "has") } else { ("send", "have") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {send} more packets again than arrive, and {have} no congestion control here; `+dcqcn` adds one.",
+            and(&names)
+        )
+    })
+}
+
+/// What is wrong with one run, [`SEEDS`] in place of its seed.
+fn of_seed(point: Option<&PointSummary>) -> Option<String> {
+    let Some(point) = point else { return Some(format!("not run with {SEEDS}.")) };
+    let PointSummary { run, flows, .. } = point;
+    Some(if let Some(deadlock) = &run.deadlock {
+        format!(
+            "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a circle: {}).",
+            count(deadlock.at_us as u64),
+            deadlock.cycle.len(),
+            circle(deadlock)
+        )
+    } else if run.flows_started == 0 && flows.groups > 0 && flows.unfinished_groups > 0 {
+        format!(
+            "nothing is sent between hosts with {SEEDS}: the run ended at {} us, before the first message; give more stop.time.",
+            count(run.end_us as u64)
+        )
+    } else if run.flows_started == 0 && flows.groups > 0 {
+        format!("nothing is sent between hosts with {SEEDS}: the schedule has no messages.")
+    } else if point.flows_by_workload().all(|(_, flows)| flows.measured == 0) && flows.groups == 0 {
+        format!(
+            "no flow of {SEEDS} was measured: of {} flows that began, none is among those that `measure` counts; let the \
+             run last longer, or measure earlier.",
+            count(run.flows_started)
+        )
+    } else if flows.fct_us.count == 0 {
+        format!("no measured flow of {SEEDS} finished.")
+    } else {
+        return None;
+    })
+}
+
+/// Stands for "seed 1", or for all seeds of which the same is said.
+const SEEDS: &str = "{seeds}";
+
+/// Each warning once, with the seeds that it is about.
+fn by_seeds(warnings: impl Iterator<Item = (String, u64)>) -> Vec<String> {
+    let mut told: Vec<(String, Vec<u64>)> = Vec::new();
+    for (text, seed) in warnings {
+        match told.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, seeds)) => seeds.push(seed),
+            None => told.push((text, vec![seed])),
+        }
+    }
+    told.into_iter().map(|(text, seeds)| text.replace(SEEDS, &name_seeds(&seeds))).collect()
+}
+
+/// "seed 1", "seeds 1 and 7", "seeds 1 to 5".
+fn name_seeds(seeds: &[u64]) -> String {
+    match seeds {
+        [only] => format!("seed {only}"),
+        [first, _, .., last] if seeds.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])) => {
+            format!("seeds {first} to {last}")
+        }
+        _ => {
+            let names: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            format!("seeds {}", and(&names.iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+    }
 }
 
 /// How many never finished, and whose they are where there are several workloads: "64 of 64 measured flows of incast".

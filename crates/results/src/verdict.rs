@@ -2,7 +2,7 @@
 //!
 //! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
 //!    of its measured flows, or of those of one of its workloads, never do. A stalled series cannot win; its completion
-//!    times are those of the lucky flows.
+//!    times are those of the lucky flows. Every one is named.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
 //!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
@@ -74,29 +74,32 @@ pub fn verdict(summary: &Summary) -> Verdict {
     }
     let best_with = best(&with);
     let best_without = best(&without);
+    let all: Vec<&SeriesSummary> = summary.series.iter().collect();
     let (answer, sentence, ratio) = match (best_without, best_with) {
         (None, None) => (
             Answer::Undecided,
             format!(
                 "Undecided: {}; nothing here completes its {}.",
-                stalls(&summary.series.iter().collect::<Vec<_>>(), &label),
+                stalls(&all, &label),
                 summary.series[0].traits.awaited()
             ),
             None,
         ),
         (Some(winner), None) => {
-            (Answer::No, format!("No: {}, while {}.", stalls(&with, &label), label.completes(winner)), None)
+            let rest = stalled_rest(&without, &label);
+            (Answer::No, format!("No: {}, while {}{rest}.", stalls(&with, &label), label.completes(winner)), None)
         }
         (None, Some(winner)) => {
-            (Answer::Yes, format!("Yes: {}, while {}.", stalls(&without, &label), label.completes(winner)), None)
+            let rest = stalled_rest(&with, &label);
+            (Answer::Yes, format!("Yes: {}, while {}{rest}.", stalls(&without, &label), label.completes(winner)), None)
         }
         (Some(lossy), Some(lossless)) => {
-            let (answer, sentence) = compare(&with, without.len() > 1, lossy, lossless, &label);
+            let (answer, clauses) = compare(&with, without.len() > 1, lossy, lossless, &label);
             let only = match &decisive(lossless, lossy)[..] {
                 [metric] => Some(ratio(lossless, lossy, metric)),
                 _ => None,
             };
-            (answer, sentence + label.remark(), only)
+            (answer, format!("{clauses}{}.{}", stalled_rest(&all, &label), label.remark()), only)
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
@@ -183,8 +186,8 @@ fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> {
     if all.len() > 1 { all.into_iter().filter(is_measured).collect() } else { all }
 }
 
-/// Both kinds complete their flows: which is better? `choice_without` is whether there was more than
-/// one series without PFC to choose from.
+/// Both kinds complete their flows: which is better? A sentence without its end. `choice_without` is whether there was
+/// more than one series without PFC to choose from.
 fn compare(
     with: &[&SeriesSummary],
     choice_without: bool,
@@ -199,13 +202,13 @@ fn compare(
             let metrics = decisive(lossless, lossy);
             let what = each(&metrics, what_completes);
             let how_alike = each(&metrics, |metric| label.interval(&ratio(lossless, lossy, metric)));
-            (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({how_alike})."))
+            (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({how_alike})"))
         }
         Relation::Smaller(metrics) => {
             let gain = label.gain(&metrics, lossless, lossy);
             let choice = if choice_without { ", the best without it" } else { "" };
-            let rest = label.same_rest(&metrics, lossless, lossy) + &stalled_rest(with, label);
-            (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}."))
+            let rest = label.same_rest(&metrics, lossless, lossy);
+            (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}"))
         }
         Relation::Open(open) => {
             let of = |metric: &Compared| ratio(lossless, lossy, metric);
@@ -224,14 +227,14 @@ fn compare(
             others.retain(|metric| *metric != open);
             let tell = |metric: &Compared| format!("{} it is {}", metric.title, label.with_known_interval(&of(metric)));
             let others = if others.is_empty() { String::new() } else { format!(". By {}", each(&others, tell)) };
-            (Answer::Undecided, format!("Undecided: {why}{others}."))
+            (Answer::Undecided, format!("Undecided: {why}{others}"))
         }
         Relation::Contradictory { larger, smaller } => {
             let part = |metric: &Compared| {
                 format!("{} {}", metric.title, label.with_interval(&ratio(lossless, lossy, metric)))
             };
             let text = format!(
-                "It depends: {b} against {a} is worse in one measure ({}) and better in another ({}).",
+                "It depends: {b} against {a} is worse in one measure ({}) and better in another ({})",
                 part(&larger),
                 part(&smaller)
             );
@@ -293,12 +296,12 @@ fn favourable(
             }
         };
     }
-    text + &stalled_rest(with, label) + "."
+    text
 }
 
-/// Series with PFC that the comparison had to leave out.
-fn stalled_rest(with: &[&SeriesSummary], label: &Labels) -> String {
-    let stalled: Vec<_> = with.iter().copied().filter(|series| stall(series).is_some()).collect();
+/// Those of the series that a comparison had to leave out.
+fn stalled_rest(series: &[&SeriesSummary], label: &Labels) -> String {
+    let stalled: Vec<_> = series.iter().copied().filter(|series| stall(series).is_some()).collect();
     if stalled.is_empty() { String::new() } else { format!("; {}", stalls(&stalled, label)) }
 }
 
@@ -316,7 +319,8 @@ fn not_asked(summary: &Summary, label: &Labels) -> Verdict {
         }
         [first, ..] => {
             let (all, missing) = if first.traits.pfc { ("with", "without") } else { ("without", "with") };
-            format!("No verdict on PFC: every series runs {all} it; add one {missing} PFC to compare.")
+            let rest = stalled_rest(&summary.series.iter().collect::<Vec<_>>(), label);
+            format!("No verdict on PFC: every series runs {all} it{rest}; add one {missing} PFC to compare.")
         }
     };
     Verdict { answer: Answer::NotAsked, sentence, ..Verdict::default() }

@@ -29,7 +29,7 @@ pub struct TopologyFacts {
     pub longest_path: PathFacts,
     /// Twice its propagation delay.
     pub base_rtt_us: f64,
-    /// Bandwidth-delay product of the longest path.
+    /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
     /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
     /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.

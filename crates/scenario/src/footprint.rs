@@ -26,7 +26,7 @@ pub struct FootprintFacts {
     pub rate_gbps: f64,
     /// Twice the propagation delay of the longest path.
     pub base_rtt_us: f64,
-    /// Bandwidth-delay product of the longest path.
+    /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
     /// Payload of a full packet.
     pub mtu_bytes: u64,

@@ -1,6 +1,6 @@
 //! A scenario's network, and the facts about it that settings are derived from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
@@ -16,6 +16,8 @@ pub struct Network {
     longest: Path,
     /// Between these are the longest round trips.
     farthest: Vec<(HostId, HostId)>,
+    /// By rates of hosts' links.
+    bdps: BTreeMap<Rate, Bytes>,
 }
 
 impl Network {
@@ -26,11 +28,17 @@ impl Network {
         let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
         let longest = paths.longest()?;
         let mut rates = (0..graph.host_count()).map(|host| paths.host_rate(HostId(host)));
-        let first = rates.next();
-        let are_alike = rates.all(|rate| Some(rate) == first);
-        // Where all hosts are alike, the longest path stands for all.
-        let farthest = if are_alike { vec![(longest.src, longest.dst)] } else { paths.farthest() };
-        Some(Self { graph, routes, paths, longest, farthest })
+        let rate = paths.fastest_host();
+        let are_alike = rates.all(|own| own == rate) && graph.links.iter().all(|link| link.rate >= rate);
+        // Where all hosts are alike, and no link is slower than theirs, the longest path stands for all.
+        let (farthest, bdps) = match are_alike {
+            true => {
+                let bdp = rate.amount_in(longest.propagation * 2);
+                (vec![(longest.src, longest.dst)], BTreeMap::from([(rate, bdp)]))
+            }
+            false => (paths.farthest(), paths.bdps()),
+        };
+        Some(Self { graph, routes, paths, longest, farthest, bdps })
     }
     /// Hosts, switches and links.
     pub fn graph(&self) -> &Graph {
@@ -79,35 +87,33 @@ impl Network {
         let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
         own.map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// For so long such a host has to send until it fills the link of any receiver, whose first answer comes then.
+    /// For so long such a host has to send until it fills the path to any receiver, whose first answer comes then.
     pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
-        // Slower receivers count by what they can take.
-        let times = own.map(|(_, to, rtt)| if to < rate { rate.time_for(to.amount_in(rtt)) } else { rtt });
+        // Slower receivers and links on the way count by what they can take.
+        let times = own.map(|(_, path, rtt)| if path < rate { rate.time_for(path.amount_in(rtt)) } else { rtt });
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// What any host needs for that at most.
-    pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
-        self.rtts(forth, back).map(|(from, to, rtt)| from.min(to).amount_in(rtt)).max().unwrap_or_default()
-    }
     /// The most that two hosts fill their path with until the first answer comes.
-    pub(crate) fn most_under_way(&self, forth: Bytes, back: Bytes) -> Bytes {
-        let held = self.farthest.iter().filter_map(|&(src, dst)| {
-            let rtt = self.paths.base_rtt(src, dst, forth, back)?;
-            Some(self.rate_between(src, dst)?.amount_in(rtt))
-        });
-        held.max().unwrap_or_default()
+    pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
+        self.rtts(forth, back).map(|(_, path, rtt)| path.amount_in(rtt)).max().unwrap_or_default()
     }
-    /// Rates of the links of senders and receivers, and the longest round trips between them.
+    /// Rates of the links of senders, what their paths to receivers carry, and the longest round trips on these.
     fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = (Rate, Rate, Duration)> {
         self.farthest.iter().filter_map(move |&(src, dst)| {
             let rtt = self.paths.base_rtt(src, dst, forth, back)?;
-            Some((self.paths.host_rate(src), self.paths.host_rate(dst), rtt))
+            Some((self.paths.host_rate(src), self.rate_between(src, dst)?, rtt))
         })
     }
-    /// Bandwidth-delay product of the longest path (IRN section 4.1: 120 KB).
+    /// The largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bytes {
-        self.line_rate().amount_in(self.base_rtt())
+        self.bdps.values().copied().max().unwrap_or_default()
+    }
+    /// The same of paths from hosts whose links have this rate.
+    pub(crate) fn bdp_from(&self, rate: Rate) -> Bytes {
+        // Inside servers, where no path of the network begins, it is the longest that counts.
+        let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
+        own.copied().unwrap_or_else(|| rate.amount_in(self.base_rtt()))
     }
     /// Rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {

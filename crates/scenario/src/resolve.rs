@@ -83,7 +83,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
     let others = others.map(|line_rate| {
         let mut other = written.agreeing_with(transport);
-        let bdp = line_rate.amount_in(network.base_rtt());
+        let bdp = network.bdp_from(line_rate);
         let base_rtt = network.longest_rtt_from(line_rate, packet, answer);
         let fill_time = network.fill_time(line_rate, packet, answer);
         other.resolve(&Fabric { line_rate, bdp, base_rtt, fill_time, ..fabric }, nic, trims);

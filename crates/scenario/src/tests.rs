@@ -682,6 +682,41 @@ size = "100KB"
 }
 
 #[test]
+fn windows_and_buffers_go_by_the_slowest_link_of_a_path() {
+    let planned = |left| {
+        let text = format!(
+            r#"title = "a slow link in the middle"
+stop = {{ flows = 10 }}
+[topology.dumbbell]
+left = {left}
+right = 1
+host-link = {{ rate = "100Gbps", delay = "1us" }}
+bottleneck = {{ rate = "1Gbps", delay = "10us" }}
+[workload.permutation]
+size = "1MB"
+"#
+        );
+        let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
+        let series = &plan.series[0];
+        let RecoveryConfig::Irn(irn) = series.transport.recovery else { panic!("irn") };
+        let BufferConfig::InputQueued(selvedge_sim::config::InputQueued { per_port: Setting::Value(room), .. }) =
+            series.scenario.switch.buffer
+        else {
+            panic!("a buffer at each input")
+        };
+        (series.network.bdp(), irn.bdp_cap, room)
+    };
+    // 24 us, and three packets of 1,106 bytes and their answers on links one of which takes 8.8 us for it.
+    let (bdp, cap, room) = planned(1);
+    assert_eq!((bdp, cap), (Bytes::new(3_000), Setting::Value(4)));
+    assert!(room < Bytes::from_kb(100), "what PFC needs: {room}");
+    // Neighbours have 100 Gb/s x 4 us.
+    let (bdp, cap, room) = planned(2);
+    assert_eq!((bdp, room), (Bytes::from_kb(50), Bytes::from_kb(100)));
+    assert_eq!(cap, Setting::Value(47), "50 KB of 1,086 bytes each");
+}
+
+#[test]
 fn windows_and_timeouts_do_not_depend_on_the_order_of_hosts() {
     let planned = |hosts: &str| {
         let text = format!(

@@ -215,11 +215,16 @@ type Damage = fn(&Path);
 fn a_point_with_a_damaged_part_is_simulated_anew() {
     let scratch = Scratch::new("study-damaged-part");
     let plan = plan();
-    let damages: [(&str, Damage); 4] = [
+    let damages: [(&str, Damage); 5] = [
         ("ports.parquet", |part| fs::write(part, "PAR1").expect("writable")),
         ("ports.parquet", |part| fs::remove_file(part).expect("it was written")),
         ("flows.parquet", |part| fs::write(part, "").expect("writable")),
         ("flows.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("flows.parquet", |part| {
+            let mut bytes = fs::read(part).expect("it was written");
+            bytes[10] ^= 1;
+            fs::write(part, bytes).expect("writable");
+        }),
     ];
     for (n, (file, damage)) in damages.into_iter().enumerate() {
         let target = scratch.join(&format!("out-{n}"));

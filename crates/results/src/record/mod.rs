@@ -12,7 +12,7 @@ use std::iter;
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
-use crate::point::{PointFiles, PointSummary, RunTotals};
+use crate::point::{PartDigests, PointFiles, PointSummary, RunTotals};
 use crate::tables::{FlowWriter, PortWriter, read_flows};
 use crate::{ResultsError, Tier};
 use flows::FlowAccumulator;
@@ -100,8 +100,7 @@ impl PointRecorder {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        self.flow_rows.close()?;
-        self.port_rows.close()?;
+        let parts = PartDigests { flows: self.flow_rows.close()?, ports: self.port_rows.close()? };
         let mut all = iter::once(&mut self.flows).chain(self.workloads.iter_mut().map(|(_, flows)| flows));
         // Each is to begin: no short cut.
         if all.by_ref().fold(false, |again, flows| flows.begin_again() | again) {
@@ -123,7 +122,7 @@ impl PointRecorder {
             utilisation: self.ports.utilisation(),
             pauses: self.ports.pauses(&self.fabric, &record.ports),
         };
-        summary.save(&self.files.summary)?;
+        summary.save(parts, &self.files.summary)?;
         Ok(summary)
     }
 

@@ -33,8 +33,8 @@ impl FlowWriter {
         if self.rows.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is buffered, and the footer.
-    pub(crate) fn close(mut self) -> Result<(), ResultsError> {
+    /// Writes what is buffered, and the footer; returns a digest of the file.
+    pub(crate) fn close(mut self) -> Result<u64, ResultsError> {
         self.flush()?;
         self.part.close()
     }

@@ -11,6 +11,7 @@ use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
 
+use super::digest::{Digest, Digested};
 use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
@@ -29,7 +30,7 @@ pub fn merge<P: AsRef<Path>>(
     let partial = target.with_extension("parquet.partial");
     let mut parts = parts.into_iter().peekable();
     let write = || {
-        let Some(first) = parts.next() else { return Part::create(&partial, table)?.close() };
+        let Some(first) = parts.next() else { return Part::create(&partial, table)?.close().map(drop) };
         // A part alone is the whole: nobody has to keep its row groups in mind a second time.
         if parts.peek().is_none() && is_linked(first.as_ref(), &partial, table)? {
             return Ok(());
@@ -38,7 +39,7 @@ pub fn merge<P: AsRef<Path>>(
         for part in iter::once(first).chain(parts) {
             joined.splice(part.as_ref())?;
         }
-        joined.close()
+        joined.close().map(drop)
     };
     let written: Result<(), ResultsError> = write();
     if written.is_err() {
@@ -52,15 +53,24 @@ pub fn merge<P: AsRef<Path>>(
     Ok(())
 }
 
+/// Makes sure that a part is the file of which `digest` was taken when it was written.
+pub(crate) fn check_part(path: &Path, table: Table, digest: u64) -> Result<(), ResultsError> {
+    check_whole(path, table)?;
+    if Digest::of_file(path)? != digest {
+        return Err(ResultsError::damaged(path, "not as it was written: it is damaged, or another file has its name"));
+    }
+    Ok(())
+}
+
 /// Makes sure that a part is whole, without reading its rows.
-pub(crate) fn check_part(path: &Path, table: Table) -> Result<(), ResultsError> {
+fn check_whole(path: &Path, table: Table) -> Result<(), ResultsError> {
     let (reader, _, len) = open(path, table)?;
     check_extents(path, reader.metadata().row_groups(), len)
 }
 
 /// Gives a sound file a second name, where the file system has such.
 fn is_linked(from: &Path, to: &Path, table: Table) -> Result<bool, ResultsError> {
-    check_part(from, table)?;
+    check_whole(from, table)?;
     // Left by somebody who was interrupted.
     let _ = fs::remove_file(to);
     Ok(fs::hard_link(from, to).is_ok())
@@ -68,7 +78,7 @@ fn is_linked(from: &Path, to: &Path, table: Table) -> Result<bool, ResultsError>
 
 /// Appends all row groups of `from`.
 pub(super) fn splice(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<Digested>,
     target: &Path,
     from: &Path,
     table: Table,
@@ -109,7 +119,7 @@ fn check_extent(group: &RowGroupMetaData, len: u64) -> Result<(), String> {
 }
 
 fn copy_group(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<Digested>,
     group: &RowGroupMetaData,
     source: &File,
 ) -> Result<(), ParquetError> {

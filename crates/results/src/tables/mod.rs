@@ -10,6 +10,7 @@
 //! 3. Merging copies compressed row groups as they are: no row is decoded again. Reading holds one page of each
 //!    column.
 
+mod digest;
 mod flows;
 mod indexed;
 mod merge;
@@ -21,6 +22,7 @@ mod schema;
 mod spill;
 mod squeeze;
 
+pub(crate) use digest::Digest;
 pub(crate) use merge::check_part;
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};

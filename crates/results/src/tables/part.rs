@@ -16,6 +16,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::PAGE;
+use super::digest::Digested;
 use super::indexed::{Indexed, Share};
 use super::schema::Table;
 use super::spill::{Chunk, PageSink, Spill, pages_of};
@@ -29,7 +30,7 @@ pub(super) const BATCH: usize = PAGE / 8;
 pub(super) struct Part {
     path: PathBuf,
     table: Table,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Digested>,
     group: Option<RowGroup>,
     squeezer: Squeezer,
 }
@@ -38,7 +39,7 @@ impl Part {
     /// Creates or replaces the file.
     pub(super) fn create(path: &Path, table: Table) -> Result<Self, ResultsError> {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
-        let writer = SerializedFileWriter::new(file, table.schema(), Arc::new(properties(table)))
+        let writer = SerializedFileWriter::new(Digested::new(file), table.schema(), Arc::new(properties(table)))
             .map_err(|error| ResultsError::write(path, &error))?;
         let squeezer = Squeezer::new().map_err(|error| ResultsError::write(path, &error))?;
         Ok(Self { path: path.into(), table, writer, group: None, squeezer })
@@ -70,10 +71,15 @@ impl Part {
         super::merge::splice(&mut self.writer, &self.path, from, self.table)
     }
 
-    /// Writes the row group under way, and the footer, without which the file is unreadable.
-    pub(super) fn close(mut self) -> Result<(), ResultsError> {
-        let ended = self.end_group().and_then(|()| self.writer.finish());
-        ended.map(drop).map_err(|error| ResultsError::write(&self.path, &error))
+    /// Writes the row group under way, and the footer, without which the file is unreadable. Returns a digest of the
+    /// file.
+    pub(super) fn close(mut self) -> Result<u64, ResultsError> {
+        let ended = self.end_group().and_then(|()| {
+            // Flushed here, for the other says of an error only that there was one.
+            self.writer.finish()?;
+            Ok(self.writer.inner().digest())
+        });
+        ended.map_err(|error| ResultsError::write(&self.path, &error))
     }
 
     fn end_group(&mut self) -> ParquetResult<()> {
@@ -99,7 +105,7 @@ enum Column {
 }
 
 impl RowGroup {
-    fn new(path: &Path, table: Table, writer: &SerializedFileWriter<File>, squeezer: &Squeezer) -> Self {
+    fn new(path: &Path, table: Table, writer: &SerializedFileWriter<Digested>, squeezer: &Squeezer) -> Self {
         let spill = Arc::new(Mutex::new(Spill::beside(path)));
         let column = |(number, descr): (u16, &ColumnDescPtr)| {
             let sink = PageSink::new(spill.clone(), number, squeezer.clone());
@@ -116,7 +122,7 @@ impl RowGroup {
         Self { columns, spill, rows: 0 }
     }
 
-    fn append_to(self, writer: &mut SerializedFileWriter<File>) -> ParquetResult<()> {
+    fn append_to(self, writer: &mut SerializedFileWriter<Digested>) -> ParquetResult<()> {
         let mut group = writer.next_row_group()?;
         for (number, column) in (0..).zip(self.columns) {
             let column = column.close()?;

@@ -17,6 +17,8 @@ pub(crate) struct Given {
     pub(crate) hopeless: bool,
     /// Seeds that end in a deadlock.
     pub(crate) deadlocks: Vec<u64>,
+    /// Packets that each seed sends again.
+    pub(crate) retransmissions: u64,
 }
 
 /// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
@@ -35,6 +37,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         unfinished: 0,
         hopeless: false,
         deadlocks: Vec::new(),
+        retransmissions: 0,
     }
 }
 
@@ -63,6 +66,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
             fingerprint: format!("{seed:016x}"),
             hopeless: series.hopeless,
             data_sent: 1_000,
+            retransmissions: series.retransmissions,
             deadlock,
             ..RunTotals::default()
         },

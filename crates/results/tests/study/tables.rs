@@ -261,6 +261,29 @@ fn a_point_is_resumed_only_if_all_of_it_is_there() {
     assert_eq!(error.path(), files.ports, "a truncated part");
     fs::write(&files.ports, &bytes).unwrap();
     assert!(files.completed("irn", 1).is_ok());
+    // Nothing but the contents tells: one bit, a file that is as sound, and another number.
+    for path in [&files.flows, &files.ports] {
+        let bytes = fs::read(path).unwrap();
+        for at in [bytes.len() / 20, bytes.len() / 2] {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            fs::write(path, flipped).unwrap();
+            assert_eq!(files.completed("irn", 1).unwrap_err().path(), path, "a bit flipped in byte {at}");
+        }
+        fs::write(path, &bytes).unwrap();
+    }
+    let other = record(folder.path(), 0, "irn", 2, 100..200);
+    let bytes = fs::read(&files.flows).unwrap();
+    fs::copy(&other.flows, &files.flows).unwrap();
+    let error = files.completed("irn", 1).unwrap_err();
+    assert!(error.path() == files.flows && error.to_string().contains("not as it was written"), "{error}");
+    fs::write(&files.flows, &bytes).unwrap();
+    let text = fs::read_to_string(&files.summary).unwrap();
+    fs::write(&files.summary, text.replacen("\"flows_started\":0", "\"flows_started\":1", 1)).unwrap();
+    assert_ne!(fs::read_to_string(&files.summary).unwrap(), text);
+    assert_eq!(files.completed("irn", 1).unwrap_err().path(), files.summary);
+    fs::write(&files.summary, text).unwrap();
+    assert!(files.completed("irn", 1).is_ok());
     // A new attempt begins by forgetting the old one.
     drop(PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap());
     assert!(files.completed("irn", 1).is_err(), "an attempt that was given up");
@@ -317,7 +340,7 @@ fn a_full_disk_is_reported() {
     let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
     recorder.on_flows(&[flow(1)]);
     let error = recorder.finish(&RunRecord::default()).unwrap_err().to_string();
-    assert!(error.starts_with("/dev/full: cannot write") && error.contains("space left"), "{error}");
+    assert!(error.starts_with("/dev/full: cannot write: No space") && error.contains("space left"), "{error}");
     assert!(!files.summary.exists(), "the point must not look complete");
 }
 

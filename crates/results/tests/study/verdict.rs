@@ -161,6 +161,67 @@ fn a_deadlock_disqualifies() {
 }
 
 #[test]
+fn every_series_that_stalls_is_named_whatever_the_answer() {
+    let mut stalled = [series("y", "go-back-n", true, 0.5, 0.0), series("z", "go-back-n", false, 0.5, 0.0)];
+    stalled[0].deadlocks = vec![3];
+    stalled[1].unfinished = 20;
+    let clause = "RoCE (go-back-N) with PFC deadlocks with seed 3 and RoCE (go-back-N) without PFC leaves 100 of 5,000 flows \
+                  unfinished";
+    let lossy = series("x", "irn", false, 1.0, 0.0);
+    for (other, answer) in [
+        (series("w", "irn", true, 1.01, 0.01), Answer::No),
+        (series("w", "irn", true, 1.05, 0.5), Answer::Undecided),
+        (series("w", "irn", true, 0.5, 0.01), Answer::Yes),
+        (series("w", "irn", true, 1.6, 0.01), Answer::No),
+    ] {
+        let [first, second] = stalled.clone();
+        let found = verdict(&[lossy.clone(), other, first, second]);
+        assert_eq!(found.answer, answer);
+        assert!(found.sentence.ends_with(&format!("; {clause}.")), "{}", found.sentence);
+    }
+    let [first, second] = stalled;
+    assert_verdict(
+        &[lossy, first.clone(), second],
+        Answer::No,
+        "No: RoCE (go-back-N) with PFC deadlocks with seed 3, while IRN without PFC completes its flows; RoCE (go-back-N) \
+         without PFC leaves 100 of 5,000 flows unfinished.",
+    );
+    let all_with = verdict(&[first, series("w", "irn", true, 1.0, 0.0)]).sentence;
+    assert!(all_with.contains("runs with it; RoCE (go-back-N) with PFC deadlocks with seed 3; add"), "{all_with}");
+}
+
+#[test]
+fn what_is_wrong_with_every_seed_is_said_once() {
+    let mut lossless = series("y", "go-back-n", true, 0.5, 0.0);
+    lossless.deadlocks = vec![1, 2, 3, 4, 5];
+    let warnings = |lossless: &Given| study(&[lossless.clone(), series("x", "irn", false, 1.0, 0.0)]).warnings;
+    let about = |lossless: &Given| -> Vec<String> {
+        warnings(lossless).into_iter().filter(|text| text.contains("ended in a PFC deadlock")).collect()
+    };
+    let found = about(&lossless);
+    assert!(found.len() == 1 && found[0].starts_with("y: seeds 1 to 5 ended in a PFC deadlock at "), "{found:?}");
+    lossless.deadlocks = vec![2, 5];
+    let found = about(&lossless);
+    assert!(found.len() == 1 && found[0].starts_with("y: seeds 2 and 5 ended"), "{found:?}");
+}
+
+#[test]
+fn series_that_send_most_packets_in_vain_are_told_of_congestion_control() {
+    let mut given = [series("y", "irn", true, 0.5, 0.0), series("x", "go-back-n", false, 1.0, 0.0)];
+    let about = |given: &[Given]| -> Vec<String> {
+        study(given).warnings.into_iter().filter(|text| text.contains("congestion control")).collect()
+    };
+    assert_eq!(about(&given), Vec::<String>::new());
+    given[1].retransmissions = 10_000;
+    assert_eq!(
+        about(&given),
+        ["x sends more packets again than arrive, and has no congestion control here; `+dcqcn` adds one."]
+    );
+    given[1].info.traits.congestion = "dcqcn".into();
+    assert_eq!(about(&given), Vec::<String>::new());
+}
+
+#[test]
 fn flows_that_never_finish_disqualify() {
     let mut lossy = series("x", "go-back-n", false, 0.5, 0.0);
     lossy.unfinished = 20;

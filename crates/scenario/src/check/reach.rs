@@ -27,7 +27,7 @@ fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let eqds = transport.eqds.as_ref()?;
     let frame = transport.tunnel_frame(nic)?;
     let Setting::Value(reorder) = eqds.reorder else { return None };
-    let held = network.most_under_way(frame + nic.gap, eqds.answer_frame() + nic.gap);
+    let held = network.widest_pipe(frame + nic.gap, eqds.answer_frame() + nic.gap);
     let held = held.min(eqds.window()).pieces(frame);
     let message = format!(
         "a tunnel may have {reorder} packets under way, and a path holds up to {held}: it cannot fill it; larger \

@@ -36,7 +36,7 @@ impl Default for BufferConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
     /// Buffer of each input port: of each lossless priority there that is in use, and of all lossy ones together.
-    /// "auto": twice the bandwidth-delay product of the longest path (IRN section 4.1: 240 KB), where links are short
+    /// "auto": twice the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), where links are short
     /// what PFC needs (headroom, and twice its X-ON gap), or what the topology file gives each port (htsim's `Queue_Up`
     /// and `Queue_Down`); "off": without limit. Where links differ, what the fastest host or the longest and fastest
     /// link needs is what every port gets, and slow links take long to empty it: RTO_high, which waits for that, is as
@@ -158,7 +158,7 @@ impl Default for Trimming {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FairQueued {
     /// Bytes of each class that may wait for one output. Beyond, the first packet of the longest queue is dropped.
-    /// "auto": twice the bandwidth-delay product of the longest path; "off": without limit.
+    /// "auto": twice the largest bandwidth-delay product of any path; "off": without limit.
     pub per_port: Setting<Bytes>,
     /// Bytes of one queue that may wait for one output; what comes beyond is dropped. Default: off, the flow that
     /// takes most gives way.

@@ -115,38 +115,58 @@ impl Paths {
     /// their rates, whatever the sizes: of pairs whose paths there and back have links of the same rates, the one with
     /// the longest propagation.
     pub fn farthest(&self) -> Vec<(HostId, HostId)> {
-        let far = self.far_hosts(|host| self.host_rate(host));
         let mut farthest = BTreeMap::new();
-        for (group, from) in far.iter().enumerate() {
-            let here = from.get(1).map(|&second| (from[0], second));
-            let others = far.iter().enumerate().filter(|&(other, _)| other != group);
-            let pairs = here.into_iter().chain(others.flat_map(|(_, to)| self.apart(from, to)));
-            for (src, dst) in pairs {
-                let Some((forth, back)) = self.slowest_links(src, dst).zip(self.slowest_links(dst, src)) else {
-                    continue;
-                };
-                let mut propagation = Duration::ZERO;
-                let mut rates = |links: PathLinks<'_>| {
-                    let links = links.map(|link| &self.graph.links[link as usize]);
-                    let mut rates: Vec<Rate> =
-                        links.inspect(|link| propagation += link.delay).map(|link| link.rate).collect();
-                    rates.sort_unstable();
-                    rates
-                };
-                let key = (self.host_rate(src), self.host_rate(dst), rates(forth), rates(back));
-                let longest = farthest.entry(key).or_insert((propagation, src, dst));
-                if propagation > longest.0 {
-                    *longest = (propagation, src, dst);
-                }
+        for (src, dst) in self.far_pairs() {
+            let Some((forth, back)) = self.slowest_links(src, dst).zip(self.slowest_links(dst, src)) else {
+                continue;
+            };
+            let mut propagation = Duration::ZERO;
+            let mut rates = |links: PathLinks<'_>| {
+                let links = links.map(|link| &self.graph.links[link as usize]);
+                let mut rates: Vec<Rate> =
+                    links.inspect(|link| propagation += link.delay).map(|link| link.rate).collect();
+                rates.sort_unstable();
+                rates
+            };
+            let key = (self.host_rate(src), self.host_rate(dst), rates(forth), rates(back));
+            let longest = farthest.entry(key).or_insert((propagation, src, dst));
+            if propagation > longest.0 {
+                *longest = (propagation, src, dst);
             }
         }
         farthest.into_values().map(|(_, src, dst)| (src, dst)).collect()
     }
-    /// Bandwidth-delay product of the longest path: the fastest host's link rate times twice the
-    /// propagation delay. IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
+    /// Of the hosts of each leaf with links of each rate, and those of each other, the two that are farthest apart.
+    fn far_pairs(&self) -> Vec<(HostId, HostId)> {
+        let far = self.far_hosts(|host| self.host_rate(host));
+        let of = |(group, from): (usize, &Vec<HostId>)| {
+            let here = from.get(1).map(|&second| (from[0], second));
+            let others = far.iter().enumerate().filter(|&(other, _)| other != group);
+            let apart: Vec<_> = others.flat_map(|(_, to)| self.apart(from, to)).collect();
+            here.into_iter().chain(apart).collect::<Vec<_>>()
+        };
+        far.iter().enumerate().flat_map(of).collect()
+    }
+    /// The largest bandwidth-delay product of any path: the rate of its slowest link times twice its propagation delay.
+    /// IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
     pub fn bdp(&self) -> Bytes {
-        let rtt = self.longest().map_or(Duration::ZERO, |path| path.propagation * 2);
-        self.fastest_host().amount_in(rtt)
+        self.bdps().into_values().max().unwrap_or_default()
+    }
+    /// The same of the paths that begin at links of each rate. Inside servers no path counts for more than the fastest
+    /// link of any host carries.
+    pub fn bdps(&self) -> BTreeMap<Rate, Bytes> {
+        let most = self.fastest_host();
+        let mut bdps: BTreeMap<Rate, Bytes> = BTreeMap::new();
+        for (src, dst) in self.far_pairs() {
+            // A flow may take either; where all are alike, they are one.
+            let slowest = self.choice.as_ref().and_then(|_| self.slowest_links(src, dst));
+            for links in self.links(src, dst).into_iter().chain(slowest) {
+                let Path { propagation, bottleneck, .. } = self.facts(src, dst, links);
+                let bdp = bdps.entry(self.host_rate(self.inner.between(src, dst).0)).or_default();
+                *bdp = (*bdp).max(bottleneck.min(most).amount_in(propagation * 2));
+            }
+        }
+        bdps
     }
     /// Rate of the link of a host's NIC.
     pub fn host_rate(&self, host: HostId) -> Rate {

@@ -248,6 +248,46 @@ fn the_longest_path_is_the_longest_of_all_pairs() {
 }
 
 #[test]
+fn the_bandwidth_delay_product_is_the_largest_of_all_pairs() {
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 1);
+        let mut graph = with_servers(random_graph(&mut rng), &mut rng);
+        let nics = InnerNics::new(&graph, Routes::new(&graph, &[]).ports());
+        if seed % 4 == 0 {
+            graph.links.iter_mut().for_each(|link| link.rate = Rate::from_gbps(40));
+        }
+        let paths = paths(&graph);
+        let of = |rate: Rate, one_way: Duration| rate.min(paths.fastest_host()).amount_in(one_way * 2);
+        let best = pairs(&graph).filter_map(|(a, b)| paths.between(a, b));
+        let least = best.map(|path| of(path.bottleneck, path.propagation)).max().unwrap();
+        let ways = pairs(&graph).flat_map(|(a, b)| {
+            let (a, b) = nics.between(a, b);
+            all_paths(&graph, a, b)
+        });
+        let rate = |way: &[Link]| way.iter().map(|link| link.rate).min().unwrap();
+        let most = ways.map(|way| of(rate(&way), way.iter().map(|link| link.delay).sum())).max().unwrap();
+        // Of several shortest paths the best and the slowest count.
+        let bdp = paths.bdp();
+        assert!(least <= bdp && bdp <= most, "seed {seed}: {least} <= {bdp} <= {most}");
+        if seed % 4 == 0 {
+            assert_eq!(bdp, paths.fastest_host().amount_in(paths.longest().unwrap().propagation * 2), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_link_in_the_middle_counts() {
+    let dumbbell = |left, right| {
+        let text =
+            "host-link = { rate = \"100Gbps\", delay = \"1us\" }\nbottleneck = { rate = \"1Gbps\", delay = \"10us\" }";
+        build(&format!("[dumbbell]\nleft = {left}\nright = {right}\n{text}")).unwrap()
+    };
+    // 1 Gb/s x 24 us across; between neighbours 100 Gb/s x 4 us.
+    assert_eq!(paths(&dumbbell(1, 1)).bdp(), Bytes::new(3_000));
+    assert_eq!(paths(&dumbbell(3, 5)).bdp(), Bytes::new(50_000));
+}
+
+#[test]
 fn the_farthest_pairs_have_the_longest_round_trips_of_all_pairs() {
     let mut alike = 0;
     for seed in 0..200 {
