@@ -48,13 +48,13 @@ fn faults_are_named_with_their_place() {
         (within("l1: calc 1\nl1 requires l2"), "f:4:13: found \"l2\", expected a label of this rank"),
         (
             within("l1: calc 1\nl1 requires l1"),
-            "f:4:1: found \"l1\" waiting for itself: a circle, of which none ever begins; expected",
+            "f:4:1: found \"l1\" waiting for itself: a cycle, of which none ever begins; expected",
         ),
         (
             within(
                 "a: calc 1\nb: calc 1\nc: calc 1\nd: calc 1\na requires c\nb irequires a\nd requires a\nc requires b",
             ),
-            "f:10:1: found \"c\" waiting for \"b\", which waits for \"a\", which waits for \"c\": a circle",
+            "f:10:1: found \"c\" waiting for \"b\", which waits for \"a\", which waits for \"c\": a cycle",
         ),
         (within("l1: calc 1 tag 2"), "f:3:12: found \"tag\", expected \"cpu\" or the end of the line"),
         ("num_ranks 2\nrank 0 {\n".into(), "f:3:1: the file ends here, expected \"}\" at the end of the rank"),
@@ -102,7 +102,7 @@ fn operations_of_a_binary_file_that_wait_for_each_other_are_named() {
     file.extend(1_u32.to_le_bytes());
     file.extend(0_u32.to_le_bytes());
     let error = goal::read(&file, "f").unwrap_err();
-    let expected = "found operation 0 waiting for operation 1, which waits for operation 0: a circle";
+    let expected = "found operation 0 waiting for operation 1, which waits for operation 0: a cycle";
     assert!(error.message.starts_with(expected), "{error}");
     assert_eq!(error.column, 22 + 8 + 8 + 1);
 }

@@ -600,7 +600,7 @@ fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64])
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
         let hint = |unfinished: &dyn Fn(&PointSummary) -> u64| {
-            // Who waits in a circle waits forever.
+            // Who waits in a cycle waits forever.
             let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
             match cut.clone().next() {
                 None => "",
@@ -684,10 +684,10 @@ fn of_seed(point: Option<&PointSummary>) -> Option<String> {
     let PointSummary { run, flows, .. } = point;
     Some(if let Some(deadlock) = &run.deadlock {
         format!(
-            "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a circle: {}).",
+            "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a cycle: {}).",
             count(deadlock.at_us as u64),
             deadlock.cycle.len(),
-            circle(deadlock)
+            cycle(deadlock)
         )
     } else if run.flows_started == 0 && flows.groups > 0 && flows.unfinished_groups > 0 {
         format!(
@@ -758,7 +758,7 @@ fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u
 }
 
 /// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
-fn circle(deadlock: &DeadlockReport) -> String {
+fn cycle(deadlock: &DeadlockReport) -> String {
     let hops = deadlock.cycle.iter().map(|hop| format!("{} for {}", hop.node, hop.paused_by));
     let shown: Vec<String> = hops.take(SHOWN_HOPS).collect();
     let more = if deadlock.cycle.len() > SHOWN_HOPS { ", ..." } else { "" };

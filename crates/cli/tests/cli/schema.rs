@@ -18,7 +18,7 @@ fn a_summary_is_what_its_schema_says() {
     let (out, _) = scratch.expect(0, &["run", "ring.toml", "--json", "-q"]);
     let ring = parsed(&out);
     assert_eq!(ring["series"][0]["deadlocks"][0]["cycle"][0]["paused_by"], "s1", "{out}");
-    let named = "ended in a PFC deadlock at 2,000 us (5 ports wait in a circle: s0 for s1, s1 for s2, s2 for s3, s3 for \
+    let named = "ended in a PFC deadlock at 2,000 us (5 ports wait in a cycle: s0 for s1, s1 for s2, s2 for s3, s3 for \
                  s4, s4 for s0).";
     assert!(ring["warnings"][1].as_str().is_some_and(|warning| warning.ends_with(named)), "{out}");
     assert_eq!(Schema(&schema).complaint(&ring), None);
@@ -43,7 +43,7 @@ fn a_summary_is_what_its_schema_says() {
     }
 }
 
-/// Flows from each switch to the one after the next fill all buffers of the circle.
+/// Flows from each switch to the one after the next fill all buffers of the cycle.
 const RING: &str = r#"title = "ring"
 seeds = 1
 [topology.explicit]

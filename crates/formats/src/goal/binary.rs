@@ -9,7 +9,7 @@
 
 use selvedge_units::{Bytes, Duration, Instant};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, circle, circle_message, given};
+use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, cycle, cycle_message, given};
 use crate::FormatError;
 use crate::text::BYTES_MAX;
 
@@ -107,9 +107,9 @@ impl Reader<'_> {
                 return Err(self.error(at, &message));
             }
         }
-        if let Some(waiting) = circle(&rank) {
+        if let Some(waiting) = cycle(&rank) {
             let names: Vec<String> = waiting.iter().map(|number| format!("operation {number}")).collect();
-            return Err(self.error(first + NODE * u64::from(waiting[0]), &circle_message(&names)));
+            return Err(self.error(first + NODE * u64::from(waiting[0]), &cycle_message(&names)));
         }
         Ok(rank)
     }

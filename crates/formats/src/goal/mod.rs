@@ -125,7 +125,7 @@ fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
 }
 
 /// Operations of a rank each of which waits for the next, and the last for the first: none of them ever begins.
-fn circle(rank: &Rank) -> Option<Vec<u32>> {
+fn cycle(rank: &Rank) -> Option<Vec<u32>> {
     let pairs = || rank.requires.iter().chain(&rank.start_requires);
     let mut waits = vec![0u32; rank.operations.len()];
     pairs().for_each(|&(after, _)| waits[after as usize] += 1);
@@ -154,14 +154,14 @@ fn circle(rank: &Rank) -> Option<Vec<u32>> {
     }
 }
 
-/// What is said of a circle of operations with these names.
-fn circle_message(names: &[String]) -> String {
+/// What is said of a cycle of operations with these names.
+fn cycle_message(names: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown = names.iter().skip(1).take(SHOWN).map(|name| format!("{name}, which waits for "));
     let skipped = names.len().saturating_sub(SHOWN + 1);
     let more = if skipped > 0 { format!("{skipped} others, which wait for ") } else { String::new() };
     format!(
-        "found {} waiting for {}{more}{}: a circle, of which none ever begins; expected operations to wait for \
+        "found {} waiting for {}{more}{}: a cycle, of which none ever begins; expected operations to wait for \
          others only",
         names[0],
         shown.collect::<String>(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, circle, circle_message, given, idle_ranks};
+use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks};
 use crate::text::{BYTES_MAX, Line, Lines, Word, Words};
 use crate::{FormatError, Warning};
 
@@ -144,13 +144,13 @@ impl Block {
             let pairs = if *at_start { &mut self.rank.start_requires } else { &mut self.rank.requires };
             pairs.push(pair);
         }
-        match circle(&self.rank) {
+        match cycle(&self.rank) {
             None => Ok(self.rank),
             Some(waiting) => Err(self.circle_error(waiting)),
         }
     }
 
-    /// The error of a circle, at the last of the lines that make it.
+    /// The error of a cycle, at the last of the lines that make it.
     fn circle_error(&self, mut waiting: Vec<u32>) -> FormatError {
         let is_part = |requirement: &&Requirement| {
             let [after, before] = &requirement.ends;
@@ -163,7 +163,7 @@ impl Block {
         waiting.rotate_left(first);
         let names: BTreeMap<u32, &String> = self.labels.iter().map(|(label, number)| (*number, label)).collect();
         let names: Vec<String> = waiting.iter().map(|number| format!("{:?}", names[number])).collect();
-        FormatError { message: circle_message(&names), ..error.clone() }
+        FormatError { message: cycle_message(&names), ..error.clone() }
     }
 }
 
