@@ -146,12 +146,12 @@ impl Block {
         }
         match cycle(&self.rank) {
             None => Ok(self.rank),
-            Some(waiting) => Err(self.circle_error(waiting)),
+            Some(waiting) => Err(self.cycle_error(waiting)),
         }
     }
 
     /// The error of a cycle, at the last of the lines that make it.
-    fn circle_error(&self, mut waiting: Vec<u32>) -> FormatError {
+    fn cycle_error(&self, mut waiting: Vec<u32>) -> FormatError {
         let is_part = |requirement: &&Requirement| {
             let [after, before] = &requirement.ends;
             let place = waiting.iter().position(|number| *number == self.labels[&after.0]);
