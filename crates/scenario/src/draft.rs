@@ -272,6 +272,22 @@ impl Draft {
         is_overruled.then(|| ScenarioError::new(self.document.place(&path), PFC, message))
     }
 
+    /// Where a series that is called as its preset does not do with PFC what that name says, because something else
+    /// was set.
+    pub(crate) fn mislabelled(&self, variant: &Variant) -> Option<ScenarioError> {
+        let name = variant.preset.as_ref().filter(|preset| **preset == variant.name)?;
+        let says = name.split('+').any(|word| word == "pfc");
+        let place = self.origin(&variant.edits, &path(PFC));
+        let (runs, other) = match (says, variant.scenario.switch.pfc.enabled) {
+            (true, false) => ("without", "one without \"+pfc\""),
+            (false, true) => ("with", "one with \"+pfc\""),
+            _ => return None,
+        };
+        let message =
+            format!("series \"{name}\" runs {runs} PFC because of this, in spite of its name; choose {other}");
+        (place != variant.place).then(|| ScenarioError::new(place, PFC, message))
+    }
+
     /// `error`, which the text as it is may not have: placed at the last edit of the series or its case inside the
     /// error's key, or else inside one of `others`.
     pub(crate) fn blamed(&self, variant: &Variant, error: ScenarioError, others: &[&str]) -> ScenarioError {

@@ -338,7 +338,8 @@ impl Builder<'_> {
         for finding in checked {
             warnings.extend(finding.map_err(refuse)?.map(|finding| refuse(finding).to_string()));
         }
-        warnings.extend(draft.overruled(&variant).map(|warning| warning.to_string()));
+        let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
+        warnings.extend(of_pfc.map(|warning| warning.to_string()));
         let extent = workload.extent().limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
             let message =
