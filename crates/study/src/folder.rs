@@ -5,6 +5,7 @@
 //!
 //! Who writes there holds a lock on `unfinished.lock`, which the system takes back from a process that dies.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,16 +66,20 @@ impl Marker {
 impl ResultsFolder {
     /// Makes `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and what
     /// that needs beside it. With `force`, unfinished results there are removed, and at the end those
-    /// in `target` are replaced. What a run left that was killed before it had begun is taken over.
+    /// in `target` are replaced; what else is there is kept. Where `target` is a link, results go where it leads. What a
+    /// run left that was killed before it had begun is taken over.
     ///
     /// # Errors
     /// Results exist and `force` was not given; `target` is something else than results; another process is
     /// writing there; the folder cannot be written.
     pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
-        let target = without_trailing_slash(target);
+        let target = behind_link(without_trailing_slash(target));
         let partial = partial_of(&target);
         let lock = if partial.exists() {
             let here = partial.display();
+            if lacks_only_its_name(&partial) {
+                return Err(only_lacks_its_name(&partial, &target));
+            }
             if !is_ours(&partial) {
                 let message = "is in the way and holds no unfinished results; choose another --out";
                 return Err(StudyError::input(format!("{here}: {message}")));
@@ -115,7 +120,7 @@ impl ResultsFolder {
     /// There are none, another process is writing there, their marker cannot be read, or something has taken their
     /// name meanwhile.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
-        let path = without_trailing_slash(path);
+        let path = behind_link(without_trailing_slash(path));
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
         let target = target_of(&partial);
         let marker = partial.join(MARKER);
@@ -245,6 +250,7 @@ impl ResultsFolder {
             StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error)
         })?;
         if replaced {
+            move_others(&old, &self.target)?;
             fs::remove_dir_all(&old).map_err(|error| StudyError::io(&old, "remove it", &error))?;
         }
         Ok(())
@@ -272,7 +278,7 @@ fn obstacle(target: &Path, force: bool) -> Result<Option<&'static str>, StudyErr
         Err(error) => Err(StudyError::io(target, "look at it", &error)),
         Ok(meta) if !meta.is_dir() => Ok(Some("is a file")),
         Ok(_) if is_empty(target) => Ok(None),
-        Ok(_) if !target.join("summary.json").exists() => Ok(Some("exists and holds no results of a study")),
+        Ok(_) if !target.join(SUMMARY).exists() => Ok(Some("exists and holds no results of a study")),
         Ok(_) => Ok((!force).then_some(RESULTS)),
     }
 }
@@ -293,9 +299,12 @@ fn check_way(target: &Path, replace: bool) -> Result<(), StudyError> {
 
 /// Why there is no marker in `partial`.
 fn nothing_to_resume(target: &Path, partial: &Path) -> StudyError {
+    if lacks_only_its_name(partial) {
+        return only_lacks_its_name(partial, target);
+    }
     let (path, message) = if is_ours(partial) {
         (partial, "the run ended before it had begun to simulate; nothing is lost: give the same command again")
-    } else if target.join("summary.json").exists() {
+    } else if target.join(SUMMARY).exists() {
         (target, "these results are complete; there is nothing to resume")
     } else {
         (partial, "no unfinished results here; expected a folder as in results/name-1.partial")
@@ -310,7 +319,47 @@ fn cannot_make(folder: &Path, error: &io::Error) -> StudyError {
 /// Whether a run made this folder, and has not completed it: it has the marker, or it was left before it had one.
 fn is_ours(partial: &Path) -> bool {
     let has = |name: &str| partial.join(name).exists();
-    has(MARKER) || has(LOCK) && !has("summary.json") || is_empty(partial)
+    has(MARKER) || has(LOCK) && !has(SUMMARY) || is_empty(partial)
+}
+
+/// Whether a run that made this folder was ended between its last two steps.
+fn lacks_only_its_name(partial: &Path) -> bool {
+    let has = |name: &str| partial.join(name).exists();
+    has(SUMMARY) && has(SCENARIO) && !has(MARKER) && !has("parts")
+}
+
+fn only_lacks_its_name(partial: &Path, target: &Path) -> StudyError {
+    let (partial, target) = (partial.display(), target.display());
+    StudyError::input(format!("{partial}: these results are complete and only lack their name; rename it to {target}"))
+}
+
+/// Whether a run gives this name to something in its folder.
+fn is_name_of_ours(name: &OsStr) -> bool {
+    const NAMES: [&str; 11] = [
+        "flows.parquet",
+        "ports.parquet",
+        "report.html",
+        "fct.txt",
+        "traces",
+        "inputs",
+        "parts",
+        SUMMARY,
+        SCENARIO,
+        MARKER,
+        LOCK,
+    ];
+    let text = name.to_string_lossy();
+    NAMES.contains(&&*text) || text.starts_with("fct-") && text.ends_with(".txt")
+}
+
+/// Moves what no run has put into `old`.
+fn move_others(old: &Path, target: &Path) -> Result<(), StudyError> {
+    let entries = fs::read_dir(old).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = entries.map_err(|error| StudyError::io(old, "read it", &error))?;
+    let others = entries.iter().filter(|entry| !is_name_of_ours(&entry.file_name()));
+    others.map(|entry| (entry.path(), target.join(entry.file_name()))).try_for_each(|(from, to)| {
+        fs::rename(&from, &to).map_err(|error| StudyError::io(&from, &format!("move it to {}", to.display()), &error))
+    })
 }
 
 /// Removes all but the lock.
@@ -343,6 +392,11 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Where a link leads, if it is one that leads somewhere: it stays, and what is written goes there.
+fn behind_link(path: PathBuf) -> PathBuf {
+    if path.is_symlink() { fs::canonicalize(&path).unwrap_or(path) } else { path }
+}
+
 fn is_partial(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes())
 }
@@ -370,5 +424,6 @@ pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {
 pub(crate) const MARKER: &str = "unfinished.json";
 const LOCK: &str = "unfinished.lock";
 pub(crate) const SCENARIO: &str = "scenario.toml";
+const SUMMARY: &str = "summary.json";
 const SUFFIX: &str = ".partial";
 const RESULTS: &str = "results are here already";

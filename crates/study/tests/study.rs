@@ -342,11 +342,16 @@ fn nothing_is_overwritten_by_accident() {
     assert!(refused(false).contains("--force"), "results");
     assert_eq!(free_name(scratch.path(), "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
 
-    // Results are replaced at the very end, and only when asked for.
+    // Results are replaced at the very end, and only when asked for; what somebody has put beside them stays.
+    fs::write(target.join("notes.md"), "mine").expect("a file");
+    fs::write(target.join("fct-old.txt"), "").expect("a file");
+    fs::create_dir(target.join("plots")).expect("a folder");
     let folder = begin(&plan, &target, true).expect("by force");
     assert!(target.join("summary.json").exists());
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
     assert_eq!(files(scratch.path()), ["out"]);
+    assert_eq!(fs::read_to_string(target.join("notes.md")).expect("it is still there"), "mine");
+    assert!(target.join("plots").is_dir() && !target.join("fct-old.txt").exists());
 
     // A folder of somebody's holidays is never touched.
     let photos = scratch.join("photos");
@@ -360,9 +365,17 @@ fn nothing_is_overwritten_by_accident() {
     let error = begin(&plan, &file.join("below"), false).expect_err("a folder in a file");
     assert!(error.is_input() && error.to_string().ends_with("choose another --out"), "{error}");
 
-    // Nothing can take the name of a link.
+    // Results go where a link leads, and it stays; where it leads nowhere, nothing can take its name.
     #[cfg(unix)]
     {
+        let (disk, link) = (scratch.join("disk"), scratch.join("to-disk"));
+        fs::create_dir(&disk).expect("a folder");
+        std::os::unix::fs::symlink(&disk, &link).expect("a link");
+        let folder = begin(&plan, &link, false).expect("a folder");
+        drop(folder);
+        let folder = ResultsFolder::open(&link).expect("unfinished results");
+        run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
+        assert!(link.is_symlink() && disk.join("summary.json").exists());
         let link = scratch.join("link");
         std::os::unix::fs::symlink("nowhere", &link).expect("a link");
         let error = begin(&plan, &link, true).expect_err("refused").to_string();
@@ -414,14 +427,24 @@ fn a_run_that_was_killed_before_it_had_begun_is_begun_anew() {
     }
 
     // Somebody's own folder, and results that only lack their name, are left alone.
-    for kept in [&["beach.jpg"][..], &["unfinished.lock", "summary.json"]] {
+    let in_the_way = "out.partial: is in the way and holds no unfinished results";
+    let complete = "out.partial: these results are complete and only lack their name; rename it to ";
+    for (kept, said) in [
+        (&["beach.jpg"][..], in_the_way),
+        (&["unfinished.lock", "summary.json"], in_the_way),
+        (&["unfinished.lock", "summary.json", "scenario.toml"], complete),
+    ] {
         let scratch = Scratch::new("study-not-ours");
         let partial = scratch.join("out.partial");
         fs::create_dir(&partial).expect("a folder");
         kept.iter().for_each(|name| fs::write(partial.join(name), "").expect("a file"));
         for force in [false, true] {
             let error = begin(&plan(), &scratch.join("out"), force).expect_err("refused").to_string();
-            assert!(error.contains("out.partial: is in the way and holds no unfinished results"), "{error}");
+            assert!(error.contains(said), "{error}");
+        }
+        if said == complete {
+            let error = ResultsFolder::open(&partial).expect_err("nothing to resume").to_string();
+            assert!(error.contains(complete), "{error}");
         }
         let mut kept = kept.to_vec();
         kept.sort_unstable();
