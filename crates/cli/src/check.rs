@@ -122,11 +122,15 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
         .map_err(|error| Failure::input(format!("{}: cannot be made: {error}", scratch.display())))?;
     let progress = Progress::new(args.manner.quiet);
     let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; plans.len()]);
+    let unprinted: Mutex<Option<Failure>> = Mutex::new(None);
     let complete = |Completed { plan, summary, shared }| {
         let checked = checked(&prepared[plan], &summary, shared, args.smoke);
         if !args.json {
-            // Standard output that is gone is noticed at the end.
-            progress.suspend(|| drop(print(&text_of(&checked, began))));
+            progress.suspend(|| {
+                if let Err(failure) = print(&text_of(&checked, began)) {
+                    unprinted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                }
+            });
         }
         done.lock().unwrap_or_else(PoisonError::into_inner)[plan] = Some(checked);
     };
@@ -146,6 +150,9 @@ fn judge(prepared: &[Prepared], began: Stopwatch, args: &CheckArgs) -> Result<Ve
     let ended = ended?;
     if ended.done < ended.runs {
         return Err(Failure::interrupted(format!("interrupted: {} of {} runs were complete", ended.done, ended.runs)));
+    }
+    if let Some(failure) = unprinted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(failure);
     }
     Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
 }
@@ -216,7 +223,13 @@ impl<'a> Tables<'a> {
         let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
         let markdown = args.markdown.as_deref();
         html.as_deref().into_iter().chain(markdown).try_for_each(check_writable)?;
-        markdown.map_or(Ok(String::new()), sections)?;
+        if let Some(path) = markdown {
+            let before = sections(path)?;
+            if !before.trim().is_empty() && !before.starts_with(CLAIMS) {
+                let message = "holds something else than claims, which would be lost; choose another --markdown";
+                return Err(Failure::input(format!("{}: {message}", path.display())));
+            }
+        }
         Ok(Self { html, markdown })
     }
 
@@ -283,5 +296,7 @@ fn name_of(figure: &Path) -> String {
 
 /// Where the page of several figures goes.
 const HTML: &str = "results/claims.html";
+/// How a page of claims begins.
+const CLAIMS: &str = "# Claims\n";
 const EXPECT: &str = "expect.toml";
 const SCENARIO: &str = "scenario.toml";

@@ -135,6 +135,12 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
         let which = if verdict.which.is_empty() { String::new() } else { format!(" ({})", verdict.which) };
         out += &format!("{mark}  {:<14}  {}{which}: {}\n", verdict.outcome, verdict.say, evidence(verdict));
     }
+    for claim in verdicts.chunk_by(|a, b| a.say == b.say && a.line == b.line) {
+        let needless = claim.iter().all(|one| one.known.is_some() && one.outcome == Outcome::Reproduced);
+        if needless && !claim[0].which.is_empty() {
+            out += &format!("      all of it comes out after all: remove `known`: {}\n", claim[0].say);
+        }
+    }
     let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     let fails = verdicts.iter().filter(|verdict| verdict.fails).count();
     let claims = plural(verdicts.len() as u64, "claim");

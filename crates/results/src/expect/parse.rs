@@ -19,6 +19,7 @@ pub struct Expectations {
     /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
     pub real: bool,
     file: String,
+    text: String,
 }
 
 /// One claim.
@@ -111,7 +112,7 @@ impl Expectations {
         if claims.is_empty() && measurements.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims, measurements, real: written.real, file: file.into() })
+        Ok(Self { claims, measurements, real: written.real, file: file.into(), text: text.into() })
     }
 
     /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
@@ -133,11 +134,11 @@ impl Expectations {
     pub fn check_names(&self, series: &[(Option<&str>, &str)]) -> Result<(), ExpectError> {
         let mut cases: Vec<Option<&str>> = series.iter().map(|&(case, _)| case).collect();
         cases.dedup();
-        let claims = self.claims.iter().map(|claim| (&claim.quantities, claim.line));
-        let measurements = self.measurements.iter().map(|measurement| (&measurement.quantities, measurement.line));
-        for (quantities, line) in claims.chain(measurements) {
+        let claims = self.claims.iter().map(|claim| &claim.quantities);
+        for quantities in claims.chain(self.measurements.iter().map(|measurement| &measurement.quantities)) {
             if let Some(what) = quantities.each(&cases).iter().find_map(|quantity| quantity.missing(series)) {
-                return Err(ExpectError { file: self.file.clone(), line, column: 1, what });
+                let (line, column) = position(&self.text, quantities.place);
+                return Err(ExpectError { file: self.file.clone(), line, column, what });
             }
         }
         Ok(())
@@ -300,11 +301,12 @@ fn quantities(
     if metrics.is_empty() || of.is_empty() {
         return Err((at, "nothing is named: give at least one metric and one series".into()));
     }
+    let place = at.start;
     let than = match than {
         None => vec![None; of.len()],
         Some(than) => {
             let at = than.span();
-            match than.into_inner().list() {
+            let all = match than.into_inner().list() {
                 one if one.len() == 1 => vec![Some(one[0].clone()); of.len()],
                 all if all.len() == of.len() => all.into_iter().map(Some).collect(),
                 all => {
@@ -312,7 +314,11 @@ fn quantities(
                         format!("{} series for {} of `of`: give one for each, or one for all", all.len(), of.len());
                     return Err((at, what));
                 }
+            };
+            if let Some((same, _)) = of.iter().zip(&all).find(|(of, than)| than.as_ref() == Some(*of)) {
+                return Err((at, format!("\"{same}\" is compared with itself: name another series in `of` or `than`")));
             }
+            all
         }
     };
     let cases = match case.map(Spanned::into_inner) {
@@ -321,7 +327,7 @@ fn quantities(
         Some(cases) => Cases::These(cases.list()),
     };
     let than_case = than_case.map(Spanned::into_inner);
-    Ok(Quantities { metrics, pairs: of.into_iter().zip(than).collect(), cases, than_case })
+    Ok(Quantities { metrics, pairs: of.into_iter().zip(than).collect(), cases, than_case, place })
 }
 
 fn check_metric(name: &str, at: &Range<usize>) -> Result<(), Misplaced> {

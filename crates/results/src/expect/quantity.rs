@@ -15,6 +15,8 @@ pub struct Quantities {
     pub cases: Cases,
     /// The case that each is compared with.
     pub than_case: Option<String>,
+    /// Where the file names the series: of `of`, in bytes.
+    pub place: usize,
 }
 
 /// The cases of a claim.

@@ -214,6 +214,31 @@ fn names_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn a_series_that_the_study_lacks_is_told_where_it_is_named() {
+    let text = "# two lines\n\n[[expect]]\nsay = 'x'\nmetric = 'fct_mean_us'\nof = 'roce'\nthan = 'irn'\nratio = { at-most = 1 }\n";
+    let claims = Expectations::parse(text, "e.toml").unwrap();
+    let error = claims.check_names(&[(None, "irn")]).unwrap_err().to_string();
+    assert!(error.starts_with("e.toml:6:6: the study has no series \"roce\""), "{error}");
+}
+
+#[test]
+fn a_series_is_not_compared_with_itself() {
+    let text = "[[expect]]\nsay = 'x'\nmetric = 'fct_mean_us'\nof = ['a', 'b']\nthan = 'b'\nratio = { at-most = 1 }\n";
+    assert_error(text, "5:8", "\"b\" is compared with itself");
+}
+
+#[test]
+fn known_is_needless_where_all_of_a_claim_comes_out() {
+    let text = |than: &str| {
+        let claim =
+            expectations(&format!("of = ['irn', 'same']\nthan = '{than}'\nratio = {{ at-most = 1.0 }}\nknown = 'x'"));
+        render_claims(&check(&claim, &summary()))
+    };
+    assert!(text("pfc").contains("all of it comes out after all: remove `known`"), "{}", text("pfc"));
+    assert!(!text("noisy").contains("after all"), "{}", text("noisy"));
+}
+
+#[test]
 fn completion_times_of_the_lucky_flows_reproduce_nothing() {
     let mut slow = series("roce", "go-back-n", false, 2.0, 0.02);
     slow.unfinished = 20;
