@@ -20,6 +20,7 @@ use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError,
 use selvedge_units::{Bytes, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::network::Network;
+use crate::resolve::xon_gap_of;
 use crate::scenario::Scenario;
 
 pub(crate) use arrivals::{check_arrivals, check_begin, check_window};
@@ -270,6 +271,16 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
             return Err(Finding::new("switch.pfc.headroom", message));
         }
         let threshold = room - largest;
+        let Scenario { nic, transport, .. } = scenario;
+        // Nobody gave the gap: it is the buffer that is too small for it.
+        if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
+            let message = format!(
+                "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \
+                 (switch.pfc.xon-gap); give more than {}",
+                largest + xon_gap
+            );
+            return Err(Finding::new("switch.buffer.input-queued.per-port", message));
+        }
         if xon_gap >= threshold {
             let message = format!("X-ON would be {xon_gap} below X-OFF, which is at {threshold}; give less");
             return Err(Finding::new("switch.pfc.xon-gap", message));

@@ -30,7 +30,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     if let BalancingConfig::Flowlet(flowlet) = &mut switch.balancing {
         settle(&mut flowlet.gap, Some(network.base_rtt()));
     }
-    let xon_gap = (frame + nic.gap) * 2;
+    let xon_gap = xon_gap_of(nic, transport);
     settle(&mut switch.pfc.xon_gap, Some(xon_gap));
 
     let room = (bdp * 2).max(least_room(network, &wire, xon_gap));
@@ -115,6 +115,11 @@ pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> Tran
     let mut common = table(transport);
     others.iter().for_each(|(_, other)| keep(&mut common, &table(*other)));
     common.try_into().expect("what depends on rates may be \"auto\"")
+}
+
+/// How far X-ON is below X-OFF by itself: two frames.
+pub(crate) fn xon_gap_of(nic: &NicConfig, transport: &TransportConfig) -> Bytes {
+    (nic.payload(transport) + nic.data_header(transport) + nic.gap) * 2
 }
 
 /// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
