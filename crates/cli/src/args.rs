@@ -350,7 +350,7 @@ Examples:
   selvedge run --resume results/ten.partial       after Ctrl-C
 
 The results folder holds summary.json, report.html, flows.parquet, ports.parquet and the resolved
-scenario.toml; with flows from a file also fct.txt in the form of HPCC's ns-3 (first series, first
+scenario.toml; with lists of flows from files (GOAL has none) also fct.txt in the form of HPCC's ns-3 (first series, first
 seed) and fct-<series>.txt. It appears when it is complete; until then it is called <name>.partial.";
 
 const CHECK_EXAMPLES: &str = "\

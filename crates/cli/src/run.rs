@@ -98,8 +98,11 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
     Ok(plan?)
 }
 
-/// The scenario at `path`: that file, or the scenario.toml of that folder.
+/// The scenario at `path`: that file, the scenario.toml of that folder, or for "-" standard input.
 pub(crate) fn scenario_in(path: &Path) -> PathBuf {
+    if path == Path::new("-") {
+        return PathBuf::from("/dev/stdin");
+    }
     let inside = path.join("scenario.toml");
     if inside.is_file() { inside } else { path.to_owned() }
 }

@@ -166,7 +166,7 @@ impl Draft {
             if case.name.trim().is_empty() || case.name.contains(['/', '\\', '\n']) {
                 return wrong(format!("\"{}\" is not a name; give the case one, without slashes", case.name));
             }
-            if let Err(message) = check_length(&case.name) {
+            if let Err(message) = check_name(&case.name) {
                 return wrong(message);
             }
             if cases.iter().any(|other| other.name == case.name) {
@@ -196,7 +196,7 @@ impl Draft {
             let message = format!("\"{name}\" is not a name; give the series one, without slashes");
             return Err(ScenarioError::new(place, "series.name", message));
         }
-        check_length(&name).map_err(|message| ScenarioError::new(place.clone(), "series.name", message))?;
+        check_name(&name).map_err(|message| ScenarioError::new(place.clone(), "series.name", message))?;
         let mut edits = Vec::new();
         if let Some(preset) = &series.preset {
             let preset = Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
@@ -399,8 +399,11 @@ struct Condition {
 }
 
 /// Files are named after series and cases.
-fn check_length(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), String> {
     match name.len() {
+        _ if name.contains(char::is_control) => {
+            Err(format!("the name {name:?} has a control character, and files are called after it; leave that out"))
+        }
         ..=LONGEST_NAME => Ok(()),
         len => Err(format!(
             "a name of {len} bytes is too long for files that are called after it; give at most {LONGEST_NAME}"

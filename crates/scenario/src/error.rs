@@ -41,7 +41,9 @@ impl ScenarioError {
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file",
-            std::io::ErrorKind::IsADirectory => "this is a folder; expected a scenario file",
+            std::io::ErrorKind::IsADirectory => {
+                "this is a folder without a scenario.toml; expected a scenario file, or a folder with one"
+            }
             std::io::ErrorKind::InvalidData => "not a text in UTF-8",
             _ => return Self::new(Place::File(file.to_owned()), "", format!("cannot be read: {error}")),
         };

@@ -104,7 +104,8 @@ impl fmt::Display for TopologyFacts {
         let tiers: Vec<String> =
             self.switches_by_tier.iter().enumerate().map(|(tier, count)| format!("{count} in tier {tier}")).collect();
         row(f, "hosts", self.hosts)?;
-        row(f, "switches", format!("{} ({})", self.switches_by_tier.iter().sum::<usize>(), tiers.join(", ")))?;
+        let by_tier = if tiers.is_empty() { String::new() } else { format!(" ({})", tiers.join(", ")) };
+        row(f, "switches", format!("{}{by_tier}", self.switches_by_tier.iter().sum::<usize>()))?;
         let names: Vec<&str> = self.names.iter().map(String::as_str).filter(|names| !names.is_empty()).collect();
         row(f, "names", names.join("; "))?;
         for links in &self.links {

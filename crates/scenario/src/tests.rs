@@ -454,6 +454,39 @@ fn presets_say_whether_there_is_pfc() {
 }
 
 #[test]
+fn a_series_whose_name_is_wrong_about_pfc_is_named() {
+    let warnings = |series: &str, set: &str| {
+        let changes = Changes { series: Some(series.into()), ..with_sets(&[set]) };
+        plan(&extended(""), &changes).expect("a study may want it").warnings
+    };
+    let [warning] = &warnings("irn,roce+pfc", "switch.pfc.enabled=false")[..] else { panic!("one warning") };
+    let said = "switch.pfc.enabled=false: series \"roce+pfc\" runs without PFC because of this";
+    assert!(warning.replace("switch.pfc.enabled: ", "").contains(said), "{warning}");
+    let [warning] = &warnings("roce,irn+pfc", "switch.pfc.enabled=true")[..] else { panic!("one warning") };
+    assert!(warning.contains("series \"roce\" runs with PFC because of this"), "{warning}");
+}
+
+#[test]
+fn a_buffer_too_small_for_a_gap_that_nobody_gave_is_blamed_itself() {
+    let sets = ["switch.pfc.enabled=true", "switch.buffer.input-queued.per-port=25KB"];
+    let changes = Changes { series: Some("irn+pfc".into()), ..with_sets(&sets) };
+    let refused = |changes: &Changes| plan(&extended(""), changes).expect_err("refused").to_string();
+    let error = refused(&changes);
+    let (before, rest) = error.split_once("below the headroom of ").expect(&error);
+    assert!(before.contains("per-port=25KB") && rest.contains("give more than "), "{error}");
+    let sets = [sets[0], sets[1], "switch.pfc.xon-gap=10KB"];
+    let error = refused(&Changes { series: Some("irn+pfc".into()), ..with_sets(&sets) });
+    assert!(error.contains("xon-gap=10KB"), "{error}");
+}
+
+#[test]
+fn names_with_control_characters_are_refused() {
+    let error = plan(&extended("[[series]]\nname = \"a\\u001bb\"\npreset = 'irn'\n"), &Changes::default());
+    let error = error.expect_err("refused").to_string();
+    assert!(error.contains("has a control character"), "{error}");
+}
+
+#[test]
 fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
     let sets = ["switch.netrt.enabled=true"];
     let changes = Changes { series: Some("irn,tcp,eqds".into()), ..with_sets(&sets) };

@@ -95,7 +95,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         .with("figure/expect.toml", "[[expect]]\nsay='x'\nmetric='speed'\nof='irn'\nvalue={at-most=1}\n");
     let cases: &[(&[&str], &str)] = &[
         (&["run", "missing.toml"], "error: missing.toml: no such file"),
-        (&["run", "empty"], "error: empty: this is a folder"),
+        (&["run", "empty"], "error: empty: this is a folder without a scenario.toml"),
         (
             &["run", "typo.toml"],
             "error: typo.toml:9:1: workload.poisson.laod: unknown key \"laod\"; did you mean \"load\"?",
