@@ -150,7 +150,7 @@ fn a_schedule_without_messages_is_said_to_have_none() {
     let (out, _) = scratch.expect(0, &["run", "goal.toml", "-q", "--json"]);
     let warnings = parsed(&out)["warnings"].to_string();
     assert!(
-        warnings.contains("irn: nothing is sent between hosts with seed 1: the schedule has no messages."),
+        warnings.contains("irn: nothing is sent between hosts with seeds 1 and 2: the schedule has no messages."),
         "{out}"
     );
     assert!(!warnings.contains("no measured flow"), "{out}");
