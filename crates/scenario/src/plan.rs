@@ -483,10 +483,12 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
 /// The key of what the topology's file may say instead.
 const PER_PORT: &str = "switch.buffer.input-queued.per-port";
 
-/// The scenario in the file at `path`; paths in it are relative to its folder.
+/// The scenario in the file at `path`; paths in it are relative to its folder, or to where we are if it comes through
+/// standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     let (name, text) = read(path)?;
-    Ok((Document::parse(&name, &text)?, FileLibrary::new(path.parent().unwrap_or(Path::new("")))))
+    let folder = path.parent().filter(|_| path != Path::new("/dev/stdin")).unwrap_or(Path::new(""));
+    Ok((Document::parse(&name, &text)?, FileLibrary::new(folder)))
 }
 
 /// The file's name in messages, and its text.

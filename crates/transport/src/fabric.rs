@@ -12,7 +12,8 @@ pub struct Fabric {
     pub pfc: bool,
     /// Line rate of the hosts.
     pub line_rate: Rate,
-    /// Bandwidth-delay product of the longest path: line rate times round-trip propagation delay.
+    /// The largest bandwidth-delay product of any path: the rate of its slowest link times its round-trip propagation
+    /// delay.
     pub bdp: Bytes,
     /// The largest data frame: MTU and headers, those of recovery and congestion control among them, without the gap.
     pub frame: Bytes,

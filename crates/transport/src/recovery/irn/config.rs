@@ -32,8 +32,8 @@ pub struct IrnConfig {
     /// RTO_high, the timeout otherwise. Default: "auto", the maximum round-trip time with one
     /// congested link (section 4.1).
     pub rto_high: Setting<Duration>,
-    /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of
-    /// the longest path over the largest data frame, rounded up; where serialisation makes an idle path
+    /// BDP-FC: packets a flow may have in flight. Default: "auto", the largest bandwidth-delay product of
+    /// any path over the largest data frame, rounded up; where serialisation makes an idle path
     /// hold over a quarter more than that (short links), what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
