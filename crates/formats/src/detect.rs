@@ -43,6 +43,11 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     let second = if header == 1 { lines.next_filled()? } else { None };
     match second.map(|line| line.words().count()) {
         Some(columns @ 5..=7) => Ok(flows(columns)),
+        None if header == 1 => {
+            let message =
+                "found a number alone, which may be a count of flows; expected the flows, of 5, 6 or 7 numbers each";
+            Err(lines.line().error(0, message))
+        }
         columns => {
             let found = match columns {
                 Some(columns) => format!("1 word in the first line and {columns} in the second"),
