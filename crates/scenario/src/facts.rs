@@ -91,7 +91,7 @@ impl TopologyFacts {
                 propagation_us: longest.propagation.as_us_f64(),
             },
             base_rtt_us: network.base_rtt().as_us_f64(),
-            bdp_bytes: network.bdp().get(),
+            bdp_bytes: network.bdp().bytes.get(),
             oversubscription: oversubscription(network),
             highest_uniform_load: worst.map_or(1.0, |worst| (1.0 / worst.load).min(1.0)),
             bottleneck: worst.filter(|worst| worst.load > 1.0 + 1e-9).map(|worst| direction(graph, worst)),

@@ -112,7 +112,7 @@ impl FootprintFacts {
         Ok(Self {
             rate_gbps: network.line_rate().as_gbps_f64(),
             base_rtt_us: network.base_rtt().as_us_f64(),
-            bdp_bytes: network.bdp().get(),
+            bdp_bytes: network.bdp().bytes.get(),
             mtu_bytes: scenario.nic.mtu.get(),
             cache_bytes: nic.cache.get(),
             queue_pairs: nic.queue_pairs,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
-use selvedge_sim::topology::{Graph, Link, Path, Paths, Routes};
+use selvedge_sim::topology::{Bdp, Graph, Link, Path, Paths, Routes};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 /// A network with its routes.
@@ -17,7 +17,7 @@ pub struct Network {
     /// Between these are the longest round trips.
     farthest: Vec<(HostId, HostId)>,
     /// By rates of hosts' links.
-    bdps: BTreeMap<Rate, Bytes>,
+    bdps: BTreeMap<Rate, Bdp>,
 }
 
 impl Network {
@@ -33,7 +33,7 @@ impl Network {
         // Where all hosts are alike, and no link is slower than theirs, the longest path stands for all.
         let (farthest, bdps) = match are_alike {
             true => {
-                let bdp = rate.amount_in(longest.propagation * 2);
+                let bdp = Bdp { bytes: rate.amount_in(longest.propagation * 2), sender_is_slowest: true };
                 (vec![(longest.src, longest.dst)], BTreeMap::from([(rate, bdp)]))
             }
             false => (paths.farthest(), paths.bdps()),
@@ -106,14 +106,14 @@ impl Network {
         })
     }
     /// The largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
-    pub fn bdp(&self) -> Bytes {
+    pub fn bdp(&self) -> Bdp {
         self.bdps.values().copied().max().unwrap_or_default()
     }
     /// The same of paths from hosts whose links have this rate.
-    pub(crate) fn bdp_from(&self, rate: Rate) -> Bytes {
+    pub(crate) fn bdp_from(&self, rate: Rate) -> Bdp {
         // Inside servers, where no path of the network begins, it is the longest that counts.
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
-        own.copied().unwrap_or_else(|| rate.amount_in(self.base_rtt()))
+        own.copied().unwrap_or_else(|| Bdp { bytes: rate.amount_in(self.base_rtt()), sender_is_slowest: true })
     }
     /// Rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {

@@ -2,6 +2,7 @@
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, TransportConfig, Trimming};
+use selvedge_sim::topology::Bdp;
 use selvedge_sim::workload::Summary;
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
@@ -16,7 +17,7 @@ pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
 /// transports of hosts whose links have other rates than the fastest, where that makes a difference.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[Summary]) -> Transports {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
-    let bdp = network.bdp();
+    let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
 
     // One value where all links are alike; else each input keeps its own.
@@ -60,6 +61,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         pfc: switch.pfc.enabled,
         line_rate: network.line_rate(),
         bdp,
+        sender_is_slowest,
         frame,
         gap: nic.gap,
         base_rtt: network.longest_rtt_from(network.line_rate(), packet, answer),
@@ -83,10 +85,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
     let others = others.map(|line_rate| {
         let mut other = written.agreeing_with(transport);
-        let bdp = network.bdp_from(line_rate);
+        let Bdp { bytes: bdp, sender_is_slowest } = network.bdp_from(line_rate);
         let base_rtt = network.longest_rtt_from(line_rate, packet, answer);
         let fill_time = network.fill_time(line_rate, packet, answer);
-        other.resolve(&Fabric { line_rate, bdp, base_rtt, fill_time, ..fabric }, nic, trims);
+        other.resolve(&Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..fabric }, nic, trims);
         (line_rate, other)
     });
     let others = others.filter(|(_, other)| other != transport).collect();

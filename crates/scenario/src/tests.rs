@@ -369,7 +369,7 @@ fn the_default_case_resolves_to_the_papers_numbers() {
     for series in &plan.series {
         let network = &series.network;
         assert_eq!(network.base_rtt(), Duration::from_us(24), "6 links of 2 us, both ways");
-        assert_eq!(network.bdp(), Bytes::from_kb(120));
+        assert_eq!(network.bdp().bytes, Bytes::from_kb(120));
         let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else { panic!("input-queued") };
         assert_eq!(buffer.per_port, Setting::Value(Bytes::from_kb(240)));
         // 20 KB of link, three frames of 1106 B, a pause frame of 84 B.
@@ -731,7 +731,7 @@ sizes = "cdf:web-search"
     let all = "irn,irn+hpcc,irn+swift,roce+dcqcn,roce+timely,melo+aimd,netrt,tcp,tcp+dctcp,mptcp,ndp,eqds,tcp+eqds";
     let once = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
     let irn = &once.series[0];
-    assert_eq!((irn.network.line_rate(), irn.network.bdp()), (Rate::from_gbps(100), Bytes::from_kb(100)));
+    assert_eq!((irn.network.line_rate(), irn.network.bdp().bytes), (Rate::from_gbps(100), Bytes::from_kb(100)));
     // 100 KB and 25 KB of 1,086 bytes each, and the gap.
     let cap = |transport: &TransportConfig| match transport.recovery {
         RecoveryConfig::Irn(irn) => irn.bdp_cap,

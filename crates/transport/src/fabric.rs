@@ -15,6 +15,8 @@ pub struct Fabric {
     /// The largest bandwidth-delay product of any path: the rate of its slowest link times its round-trip propagation
     /// delay.
     pub bdp: Bytes,
+    /// Whether no link of that path is slower than its sender's.
+    pub sender_is_slowest: bool,
     /// The largest data frame: MTU and headers, those of recovery and congestion control among them, without the gap.
     pub frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
@@ -44,6 +46,7 @@ impl Fabric {
         pfc: false,
         line_rate: Rate::from_gbps(40),
         bdp: Bytes::new(120_000),
+        sender_is_slowest: true,
         frame: Bytes::new(1_024 + 62),
         gap: Bytes::new(20),
         base_rtt: Duration::from_us(24),
@@ -69,12 +72,13 @@ impl Fabric {
 
     /// Data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
     /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
-    /// round trip; on short links that is most of it, and flows would wait for acknowledgements on an idle path. Where
-    /// such a path holds over a quarter more, that counts. (To overestimate is harmless, section 3.2.)
+    /// round trip; on short and on slow links it is most of it, and flows would wait for acknowledgements on an idle
+    /// path. Where such a path holds over a quarter more, or has a link slower than its sender's, that counts. (To
+    /// overestimate is harmless, section 3.2.)
     pub fn frames_in_flight(&self) -> u64 {
-        let propagating = self.bdp.pieces(self.frame);
+        let propagating = self.bdp.pieces(self.frame).max(1);
         let idle = self.pipe().pieces(self.frame + self.gap);
-        if idle * 4 > propagating * 5 { idle } else { propagating.max(1) }
+        if !self.sender_is_slowest || idle * 4 > propagating * 5 { idle.max(propagating) } else { propagating }
     }
 }
 

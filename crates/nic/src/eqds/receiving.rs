@@ -307,6 +307,7 @@ mod tests {
             pfc: false,
             line_rate: rate,
             bdp: rate.amount_in(rtt),
+            sender_is_slowest: true,
             frame,
             gap: Bytes::ZERO,
             base_rtt: rtt,

@@ -63,7 +63,7 @@ size = "1MB"
         else {
             panic!("a buffer at each input")
         };
-        (series.network.bdp(), irn.bdp_cap, room)
+        (series.network.bdp().bytes, irn.bdp_cap, room)
     };
     // 24 us, and three packets of 1,106 bytes and their answers on links one of which takes 8.8 us for it.
     let (bdp, cap, room) = planned(1);

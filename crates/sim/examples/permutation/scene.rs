@@ -80,6 +80,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         pfc,
         line_rate: rate,
         bdp,
+        sender_is_slowest: true,
         frame,
         gap: nic.gap,
         base_rtt: round_trip,

@@ -46,7 +46,7 @@ pub use inner::InnerNics;
 pub use leaf_spine::LeafSpine;
 pub use link::LinkConfig;
 pub use load::{Demand, LinkLoad, LinkLoads, uniform_link_loads};
-pub use paths::{Framing, Path, PathLinks, Paths};
+pub use paths::{Bdp, Framing, Path, PathLinks, Paths};
 pub use ports::{Port, Ports};
 pub use routes::{Group, RouteTable, Routes};
 

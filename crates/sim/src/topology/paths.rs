@@ -34,6 +34,16 @@ pub struct Path {
     pub bottleneck: Rate,
 }
 
+/// A bandwidth-delay product: what is under way on a path, there and back, by propagation alone. Of two the larger is
+/// greater; of equal ones, that whose sender is slowest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Bdp {
+    /// Rate of the slowest link times twice the propagation delay.
+    pub bytes: Bytes,
+    /// No link of the path is slower than its first.
+    pub sender_is_slowest: bool,
+}
+
 /// The way between any two hosts of a network.
 ///
 /// Where shortest paths of equal length differ, these are the facts of the one with the fastest
@@ -149,21 +159,23 @@ impl Paths {
     }
     /// The largest bandwidth-delay product of any path: the rate of its slowest link times twice its propagation delay.
     /// IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
-    pub fn bdp(&self) -> Bytes {
+    pub fn bdp(&self) -> Bdp {
         self.bdps().into_values().max().unwrap_or_default()
     }
     /// The same of the paths that begin at links of each rate. Inside servers no path counts for more than the fastest
     /// link of any host carries.
-    pub fn bdps(&self) -> BTreeMap<Rate, Bytes> {
+    pub fn bdps(&self) -> BTreeMap<Rate, Bdp> {
         let most = self.fastest_host();
-        let mut bdps: BTreeMap<Rate, Bytes> = BTreeMap::new();
+        let mut bdps: BTreeMap<Rate, Bdp> = BTreeMap::new();
         for (src, dst) in self.far_pairs() {
             // A flow may take either; where all are alike, they are one.
             let slowest = self.choice.as_ref().and_then(|_| self.slowest_links(src, dst));
             for links in self.links(src, dst).into_iter().chain(slowest) {
                 let Path { propagation, bottleneck, .. } = self.facts(src, dst, links);
-                let bdp = bdps.entry(self.host_rate(self.inner.between(src, dst).0)).or_default();
-                *bdp = (*bdp).max(bottleneck.min(most).amount_in(propagation * 2));
+                let first = self.host_rate(self.inner.between(src, dst).0);
+                let bytes = bottleneck.min(most).amount_in(propagation * 2);
+                let bdp = bdps.entry(first).or_default();
+                *bdp = (*bdp).max(Bdp { bytes, sender_is_slowest: bottleneck >= first });
             }
         }
         bdps

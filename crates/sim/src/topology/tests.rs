@@ -217,7 +217,7 @@ fn the_longest_path_of_the_irn_paper_has_six_links_and_120_kb() {
     let paths = paths(&fat_tree(6));
     let longest = paths.longest().unwrap();
     assert_eq!((longest.links, longest.propagation), (6, Duration::from_us(12)));
-    assert_eq!(paths.bdp(), Bytes::from_kb(120));
+    assert_eq!(paths.bdp(), Bdp { bytes: Bytes::from_kb(120), sender_is_slowest: true });
     let rtt = paths.base_rtt(longest.src, longest.dst, Bytes::ZERO, Bytes::ZERO);
     assert_eq!(rtt, Some(Duration::from_us(24)));
     // 1,000 B at 40 Gb/s take 200 ns on each of six links, 50 B take 10 ns.
@@ -267,7 +267,7 @@ fn the_bandwidth_delay_product_is_the_largest_of_all_pairs() {
         let rate = |way: &[Link]| way.iter().map(|link| link.rate).min().unwrap();
         let most = ways.map(|way| of(rate(&way), way.iter().map(|link| link.delay).sum())).max().unwrap();
         // Of several shortest paths the best and the slowest count.
-        let bdp = paths.bdp();
+        let bdp = paths.bdp().bytes;
         assert!(least <= bdp && bdp <= most, "seed {seed}: {least} <= {bdp} <= {most}");
         if seed % 4 == 0 {
             assert_eq!(bdp, paths.fastest_host().amount_in(paths.longest().unwrap().propagation * 2), "seed {seed}");
@@ -283,8 +283,8 @@ fn a_slow_link_in_the_middle_counts() {
         build(&format!("[dumbbell]\nleft = {left}\nright = {right}\n{text}")).unwrap()
     };
     // 1 Gb/s x 24 us across; between neighbours 100 Gb/s x 4 us.
-    assert_eq!(paths(&dumbbell(1, 1)).bdp(), Bytes::new(3_000));
-    assert_eq!(paths(&dumbbell(3, 5)).bdp(), Bytes::new(50_000));
+    assert_eq!(paths(&dumbbell(1, 1)).bdp(), Bdp { bytes: Bytes::new(3_000), sender_is_slowest: false });
+    assert_eq!(paths(&dumbbell(3, 5)).bdp(), Bdp { bytes: Bytes::new(50_000), sender_is_slowest: true });
 }
 
 #[test]

@@ -153,12 +153,12 @@ impl Scene {
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {
-                own.per_port = own.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
+                own.per_port = own.per_port.resolve(|| Some(Bytes::new(paths.bdp().bytes.get() * 2))).into();
                 own.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::SharedBuffer(shared) => shared.total,
             BufferConfig::FairQueued(fair) => {
-                fair.per_port = fair.per_port.resolve(|| Some(Bytes::new(paths.bdp().get() * 2))).into();
+                fair.per_port = fair.per_port.resolve(|| Some(Bytes::new(paths.bdp().bytes.get() * 2))).into();
                 fair.per_port.resolve(|| None).unwrap_or(Bytes::from_kb(240))
             }
             BufferConfig::Trimming(trimming) => trimming.data_room(frame),
@@ -168,7 +168,8 @@ impl Scene {
         let fabric = Fabric {
             pfc: pfc.enabled,
             line_rate: rate,
-            bdp: paths.bdp(),
+            bdp: paths.bdp().bytes,
+            sender_is_slowest: paths.bdp().sender_is_slowest,
             frame,
             gap: config.nic.gap,
             base_rtt: propagation * 2,
