@@ -94,9 +94,14 @@ fn a_train_is_what_would_be_sent_packet_by_packet() {
             assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
             nic
         });
-        let train = one
-            .train(&params, 0)
-            .map_or(Vec::new(), |train| (0..train.count).map(|n| train.packet(n, at(n + 1))).collect());
+        let train = one.train(&params, 0).map_or(Vec::new(), |train| {
+            let packet = |n| {
+                let mut packet = Packet::BLANK;
+                train.write(n, at(n + 1), &mut packet);
+                packet
+            };
+            (0..train.count).map(packet).collect()
+        });
         assert_eq!(train.len(), expected, "all but the first, which has left, and the last of its message");
         let mut packet = Packet::BLANK;
         for (sent, n) in train.iter().zip(1..) {
@@ -179,6 +184,7 @@ fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
     assert!(!incoming.take(&Packet { src: HostId(2), ..*second }), "of another queue pair");
     assert!(incoming.take(second));
     assert!(!incoming.take(last), "it completes the message");
+    assert_eq!(incoming.end(), 2);
     assert!(matches!(receiver.handle_packet(&mut cx, &params, last), Handled::Completed(_)));
     assert_eq!((receiver.stats().data_received, receiver.stats().goodput), (3, 3 * 1_024));
 }

@@ -10,9 +10,7 @@ use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 /// A network with its routes.
 #[derive(Clone, Debug)]
 pub struct Network {
-    graph: Arc<Graph>,
-    routes: Arc<Routes>,
-    paths: Paths,
+    paths: Arc<Paths>,
     longest: Path,
     /// Between these are the longest round trips.
     farthest: Vec<(HostId, HostId)>,
@@ -23,9 +21,9 @@ pub struct Network {
 impl Network {
     /// The network of a graph that was checked. `None` when no two hosts can reach each other.
     pub(crate) fn new(graph: Graph) -> Option<Self> {
-        let graph = Arc::new(graph);
         let routes = Arc::new(Routes::new(&graph, &[]));
-        let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
+        let paths = Paths::new(Arc::new(graph), routes);
+        let graph = paths.graph();
         let longest = paths.longest()?;
         let mut rates = (0..graph.host_count()).map(|host| paths.host_rate(HostId(host)));
         let rate = paths.fastest_host();
@@ -38,18 +36,18 @@ impl Network {
             }
             false => (paths.farthest(), paths.bdps()),
         };
-        Some(Self { graph, routes, paths, longest, farthest, bdps })
+        Some(Self { paths: Arc::new(paths), longest, farthest, bdps })
     }
     /// Hosts, switches and links.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        self.paths.graph()
     }
     /// Which ports lead where.
     pub fn routes(&self) -> &Routes {
-        &self.routes
+        self.paths.routes()
     }
     /// The ways between hosts.
-    pub fn paths(&self) -> &Paths {
+    pub fn paths(&self) -> &Arc<Paths> {
         &self.paths
     }
     /// The path with the longest propagation delay.
@@ -59,10 +57,9 @@ impl Network {
     /// What two hosts can send each other: where packets may spread over several paths, as much as both their links
     /// take.
     fn rate_between(&self, src: HostId, dst: HostId) -> Option<Rate> {
-        let spreads =
-            self.routes.leaf_of(src).zip(self.routes.leaf_of(dst)).is_some_and(|(from, to)| {
-                from != to && self.routes.next_hops(self.routes.leaves()[from], to).len() > 1
-            });
+        let spreads = self.routes().leaf_of(src).zip(self.routes().leaf_of(dst)).is_some_and(|(from, to)| {
+            from != to && self.routes().next_hops(self.routes().leaves()[from], to).len() > 1
+        });
         match spreads {
             true => Some(self.paths.host_rate(src).min(self.paths.host_rate(dst))),
             false => self.paths.between(src, dst).map(|path| path.bottleneck),
@@ -70,8 +67,8 @@ impl Network {
     }
     /// The propagation delay of the first and the last link of the longest path together.
     pub(crate) fn longest_ends(&self) -> Duration {
-        let ends = [self.longest.src, self.longest.dst].map(|host| self.routes.ports().of_host(host).link);
-        ends.iter().map(|&link| self.graph.links[link as usize].delay).sum()
+        let ends = [self.longest.src, self.longest.dst].map(|host| self.routes().ports().of_host(host).link);
+        ends.iter().map(|&link| self.graph().links[link as usize].delay).sum()
     }
     /// Twice the propagation delay of the longest path (IRN section 4.1: 24 us).
     pub fn base_rtt(&self) -> Duration {
@@ -121,21 +118,21 @@ impl Network {
     }
     /// The same of the slowest.
     pub(crate) fn slowest_line_rate(&self) -> Rate {
-        let hosts = (0..self.graph.host_count()).map(HostId);
+        let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
     /// Rate of the slowest link.
     pub(crate) fn slowest_link(&self) -> Rate {
-        self.graph.links.iter().map(|link| link.rate).min().unwrap_or_default()
+        self.graph().links.iter().map(|link| link.rate).min().unwrap_or_default()
     }
     /// The links that end at a switch: those that PFC can pause.
     pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
-        self.graph.links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
+        self.graph().links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
 
     /// Buffers that the topology file gives to ports of switches, port by port; `None` where it does not.
     pub(crate) fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
-        let ends = self.graph.links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
+        let ends = self.graph().links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
     }
 
@@ -164,7 +161,7 @@ impl Network {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
                 // At most what every host has on its way, all of it cut.
                 let packets = self.line_rate().amount_in(self.base_rtt()).get().div_ceil(frame.get().max(1));
-                let all = packets.saturating_add(1).saturating_mul(self.graph.hosts.len() as u64);
+                let all = packets.saturating_add(1).saturating_mul(self.graph().hosts.len() as u64);
                 let waits = trimming.longest_waits(frame, gap, queues, all);
                 let [data, headers] = waits.map(|full| self.slowest_link().time_for(full));
                 match self.longest.links {
@@ -190,9 +187,9 @@ impl Network {
     }
     /// The links of each switch.
     pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
-        (0..self.graph.switches.len() as u32).map(|switch| {
-            let ports = self.routes.ports().of(SwitchId(switch)).iter();
-            ports.map(|port| &self.graph.links[port.link as usize]).collect()
+        (0..self.graph().switches.len() as u32).map(|switch| {
+            let ports = self.routes().ports().of(SwitchId(switch)).iter();
+            ports.map(|port| &self.graph().links[port.link as usize]).collect()
         })
     }
 }

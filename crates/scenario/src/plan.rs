@@ -194,7 +194,7 @@ impl Plan {
         let series = &self.series[point.series];
         let scenario = &series.scenario;
         SimConfig {
-            graph: series.network.graph().clone(),
+            paths: Arc::clone(series.network.paths()),
             switch: scenario.switch.clone(),
             nic: scenario.nic.clone(),
             transport: series.transport,

@@ -112,9 +112,10 @@ impl Pool<'_> {
         let config = plan.config(point);
         let workloads: Vec<_> =
             series.workloads.iter().map(|workload| (workload.key.as_str(), workload.group)).collect();
-        let recorder = PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(&config.graph))?
-            .with_begin(series.begin())
-            .with_workloads(&workloads);
+        let recorder =
+            PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(config.paths.graph()))?
+                .with_begin(series.begin())
+                .with_workloads(&workloads);
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel::on(threads);
         let library = plan.library(point);

@@ -76,7 +76,7 @@ pub struct RankRow {
 }
 
 /// What one port did during one sampling interval. The last interval of a run may be shorter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortRow {
     /// End of the interval.
     pub time: Instant,

@@ -60,12 +60,19 @@ impl TraceFiles {
         snaplen: Option<usize>,
         program: &str,
     ) -> Result<Self, TraceError> {
-        let names = Arc::new(PortNames::new(&config.graph));
+        let names = Arc::new(PortNames::new(config.paths.graph()));
         let snaplen = snaplen.unwrap_or(LONGEST);
         let capture = open(&paths.capture, |file| {
-            Capture::begin(file, program, Headers::new(config, priorities), &config.graph, Arc::clone(&names), snaplen)
+            Capture::begin(
+                file,
+                program,
+                Headers::new(config, priorities),
+                config.paths.graph(),
+                Arc::clone(&names),
+                snaplen,
+            )
         })?;
-        let timeline = open(&paths.timeline, |file| Timeline::begin(file, &config.graph, names, focus))?;
+        let timeline = open(&paths.timeline, |file| Timeline::begin(file, config.paths.graph(), names, focus))?;
         let awaited = match &focus.flows {
             Chosen::All => BTreeSet::new(),
             Chosen::These(these) => these.clone(),

@@ -54,11 +54,17 @@ impl<A: Acceptance> Receiver<A> {
         self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
-    /// Takes a data packet as [`Receiver::on_data`] does, if it is the one expected and nothing comes back; whether it
-    /// did. For drivers that handle many such in a row.
+    /// The PSN of the packet that is expected, if nothing comes back for it: for drivers that handle many such in a
+    /// row.
     #[inline(always)]
-    pub fn take_unanswered(&mut self, data: &Data) -> bool {
-        self.acceptance.take_unanswered(data.psn, self.first_psn)
+    pub fn unanswered(&self) -> Option<Psn> {
+        self.acceptance.takes_unanswered().then(|| self.expected().to_psn(self.first_psn))
+    }
+
+    /// Takes the next packets, so many, as [`Receiver::on_data`] does; they are [unanswered](Receiver::unanswered).
+    #[inline(always)]
+    pub fn take_unanswered(&mut self, packets: u64) {
+        self.acceptance.take_unanswered(packets);
     }
 
     /// An acknowledgement of what has arrived so far, occasioned by `data`: for schemes that send none

@@ -1,11 +1,12 @@
 //! A run that is explained, in few words.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use selvedge_explain::{Cycle, Explanation, Names, Part, Tape, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
-use selvedge_sim::topology::{Graph, LinkConfig};
+use selvedge_sim::topology::{Graph, LinkConfig, Paths};
 use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, StartUnit, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
@@ -64,7 +65,7 @@ pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, 
 /// The same in two servers of two hosts each, which talk inside them through second NICs on a switch of their own.
 pub(crate) fn explain_in_servers(preset: &str, flows: &[(u32, u32, u64, Duration)]) -> Explained {
     let (mut config, lists) = listed(&(FAT_TREE.to_owned() + &series(preset)), &[], flows);
-    config.graph = servers();
+    config.paths = Arc::new(Paths::of(servers()).expect("a network"));
     explain_run(&config, &lists)
 }
 
@@ -132,7 +133,7 @@ fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
     let focus = tape.focus();
     run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut tape).expect("the same");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
-    let names = Names::new(port_infos(&config.graph));
+    let names = Names::new(port_infos(config.paths.graph()));
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();
     assert_eq!(explain(&tape, &names).len(), finished, "nobody has said that the run is over");
     tape.end(&record);

@@ -242,13 +242,13 @@ pub struct Train {
 }
 
 impl Train {
-    /// The packet that `before` others of the train precede, and that leaves at `now`.
+    /// Writes to `packet` the one that `before` others of the train precede, and that leaves at `now`.
     #[inline(always)]
-    pub fn packet(&self, before: u64, now: Instant) -> Packet {
-        let mut packet = Packet { sent_at: now, ..self.first };
+    pub fn write(&self, before: u64, now: Instant, packet: &mut Packet) {
+        *packet = self.first;
+        packet.sent_at = now;
         if let Repr::Data(data) = &mut packet.repr {
             data.psn = data.psn.plus(before as u32);
         }
-        packet
     }
 }

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use selvedge_transport::{Cx, Receiver, Told, Verdict};
-use selvedge_units::{Bytes, HostId, QpNumber};
+use selvedge_units::{Bytes, HostId, Psn, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use super::answers::Answers;
@@ -36,7 +36,8 @@ impl Nic {
         let from = (packet.src, packet.qp);
         let slot = self.by_peer.get(from)?;
         let state = self.receivers.get_mut(slot as usize).and_then(Option::as_mut)?;
-        Some(Incoming { from, state, stats: &mut self.stats })
+        let expected = state.receiver.unanswered()?;
+        Some(Incoming { from, expected, count: 0, payload: 0, state, stats: &mut self.stats })
     }
 
     #[inline(never)]
@@ -170,10 +171,15 @@ fn tell(
     }
 }
 
-/// Data of one queue pair that comes in a row.
+/// Data of one queue pair that comes in a row: what is taken is written down at the [end](Incoming::end).
+#[must_use]
 #[derive(Debug)]
 pub struct Incoming<'a> {
     from: (HostId, QpNumber),
+    expected: Psn,
+    /// What has been taken: packets, and bytes.
+    count: u64,
+    payload: u64,
     state: &'a mut RecvQp,
     stats: &'a mut NicStats,
 }
@@ -186,12 +192,23 @@ impl Incoming<'_> {
     pub fn take(&mut self, packet: &Packet) -> bool {
         let Repr::Data(data) = &packet.repr else { return false };
         let is_ours = (packet.src, packet.qp) == self.from;
-        if !is_ours || self.state.missing == 1 || !self.state.receiver.take_unanswered(data) {
+        if !is_ours || data.psn != self.expected || self.count + 1 == self.state.missing {
             return false;
         }
-        self.state.missing -= 1;
-        self.stats.data_received += 1;
-        self.stats.goodput += u64::from(data.payload);
+        self.expected = self.expected.next();
+        self.count += 1;
+        self.payload += u64::from(data.payload);
         true
+    }
+
+    /// Writes down what has been taken; returns how many packets that were.
+    #[inline(always)]
+    pub fn end(self) -> u64 {
+        let Self { count, payload, state, stats, .. } = self;
+        state.receiver.take_unanswered(count);
+        state.missing -= count;
+        stats.data_received += count;
+        stats.goodput += payload;
+        count
     }
 }

@@ -161,15 +161,13 @@ impl Observer for PointRecorder {
         for rows in rows.chunk_by(|a, b| a.time == b.time) {
             let time = rows[0].time;
             let interval = time.since(self.last_sample);
-            for row in rows {
-                if self.failed.is_some() {
-                    return;
-                }
-                let pushed = self.port_rows.push(row, interval);
-                self.keep_error(pushed);
+            if self.failed.is_some() {
+                return;
             }
+            let added = self.port_rows.add(rows, interval);
+            self.keep_error(added);
             if !interval.is_zero() {
-                self.ports.add(rows, Instant::ZERO + time.since(self.begin), interval, &self.fabric);
+                self.ports.add(rows, Instant::ZERO + time.since(self.begin), interval);
             }
             self.last_sample = time.max(self.begin);
         }

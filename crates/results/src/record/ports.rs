@@ -16,6 +16,8 @@ const PAUSE_BINS: usize = 128;
 
 pub(super) struct PortAccumulator {
     tiers: Vec<(Tier, u64)>,
+    /// By port: where its tier stands among these.
+    tier_of: Vec<Option<u8>>,
     queues: TierTimeline,
     utilisation: TierTimeline,
     /// Paused picoseconds by port; only for ports that were ever paused.
@@ -28,21 +30,23 @@ impl PortAccumulator {
         let tiers: Vec<_> = fabric.tiers.iter().map(|(&tier, &ports)| (tier, ports)).collect();
         let timeline = || TierTimeline::new(tiers.iter().map(|&(_, ports)| ports).collect());
         let (queues, utilisation) = (timeline(), timeline());
-        Self { tiers, queues, utilisation, paused: BTreeMap::new(), first_interval: Duration::ZERO }
+        let place = |port: &Option<PortInfo>| {
+            let tier = Tier::from(port.as_ref()?.kind);
+            tiers.iter().position(|&(known, _)| known == tier).map(|place| place as u8)
+        };
+        let tier_of = fabric.ports.iter().map(place).collect();
+        Self { tiers, tier_of, queues, utilisation, paused: BTreeMap::new(), first_interval: Duration::ZERO }
     }
 
     /// Takes in the samples of one time.
-    pub(super) fn add(&mut self, rows: &[PortRow], time: Instant, interval: Duration, fabric: &Fabric) {
+    pub(super) fn add(&mut self, rows: &[PortRow], time: Instant, interval: Duration) {
         if self.first_interval.is_zero() {
             self.first_interval = interval;
         }
         for row in rows {
-            let Some(info) = fabric.port(row.port.index()) else { continue };
-            let tier = Tier::from(info.kind);
-            if let Some(at) = self.tiers.iter().position(|&(known, _)| known == tier) {
-                self.queues.note(at, row.egress_queue.get() as f64);
-                self.utilisation.note(at, row.busy.as_ps() as f64 / interval.as_ps() as f64);
-            }
+            let Some(&Some(tier)) = self.tier_of.get(row.port.index()) else { continue };
+            self.queues.note(tier.into(), row.egress_queue.get() as f64);
+            self.utilisation.note(tier.into(), row.busy.as_ps() as f64 / interval.as_ps() as f64);
             if !row.paused.is_zero() {
                 let line = self
                     .paused

@@ -68,9 +68,13 @@ impl TierTimeline {
                 let rank = (values.len() * 99).div_ceil(100) - 1;
                 let (_, &mut p99, _) = values.select_nth_unstable_by(rank.min(last), f64::total_cmp);
                 bin.samples += 1;
-                bin.max = values.iter().copied().fold(bin.max, f64::max);
                 bin.p99_sum += p99;
-                bin.mean_sum += values.iter().sum::<f64>() / values.len() as f64;
+                let mut sum = 0.0;
+                for &value in &*values {
+                    sum += value;
+                    bin.max = if value > bin.max { value } else { bin.max };
+                }
+                bin.mean_sum += sum / values.len() as f64;
             }
             values.clear();
         }

@@ -148,6 +148,34 @@ impl<V: Value> Indexed<V> {
         if self.rows == PAGE { self.end_page() } else { Ok(()) }
     }
 
+    /// Adds values, one after another.
+    #[inline(always)]
+    pub(super) fn extend(&mut self, values: impl Iterator<Item = V>) -> ParquetResult<()>
+    where
+        V: Copy,
+    {
+        // The last value, and how often it came since that was counted.
+        let (mut last, mut count) = (self.values.get(self.run.number as usize).copied(), 0);
+        for value in values {
+            if last == Some(value) {
+                count += 1;
+                continue;
+            }
+            self.push_again(last, mem::take(&mut count))?;
+            self.push(&value)?;
+            last = self.values.get(self.run.number as usize).copied();
+        }
+        self.push_again(last, count)
+    }
+
+    #[inline(always)]
+    fn push_again(&mut self, value: Option<V>, count: usize) -> ParquetResult<()> {
+        match value {
+            Some(value) if count > 0 => self.push_run(&value, count),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a value so many times.
     pub(super) fn push_run<Q>(&mut self, value: &Q, mut count: usize) -> ParquetResult<()>
     where

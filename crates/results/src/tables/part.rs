@@ -181,7 +181,7 @@ impl<'a, Row> Columns<'a, Row> {
     /// A column of 64-bit numbers.
     pub(super) fn long(&mut self, of: impl Fn(&Row) -> u64) -> ParquetResult<()> {
         match self.next()? {
-            Column::Longs(column) => self.rows.iter().try_for_each(|row| column.push(&of(row))),
+            Column::Longs(column) => column.extend(self.rows.iter().map(of)),
             Column::Encoded(writer) => required::<_, Int64Type>(self.rows, writer, |row| of(row).cast_signed()),
             _ => Err(other_type("64-bit numbers")),
         }
@@ -196,7 +196,7 @@ impl<'a, Row> Columns<'a, Row> {
     /// A column of 32-bit numbers.
     pub(super) fn int(&mut self, of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
         match self.next()? {
-            Column::Ints(column) => self.rows.iter().try_for_each(|row| column.push(&of(row))),
+            Column::Ints(column) => column.extend(self.rows.iter().map(of)),
             Column::Encoded(writer) => required::<_, Int32Type>(self.rows, writer, |row| of(row).cast_signed()),
             _ => Err(other_type("32-bit numbers")),
         }
@@ -204,7 +204,7 @@ impl<'a, Row> Columns<'a, Row> {
     /// A column of numbers from 0 to 1.
     pub(super) fn share(&mut self, of: impl Fn(&Row) -> f32) -> ParquetResult<()> {
         match self.next()? {
-            Column::Shares(column) => self.rows.iter().try_for_each(|row| column.push(&Share::new(of(row)))),
+            Column::Shares(column) => column.extend(self.rows.iter().map(|row| Share::new(of(row)))),
             _ => Err(other_type("shares")),
         }
     }

@@ -33,10 +33,17 @@ impl PortWriter {
         Ok(Self { part: Part::create(path, Table::Ports)?, series: series.into(), seed, names, rows: Vec::new() })
     }
 
-    /// Adds a row; `interval` is the time it covers.
-    pub(crate) fn push(&mut self, row: &PortRow, interval: Duration) -> Result<(), ResultsError> {
-        self.rows.push((*row, interval));
-        if self.rows.len() == SORTED { self.flush() } else { Ok(()) }
+    /// Adds rows; `interval` is the time they cover.
+    pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
+        while !rows.is_empty() {
+            let (first, rest) = rows.split_at(rows.len().min(SORTED - self.rows.len()));
+            self.rows.extend(first.iter().map(|row| (*row, interval)));
+            if self.rows.len() == SORTED {
+                self.flush()?;
+            }
+            rows = rest;
+        }
+        Ok(())
     }
 
     /// Writes what is buffered, and the footer; returns a digest of the file.

@@ -32,6 +32,8 @@ pub(super) fn encode(runs: &[Run], most: u32) -> Vec<u8> {
             pack(&few, width, &mut bytes);
             few.clear();
             repeat(number, len - lent, width, &mut bytes);
+        } else if len == 1 {
+            few.push(number);
         } else {
             few.extend(iter::repeat_n(number, len));
         }
@@ -51,20 +53,21 @@ fn pack(numbers: &[u32], width: u32, bytes: &mut Vec<u8>) {
     if numbers.is_empty() {
         return;
     }
-    varint((numbers.len().div_ceil(8) as u64) << 1 | 1, bytes);
-    for eight in numbers.chunks(8) {
-        let (mut word, mut bits) = (0u64, 0);
-        let zeros = iter::repeat_n(&0, 8 - eight.len());
-        for &number in eight.iter().chain(zeros) {
-            word |= u64::from(number) << bits;
-            bits += width;
-            while bits >= 8 {
-                bytes.push(word as u8);
-                word >>= 8;
-                bits -= 8;
-            }
+    let groups = numbers.len().div_ceil(8);
+    varint((groups as u64) << 1 | 1, bytes);
+    let end = bytes.len() + groups * width as usize;
+    let (mut word, mut bits) = (0u64, 0);
+    for &number in numbers {
+        word |= u64::from(number) << bits;
+        bits += width;
+        if bits >= u32::BITS {
+            bytes.extend_from_slice(&(word as u32).to_le_bytes());
+            word >>= u32::BITS;
+            bits -= u32::BITS;
         }
     }
+    bytes.extend_from_slice(&(word as u32).to_le_bytes());
+    bytes.resize(end, 0);
 }
 
 fn varint(mut number: u64, bytes: &mut Vec<u8>) {

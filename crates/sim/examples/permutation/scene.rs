@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig, Trimming};
-use selvedge_sim::topology::{FatTree, LinkConfig};
+use selvedge_sim::topology::{FatTree, LinkConfig, Paths};
 use selvedge_sim::workload::{Many, Measure, Permutation, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_transport::Fabric;
@@ -96,7 +97,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
     switch.pfc.xon_gap = Setting::Value(frame * 2);
     let flows = Permutation { size, repeat: 1, hosts: None, start: Duration::ZERO, jitter: Duration::ZERO };
     Ok(SimConfig {
-        graph: FatTree { k, link: LinkConfig { rate, delay } }.build()?,
+        paths: Arc::new(Paths::of(FatTree { k, link: LinkConfig { rate, delay } }.build()?)?),
         switch,
         nic,
         transport,

@@ -7,6 +7,8 @@ mod table;
 mod transport;
 mod verbs;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;
 use selvedge_units::{Bytes, Duration, Rate};
@@ -20,7 +22,7 @@ pub use transport::TransportConfig;
 use crate::beside::Beside;
 use crate::fault::{LinkFailure, LossConfig};
 pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
-use crate::topology::Graph;
+use crate::topology::Paths;
 use crate::workload::{Measure, WorkloadConfig};
 
 /// Priorities that can be in use together: a port of which all eight are paused would look like one whose link
@@ -41,8 +43,8 @@ pub struct Stop {
 /// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// The network.
-    pub graph: Graph,
+    /// The network, and the ways through it.
+    pub paths: Arc<Paths>,
     /// Its switches.
     pub switch: SwitchConfig,
     /// Its NICs.

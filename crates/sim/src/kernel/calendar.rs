@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::mail::{Mail, Rooms, SMALLEST};
+use super::mail::{Mail, Rooms, SMALLEST, Tail};
 use super::pace::Pace;
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
@@ -248,12 +248,12 @@ impl Calendar {
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
         let (place, begin) = (self.rows[1] + node, self.next - self.begin);
-        Outlet { calendar: self, node, port, place, begin }
+        let (end, tail) = (begin + self.length, self.inboxes[place].tail());
+        Outlet { calendar: self, node, port, place, begin, end, tail }
     }
 
     /// The inbox in which `node` finds what arrives at `time`, and when its window begins, where that is not the first;
     /// `None` if there is none near enough. Times are as those of outlets.
-    #[inline(never)]
     fn second_inbox(&self, node: u32, time: u64) -> Option<(u32, u64)> {
         let begin = self.next - self.begin + self.length;
         (time - begin < self.length).then_some((self.rows[2] + node, begin))
@@ -267,7 +267,6 @@ impl Calendar {
     }
 
     /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives after `begin`.
-    #[inline(never)]
     fn make_room_from(&mut self, place: u32, node: u32, begin: u64) {
         let later = if begin == self.next - self.begin { 0 } else { self.pace.each() };
         self.make_room(place, node, self.window + 1 + later);
@@ -342,11 +341,11 @@ impl Calendar {
         self.rooms.take_back(mail);
     }
 
-    /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books.
+    /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books. Return the mail
+    /// then, as if all had been read.
     #[cold]
-    pub(crate) fn keep_mail(&mut self, node: u32, mut mail: Mail, rest: &[Descriptor]) {
-        mail.keep(rest);
-        self.inboxes[self.rows[0] + node] = mail;
+    pub(crate) fn keep_mail<'m>(&mut self, node: u32, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) {
+        self.inboxes[self.rows[0] + node] = self.rooms.keep(mail, rest);
     }
 }
 
@@ -355,25 +354,52 @@ pub(crate) struct Outlet<'a> {
     calendar: &'a mut Calendar,
     node: u32,
     port: u16,
-    /// The inbox in which the last packet has arrived, and when its window begins.
+    /// The inbox in which the last packet has arrived, and when its window begins and ends.
     place: u32,
     begin: u64,
+    end: u64,
+    /// Of that inbox.
+    tail: Tail,
 }
 
 impl Outlet<'_> {
     /// Sends `packet`, which arrives at `time`, not earlier than the one before.
     #[inline(always)]
     pub(crate) fn send(&mut self, time: u64, packet: &Descriptor) {
-        if time - self.begin >= self.calendar.length {
-            match self.calendar.second_inbox(self.node, time) {
-                Some((place, begin)) => (self.place, self.begin) = (place, begin),
-                None => return self.calendar.send_far(self.node, self.calendar.begin + time, self.port, packet),
-            }
+        if time >= self.end && !self.turn_to_window_of(time) {
+            return self.calendar.send_far(self.node, self.calendar.begin + time, self.port, packet);
         }
-        if self.calendar.inboxes[self.place].is_full() {
-            self.calendar.make_room_from(self.place, self.node, self.begin);
+        if self.tail.is_full() {
+            self.make_room();
         }
-        self.calendar.inboxes[self.place].push(packet, (time - self.begin) as u32, self.port);
+        self.tail.push(packet, (time - self.begin) as u32, self.port);
+    }
+
+    /// Turns to the inbox for what arrives at `time`, behind the end of the first window. Returns whether there is one
+    /// near enough.
+    #[inline(never)]
+    fn turn_to_window_of(&mut self, time: u64) -> bool {
+        let second = self.calendar.second_inbox(self.node, time);
+        if let Some((place, begin)) = second {
+            self.calendar.inboxes[self.place].close(&self.tail);
+            (self.place, self.begin, self.end) = (place, begin, begin + self.calendar.length);
+            self.tail = self.calendar.inboxes[place].tail();
+        }
+        second.is_some()
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.calendar.inboxes[self.place].close(&self.tail);
+        self.calendar.make_room_from(self.place, self.node, self.begin);
+        self.tail = self.calendar.inboxes[self.place].tail();
+    }
+}
+
+impl Drop for Outlet<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.calendar.inboxes[self.place].close(&self.tail);
     }
 }
 
@@ -455,12 +481,11 @@ mod tests {
                             let at = calendar.begin() + u64::from(letter.at);
                             assert!(mail.remove(&(node, at)), "sent once, and for this window");
                         }
-                        if later.is_empty() {
-                            calendar.return_mail(letters);
-                        } else {
-                            visits.insert((node, calendar.begin() + u64::from(later[0].at)));
-                            calendar.keep_mail(node, letters, &later);
+                        if let Some(first) = later.first() {
+                            visits.insert((node, calendar.begin() + u64::from(first.at)));
+                            calendar.keep_mail(node, &letters, later.iter());
                         }
+                        calendar.return_mail(letters);
                         if sent < 30_000 {
                             sent += 2;
                             let to = rng.below(nodes) as u32;

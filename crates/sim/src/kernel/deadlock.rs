@@ -180,7 +180,7 @@ fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         } else {
             Node::Switch(partition.switches[port.owner].id)
         };
-        partition.fabric.graph.name(node).to_owned()
+        partition.fabric.paths.graph().name(node).to_owned()
     };
     PausedHop {
         port: partition.extras[at].id,

@@ -8,7 +8,7 @@ use selvedge_units::Duration;
 use super::pace::Pace;
 use crate::config::BufferConfig;
 use crate::net::buffer::{Accounting, Queueing};
-use crate::topology::{Framing, Graph, InnerNics, Paths};
+use crate::topology::{Framing, InnerNics, Paths};
 
 /// What all partitions share and nobody changes during a window.
 pub(crate) struct Fabric {
@@ -53,8 +53,7 @@ pub(crate) struct Fabric {
     /// Hosts read what lies beside packets: one of these.
     pub(crate) reads_records: bool,
     pub(crate) seed: u64,
-    pub(crate) graph: Arc<Graph>,
-    pub(crate) paths: Paths,
+    pub(crate) paths: Arc<Paths>,
     pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
     /// Which workloads speak TCP.

@@ -43,23 +43,69 @@ impl Mail {
     pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
         // SAFETY: as above.
-        unsafe {
-            // Copied as a whole and then changed: two vector stores.
-            let end = self.begin.add(self.count as usize);
-            end.write(*packet);
-            ((*end).at, (*end).port) = (at, port);
-            self.count += 1;
-            // Where whoever sends there after the next will write.
-            super::prefetch_bytes(end.wrapping_add(2).cast(), 1);
-        }
+        unsafe { write(self.begin.add(self.count as usize), packet, at, port) };
+        self.count += 1;
     }
 
-    /// Forgets what was read: `rest` is left.
-    pub(crate) fn keep(&mut self, rest: &[Descriptor]) {
-        assert!(rest.len() <= self.room as usize, "no more than there was");
-        // SAFETY: there is room, and `rest` lies elsewhere, as `self` is borrowed for writing.
-        unsafe { ptr::copy_nonoverlapping(rest.as_ptr(), self.begin, rest.len()) };
-        self.count = rest.len() as u32;
+    /// Where it ends, to add many packets there. Counts when it is [closed](Mail::close).
+    #[inline(always)]
+    pub(crate) fn tail(&self) -> Tail {
+        let end = |count: u32| self.begin.wrapping_add(count as usize);
+        Tail { next: end(self.count), end: end(self.room) }
+    }
+
+    /// Counts what has been added to `tail`, which was its own, and nothing else was added since.
+    #[inline(always)]
+    pub(crate) fn close(&mut self, tail: &Tail) {
+        // SAFETY: it points into this room, or behind it.
+        self.count = unsafe { tail.next.offset_from(self.begin) } as u32;
+    }
+
+    /// Begins with all of `other`.
+    fn copy(&mut self, other: &[Descriptor]) {
+        assert!(other.len() <= self.room as usize, "there is room for all");
+        // SAFETY: there is room, and `other` lies elsewhere, as `self` is borrowed for writing.
+        unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.begin, other.len()) };
+        self.count = other.len() as u32;
+    }
+}
+
+/// Writes a packet that will enter through `port`, `at` picoseconds after the window's beginning.
+///
+/// # Safety
+/// `place` is in a room for mail.
+#[inline(always)]
+unsafe fn write(place: *mut Descriptor, packet: &Descriptor, at: u32, port: u16) {
+    // SAFETY: as above.
+    unsafe {
+        // Copied as a whole and then changed: two vector stores.
+        place.write(*packet);
+        ((*place).at, (*place).port) = (at, port);
+    }
+    // Where whoever sends there after the next will write.
+    super::prefetch_bytes(place.wrapping_add(2).cast(), 1);
+}
+
+/// Where mail ends, and where its room does.
+pub(crate) struct Tail {
+    next: *mut Descriptor,
+    end: *mut Descriptor,
+}
+
+impl Tail {
+    /// Whether there is no room for more.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// As [`Mail::push`] does.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
+        debug_assert!(!self.is_full(), "there is room for one more");
+        // SAFETY: as above.
+        unsafe { write(self.next, packet, at, port) };
+        self.next = self.next.wrapping_add(1);
     }
 }
 
@@ -122,8 +168,15 @@ impl Rooms {
     /// Makes room for twice as much.
     pub(crate) fn enlarge(&mut self, mail: &mut Mail) {
         let mut larger = self.lend(mail.size() + 1);
-        larger.keep(mail);
+        larger.copy(mail);
         self.take_back(std::mem::replace(mail, larger));
+    }
+
+    /// What is left of some mail, which can be taken back then.
+    pub(crate) fn keep<'m>(&mut self, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) -> Mail {
+        let mut kept = self.lend(mail.size());
+        rest.for_each(|packet| kept.push(packet, packet.at, packet.port));
+        kept
     }
 
     /// A new room.
@@ -190,8 +243,8 @@ mod tests {
                 }
                 1 => {
                     let rest = model.split_off(model.len() / 2);
-                    let kept = mail[model.len()..].to_vec();
-                    mail.keep(&kept);
+                    let kept = rooms.keep(mail, mail[model.len()..].iter());
+                    rooms.take_back(std::mem::replace(mail, kept));
                     *model = rest;
                 }
                 _ => {}

@@ -7,8 +7,8 @@ use super::partition::Partition;
 use crate::net::port::{Egress, Sampled};
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// One row per port for the interval that ends at `now`.
-    pub(crate) fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
+    /// One row per port for the interval that ends at `now`: those of this partition, by the ports' numbers.
+    pub(crate) fn sample(&mut self, now: Instant, rows: &mut [PortRow]) {
         for at in 0..self.extras.len() as u32 {
             let (port, entry) = (&self.egress[at], &self.ingress[at]);
             let extra = &self.extras[at];
@@ -20,7 +20,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             };
             let last = extra.sampled;
             let lines = self.lines_of(at);
-            rows.push(PortRow {
+            rows[extra.id.index()] = PortRow {
                 time: now,
                 port: extra.id,
                 egress_queue: Bytes::new(lines.iter().map(|line| line.bytes).sum()),
@@ -29,7 +29,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 busy: current.busy.saturating_sub(last.busy),
                 drops: (current.drops - last.drops) as u32,
                 trims: (current.trims - last.trims) as u32,
-            });
+            };
             self.extras[at].sampled = current;
         }
     }

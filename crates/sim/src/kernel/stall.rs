@@ -10,7 +10,6 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use crate::config::{BufferConfig, SimConfig, TransportConfig};
 use crate::fault::LossModel;
-use crate::topology::Paths;
 
 /// How often to look, at the least.
 const LOOK: Duration = Duration::from_ms(1);
@@ -33,14 +32,14 @@ pub(crate) struct StallLimits {
 }
 
 impl StallLimits {
-    /// What a run of `config` over `paths` asks for.
-    pub(crate) fn of(config: &SimConfig, paths: &Paths) -> Self {
+    /// What a run of `config` asks for.
+    pub(crate) fn of(config: &SimConfig) -> Self {
         let frame = config.largest_frame() + config.nic.gap;
-        let links = &config.graph.links;
+        let links = &config.paths.graph().links;
         let crossing = links.iter().map(|link| link.delay.saturating_add(link.rate.time_for(frame))).max();
         let crossing = crossing.unwrap_or_default();
         let slowest = links.iter().map(|link| link.rate).min().unwrap_or(Rate::MAX);
-        let hops = paths.longest().map_or(0, |path| path.links);
+        let hops = config.paths.longest().map_or(0, |path| path.links);
         let round = crossing.saturating_mul(2 * u64::from(hops));
         let transports = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
@@ -60,7 +59,7 @@ impl StallLimits {
 
 /// How often in a row a packet may be sent in vain, where links lose packets.
 fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
-    let links = config.graph.links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
+    let links = config.paths.graph().links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
     let models = || config.loss.iter().map(|rule| &rule.model);
     let rates = models().map(|model| (model.usual(frame), model.again(frame))).chain([(links, links)]);
     // Each link on the way has its own count, and each on the way back.

@@ -202,14 +202,14 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
 
 /// How patient to be with a run, its applications' queue pairs included.
 fn stall_limits<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> StallLimits {
-    let limits = StallLimits::of(config, &lock(&partitions[0]).fabric.paths);
+    let limits = StallLimits::of(config);
     StallLimits { timeout: limits.timeout.saturating_add(silence(config, partitions)), ..limits }
 }
 
 /// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
 fn silence<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Duration {
     let partition = lock(&partitions[0]);
-    let slowest = partition.fabric.paths.slowest_host();
+    let slowest = config.paths.slowest_host();
     let code = |posting| config.transport.connection_params(posting, slowest).timeout;
     let longest = partition.workload.postings.iter().map(code).max().unwrap_or(0);
     // Above a second everything is silent.
@@ -248,6 +248,7 @@ struct Run<'a, const RECORDED: bool> {
     watch: Watch,
     flows: Vec<FlowRow>,
     ranks: Vec<RankRow>,
+    /// By number. Kept from sample to sample for its memory.
     ports: Vec<PortRow>,
     record: RunRecord,
 }
@@ -460,12 +461,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     }
 
     fn sample_ports(&mut self) {
+        self.ports.resize(self.places.len(), PortRow::default());
         for partition in self.partitions {
             lock(partition).sample(self.now, &mut self.ports);
         }
-        self.ports.sort_unstable_by_key(|row| row.port);
         self.observer.on_ports(&self.ports);
-        self.ports.clear();
         self.samples += 1;
         self.sampled = self.events();
         self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));

@@ -196,12 +196,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
         };
-        if unread.as_slice().is_empty() {
-            self.calendar.return_mail(mail);
-        } else {
-            let rest: Vec<_> = unread.copied().collect();
-            self.calendar.keep_mail(host, mail, &rest);
+        if !unread.as_slice().is_empty() {
+            self.calendar.keep_mail(host, &mail, unread);
         }
+        self.calendar.return_mail(mail);
         self.leave(host, next, limit);
     }
 

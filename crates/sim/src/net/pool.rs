@@ -27,6 +27,8 @@ const _: () = assert!(size_of::<Held>() == 64);
 
 /// For how many packets there is room from the beginning. Room that is not used costs no memory, only addresses.
 const FIRST: usize = 1 << 15;
+/// How many places are made at a time.
+const MORE: Slot = 64;
 
 /// All packets of one partition.
 pub(crate) struct Pool {
@@ -64,12 +66,14 @@ impl Pool {
         crate::kernel::prefetch(&self.places, self.free);
     }
 
-    /// Makes a free place.
+    /// Makes free places.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.free = self.places.len() as Slot;
-        self.places.push(Held { packet: Packet::BLANK, next: NONE });
+        let first = self.places.len() as Slot;
+        let next = (first + 1..first + MORE).chain([NONE]);
+        self.places.extend(next.map(|next| Held { packet: Packet::BLANK, next }));
+        self.free = first;
     }
 
     /// Takes a packet out.

@@ -16,6 +16,8 @@ use crate::kernel::table::{Part, Table};
 
 /// No place in a store; no queue.
 pub(super) const NONE: u32 = u32::MAX;
+/// How many places of a store are made at a time.
+const MORE: u32 = 64;
 
 /// All that waits in the switches of a partition.
 pub(crate) struct Store {
@@ -65,12 +67,14 @@ impl Store {
         u64::from(self.places[place].frame)
     }
 
-    /// Makes a free place.
+    /// Makes free places; returns the first of them.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> u32 {
-        self.places.push(Descriptor::EMPTY);
-        self.places.len() as u32 - 1
+        let first = self.places.len() as u32;
+        let next = (first + 1..first + MORE).chain([NONE]);
+        self.places.extend(next.map(|at| Descriptor { at, ..Descriptor::EMPTY }));
+        first
     }
 
     /// Takes a descriptor out; its `at` says what came after it.

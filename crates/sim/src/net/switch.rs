@@ -166,13 +166,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         order.sort(&mail, window, |packet| way(packet) as u16);
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
-        if read == mail.len() {
-            self.calendar.return_mail(mail);
-        } else {
+        if read < mail.len() {
             next = next.min(arrival);
-            let rest: Vec<_> = (read..mail.len()).map(|n| *order.key(n).packet(&mail)).collect();
-            self.calendar.keep_mail(node, mail, &rest);
+            self.calendar.keep_mail(node, &mail, (read..mail.len()).map(|n| order.key(n).packet(&mail)));
         }
+        self.calendar.return_mail(mail);
         self.order = order;
         self.leave(node, next, limit);
     }

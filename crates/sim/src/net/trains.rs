@@ -17,26 +17,29 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn take_ahead(&mut self, host: u32, mail: &[Descriptor], last: u64) -> usize {
         let begin = self.calendar.begin();
+        let Some(last) = last.checked_sub(begin) else { return 0 };
+        let is_early = |packet: &&Descriptor| u64::from(packet.at) <= last;
         let Host { nic, digest, .. } = &mut self.hosts[host];
-        let mut count = 0;
-        while let Some(first) = mail.get(count)
-            && begin + u64::from(first.at) <= last
+        let mut unread = mail;
+        while let Some(first) = unread.first().filter(is_early)
             && let Some(mut incoming) = nic.incoming(self.pool.get(first.slot))
         {
-            let before = count;
-            for descriptor in &mail[before..] {
-                let at = begin + u64::from(descriptor.at);
-                if at > last || descriptor.takes_slow_path() || !incoming.take(self.pool.get(descriptor.slot)) {
+            let mut hash = *digest;
+            for packet in unread.iter().take_while(is_early) {
+                if packet.takes_slow_path() || !incoming.take(self.pool.get(packet.slot)) {
                     break;
                 }
-                *digest = fold(*digest, Instant::from_ps(at), descriptor.name);
-                self.pool.release(descriptor.slot);
-                count += 1;
+                hash = fold(hash, Instant::from_ps(begin + u64::from(packet.at)), packet.name);
+                self.pool.release(packet.slot);
             }
-            if count == before {
+            *digest = hash;
+            let taken = incoming.end() as usize;
+            if taken == 0 {
                 break;
             }
+            unread = &unread[taken..];
         }
+        let count = mail.len() - unread.len();
         self.events += count as u64;
         self.tally.delivered[0] += count as u64;
         count
@@ -47,7 +50,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(super) fn send_train(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
         let train = state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.slow_path);
-        let Some(train) = train else { return };
+        // Where it lies in memory it is copied as a whole.
+        let Some(train) = std::hint::black_box(&train) else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
         let mut descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
@@ -58,7 +62,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (mut now, mut sent) = (port.busy_until, 0);
         while now.as_ps() < until && sent < train.count {
             let (slot, place) = self.pool.vacancy();
-            *place = train.packet(sent, now);
+            train.write(sent, now, place);
             self.pool.occupy(slot);
             (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
             now += step;

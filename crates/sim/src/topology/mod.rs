@@ -6,17 +6,14 @@
 //! link an offered load takes.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
-//! use selvedge_sim::topology::{FatTree, LinkConfig, Paths, Routes};
+//! use selvedge_sim::topology::{FatTree, LinkConfig, Paths};
 //! use selvedge_units::{Bytes, Duration, Rate};
 //!
 //! // The network of the IRN paper, section 4.1.
 //! let link = LinkConfig { rate: Rate::from_gbps(40), delay: Duration::from_us(2) };
-//! let graph = Arc::new(FatTree { k: 6, link }.build()?);
-//! let routes = Arc::new(Routes::new(&graph, &[]));
-//! assert_eq!(graph.hosts.len(), 54);
-//! assert_eq!(Paths::new(graph, routes).bdp(), Bytes::from_kb(120));
+//! let paths = Paths::of(FatTree { k: 6, link }.build()?)?;
+//! assert_eq!(paths.graph().hosts.len(), 54);
+//! assert_eq!(paths.bdp().bytes, Bytes::from_kb(120));
 //! # Ok::<(), selvedge_sim::ConfigError>(())
 //! ```
 

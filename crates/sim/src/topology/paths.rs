@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 use super::choice::Choice;
 use super::{Graph, InnerNics, Routes};
+use crate::ConfigError;
 
 /// How payload becomes what a link carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,14 +57,33 @@ pub struct Paths {
     inner: InnerNics,
     /// If not all paths are alike.
     choice: Option<Choice>,
+    /// Once somebody has asked.
+    longest: OnceLock<Option<Path>>,
 }
 
 impl Paths {
+    /// The paths through `graph`.
+    ///
+    /// # Errors
+    /// Those of [`Graph::check`].
+    pub fn of(graph: Graph) -> Result<Self, ConfigError> {
+        graph.check()?;
+        let routes = Arc::new(Routes::new(&graph, &[]));
+        Ok(Self::new(Arc::new(graph), routes))
+    }
     /// The paths along `routes`.
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
         let inner = InnerNics::new(&graph, routes.ports());
         let choice = Choice::new(&graph, &routes);
-        Self { graph, routes, inner, choice }
+        Self { graph, routes, inner, choice, longest: OnceLock::new() }
+    }
+    /// Hosts, switches and links.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+    /// Which ports lead where.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
     }
     /// The links from `src` to `dst`, by their index, between the NICs that they use towards each other; `None` when
     /// they are the same host or no way is left.
@@ -104,6 +124,9 @@ impl Paths {
     /// The path with the longest propagation delay that a flow may take; among those, with the most links; among those,
     /// between the lowest numbers. `None` when no two hosts can reach each other.
     pub fn longest(&self) -> Option<Path> {
+        *self.longest.get_or_init(|| self.find_longest())
+    }
+    fn find_longest(&self) -> Option<Path> {
         let far = self.far_hosts(|_| ());
         let candidates = far.iter().enumerate().flat_map(|(leaf, from)| {
             let here = from.get(1).map(|&second| (from[0], second));

@@ -28,7 +28,7 @@ fn flowlets(gap: Duration) -> BalancingConfig {
 
 /// Frames that the first leaf sent to each spine.
 fn uplinks(scene: &Scene, outcome: &Outcome) -> Vec<u64> {
-    let infos = port_infos(&scene.config.graph);
+    let infos = port_infos(scene.config.paths.graph());
     let of = |(port, info): (&selvedge_telemetry::PortTotals, &selvedge_telemetry::PortInfo)| {
         (info.node == "leaf0" && info.peer.starts_with("spine")).then_some(port.frames)
     };

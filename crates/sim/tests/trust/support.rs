@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::record::{Event, Focus};
-use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths, Routes};
+use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths};
 use selvedge_sim::workload::{
     FlowFile, FlowList, ListedFlow, Many, Measure, Start, StartUnit, TriggerKind, WorkloadConfig,
 };
@@ -54,7 +54,7 @@ impl Scene {
         let mut switch = SwitchConfig::default();
         switch.pfc.enabled = series.pfc();
         let config = SimConfig {
-            graph,
+            paths: Arc::new(Paths::of(graph).expect("a network")),
             switch,
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
@@ -147,8 +147,7 @@ impl Scene {
         if !self.list.flows.is_empty() {
             config.workload.flows = Many::from(FlowFile::new("list"));
         }
-        let graph = Arc::new(config.graph.clone());
-        let paths = Paths::new(Arc::clone(&graph), Arc::new(Routes::new(&graph, &[])));
+        let paths = Arc::clone(&config.paths);
         let (rate, propagation) = (paths.fastest_host(), paths.longest().expect("two hosts").propagation);
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
@@ -313,7 +312,7 @@ impl Outcome {
         // Where packets of one flow take several ways, the last, if it is short, need not wait behind the one before
         // it.
         let sprays = config.transport.eqds.is_some() || config.transport.ndp.is_some();
-        let rate = config.graph.links.iter().map(|link| link.rate).min().expect("links");
+        let rate = config.paths.graph().links.iter().map(|link| link.rate).min().expect("links");
         let slack = if sprays { rate.time_for(config.nic.mtu) } else { Duration::ZERO };
         let record = &self.record;
         assert_eq!(self.flows.len() as u64, record.flows_started, "each flow is reported");
@@ -337,7 +336,7 @@ impl Outcome {
 
     fn check_ports(&self, config: &SimConfig) {
         let record = &self.record;
-        let infos = port_infos(&config.graph);
+        let infos = port_infos(config.paths.graph());
         assert_eq!(record.ports.len(), infos.len());
         assert_eq!(record.ports.iter().map(|port| port.frames).sum::<u64>(), record.packet_hops);
         assert_eq!(record.ports.iter().map(|port| port.paused).sum::<Duration>(), record.paused);

@@ -265,7 +265,7 @@ fn short_flows_are_in_some_sample() {
 }
 
 fn assert_samples(outcome: &Outcome, scene: &Scene) {
-    let infos = port_infos(&scene.config.graph);
+    let infos = port_infos(scene.config.paths.graph());
     for (total, info) in outcome.record.ports.iter().zip(&infos) {
         let rows: Vec<_> = outcome.ports.iter().filter(|row| row.port == total.id).collect();
         let (last, before) = rows.split_last().expect("samples");

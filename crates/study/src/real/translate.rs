@@ -1,10 +1,8 @@
 //! From a run of the simulator to a trial.
 
-use std::sync::Arc;
-
 use selvedge_dataplane::impair::{Class, Impairment, Loss};
 use selvedge_sim::fault::{Affected, LossConfig, LossModel};
-use selvedge_sim::topology::{Path, Paths, Routes};
+use selvedge_sim::topology::{Path, Paths};
 use selvedge_sim::workload::{BuildEnv, FlowSpec, Posting, Verb, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, SimConfig};
 use selvedge_transport::CongestionConfig;
@@ -31,11 +29,10 @@ const MOST_MESSAGES: u64 = 1_000_000;
 pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Trial, ConfigError> {
     refuse_others(config)?;
     let verbs = config.transport.verbs(&config.nic, 0)?;
-    let routes = Arc::new(Routes::new(&config.graph, &[]));
-    let paths = Paths::new(Arc::new(config.graph.clone()), Arc::clone(&routes));
+    let paths = &config.paths;
     let env = BuildEnv {
-        graph: &config.graph,
-        routes: &routes,
+        graph: paths.graph(),
+        routes: paths.routes(),
         seed: config.seed,
         library,
         framing: config.nic.framing(&config.transport),
@@ -48,12 +45,12 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
         let message = "the real world has one connection: list one pair, as [[\"h0\", \"h1\"]], with one queue pair";
         return Err(ConfigError::new("workload.verbs.pairs", message));
     };
-    let there = way(&paths, connection.src, connection.dst)?;
+    let there = way(paths, connection.src, connection.dst)?;
     let messages = messages(posting, connection.src)?;
     let params = config.transport.connection_params(posting, paths.slowest_host());
     let longest = messages.iter().map(|(message, _)| message.size.get()).max().unwrap_or(8);
     let ideal = |message: &FlowSpec, verb: Verb| {
-        verb.ideal(&paths, [message.src, message.dst], message.size, env.framing, config.nic.gap).unwrap_or_default()
+        verb.ideal(paths, [message.src, message.dst], message.size, env.framing, config.nic.gap).unwrap_or_default()
     };
     Ok(Trial {
         seed: config.seed,
@@ -70,8 +67,8 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
             messages: messages.iter().map(|(message, verb)| (*verb, message.size.get())).collect(),
         },
         impairments: [
-            impairment(config, &paths, &there)?,
-            impairment(config, &paths, &way(&paths, connection.dst, connection.src)?)?,
+            impairment(config, paths, &there)?,
+            impairment(config, paths, &way(paths, connection.dst, connection.src)?)?,
         ],
         messages: messages.iter().map(|(message, verb)| (*message, ideal(message, *verb))).collect(),
     })
@@ -128,12 +125,14 @@ fn impairment(config: &SimConfig, paths: &Paths, way: &Path) -> Result<Impairmen
     };
     let mut lossy = None;
     for (n, rule) in config.loss.iter().enumerate() {
-        let lanes =
-            rule.link.lanes(&config.graph, rule.direction).map_err(|error| error.within(&format!("loss[{n}]")))?;
+        let lanes = rule
+            .link
+            .lanes(config.paths.graph(), rule.direction)
+            .map_err(|error| error.within(&format!("loss[{n}]")))?;
         let links = paths.links(way.src, way.dst).into_iter().flatten();
         let mut at = selvedge_sim::topology::Node::Host(way.src);
         for link in links {
-            let ends = &config.graph.links[link as usize];
+            let ends = &config.paths.graph().links[link as usize];
             let from_a = ends.a == at;
             at = if from_a { ends.b } else { ends.a };
             if lanes.iter().any(|lane| lane.link == link && lane.from_a == from_a) && lossy.replace(n).is_some() {

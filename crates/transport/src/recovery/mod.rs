@@ -160,12 +160,16 @@ pub trait Acceptance {
         let _ = chip;
     }
 
-    /// Takes the packet with this PSN, of a queue pair that began at `first`, if it is the one expected and taking it
-    /// is not answered; whether it did.
+    /// Whether nothing comes back for a packet that is expected.
     #[inline(always)]
-    fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool {
-        let _ = (psn, first);
+    fn takes_unanswered(&self) -> bool {
         false
+    }
+    /// The next packets have come, so many, each when it was expected, where [nothing comes
+    /// back](Acceptance::takes_unanswered) for them.
+    #[inline(always)]
+    fn take_unanswered(&mut self, packets: u64) {
+        debug_assert_eq!(packets, 0, "something comes back");
     }
 
     /// Expands the PSN of a data packet of a queue pair that began at `first`, takes it, and makes its acknowledgement.
@@ -263,7 +267,8 @@ registry! {
         fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
         fn holes(&self) -> Option<Holes>;
         fn release(&mut self, chip: &mut OnChip);
-        fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool;
+        fn takes_unanswered(&self) -> bool;
+        fn take_unanswered(&mut self, packets: u64);
         fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
     }
     algorithms {

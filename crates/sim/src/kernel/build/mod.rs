@@ -37,7 +37,7 @@ use crate::net::forward::Forwarding;
 use crate::net::pool::Pool;
 use crate::net::queue::Store;
 use crate::net::records::Records;
-use crate::topology::{Framing, Graph, Paths, Ports, Routes};
+use crate::topology::{Framing, Graph, Ports, Routes};
 use crate::workload::BuildEnv;
 
 /// A fabric ready to run.
@@ -64,18 +64,16 @@ pub(crate) fn build<const RECORDED: bool>(
     library: &dyn Library,
     parallel: Parallel,
 ) -> Result<Built<RECORDED>, ConfigError> {
-    let graph = Arc::new(config.graph.clone());
-    graph.check()?;
-    let routes = Arc::new(Routes::new(&graph, &[]));
-    let paths = Paths::new(Arc::clone(&graph), Arc::clone(&routes));
-    let numbering = Numbering::new(&graph);
-    let link_ports = numbering.of_links(&graph);
+    let paths = Arc::clone(&config.paths);
+    let (graph, routes) = (paths.graph(), paths.routes());
+    let numbering = Numbering::new(graph);
+    let link_ports = numbering.of_links(graph);
     let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
 
     let framing = config.nic.framing(&config.transport);
     let workload = config.workload.build(&BuildEnv {
-        graph: &graph,
-        routes: &routes,
+        graph,
+        routes,
         seed: config.seed,
         library,
         framing,
@@ -85,14 +83,14 @@ pub(crate) fn build<const RECORDED: bool>(
     // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
     let is_free = workload.triggers.is_empty();
     let wanted = if is_free { parallel.partitions.max(1) } else { 1 };
-    let sides = if is_free && parallel.in_turns { Sides::two(&graph) } else { None };
-    let step = if is_free { step(&graph, &numbering.ports, lookahead) } else { Duration::from_ps(1) };
+    let sides = if is_free && parallel.in_turns { Sides::two(graph) } else { None };
+    let step = if is_free { step(graph, &numbering.ports, lookahead) } else { Duration::from_ps(1) };
     let pace = Pace::new(step, sides.is_some());
-    let sides = sides.unwrap_or_else(|| Sides::one(&graph));
+    let sides = sides.unwrap_or_else(|| Sides::one(graph));
     // Where hosts stand back to back, a packet takes one link, else two at least.
-    let notice = lookahead * if has_hosts_back_to_back(&graph) { 1 } else { 2 };
-    let reach = reach(&graph, config);
-    let cut = Cut::new(&graph, &numbering.ports, wanted);
+    let notice = lookahead * if has_hosts_back_to_back(graph) { 1 } else { 2 };
+    let reach = reach(graph, config);
+    let cut = Cut::new(graph, &numbering.ports, wanted);
 
     let tcp_workloads = match &config.beside {
         Some(beside) if config.transport.tcp.is_none() => {
@@ -107,10 +105,9 @@ pub(crate) fn build<const RECORDED: bool>(
         nics.push((rate, Arc::new(nic(config, &classes, rate, has_verbs)?)));
     }
     let any = Arc::clone(&nics[0].1);
-    let fabric =
-        Fabric { tcp_workloads, ..fabric(config, (&classes, any), &graph, &routes, paths, &cut, (pace, notice))? };
+    let fabric = Fabric { tcp_workloads, ..fabric(config, (&classes, any), &cut, (pace, notice))? };
     let fabric = Arc::new(fabric);
-    let forwarding = Arc::new(forwarding(config, &routes)?);
+    let forwarding = Arc::new(forwarding(config, routes)?);
     let mut partitions = Vec::with_capacity(cut.count);
     for index in 0..cut.count {
         partitions.push(Partition {
@@ -158,10 +155,10 @@ pub(crate) fn build<const RECORDED: bool>(
             log: Log::default(),
         });
     }
-    let places = populate(&mut partitions, config, &graph, &routes, &numbering, &cut, &nics);
+    let places = populate(&mut partitions, config, graph, routes, &numbering, &cut, &nics);
     connect(&mut partitions, &link_ports, &places);
     for (lane, loss) in
-        LossPlan::new(&graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()
+        LossPlan::new(graph, &config.loss, config.seed, library).map_err(|error| error.within("loss"))?.lanes()
     {
         // The process belongs to the receiving end.
         let [a, b] = link_ports[lane.link as usize];
@@ -174,7 +171,7 @@ pub(crate) fn build<const RECORDED: bool>(
     for partition in &mut partitions {
         partition.open_workload();
     }
-    let changes = changes(config, &graph, &link_ports)?;
+    let changes = changes(config, graph, &link_ports)?;
     Ok(Built { partitions, places, changes, pace })
 }
 

@@ -10,6 +10,7 @@ use super::longest_frame;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NetRtConfig, SimConfig};
 use crate::kernel::partition::Partition;
+use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Limits, Queueing};
 use crate::net::fair::FairLine;
@@ -34,6 +35,7 @@ pub(super) fn populate<const RECORDED: bool>(
     nics: &[(Rate, Arc<NicParams>)],
 ) -> Vec<(u16, u32)> {
     let mut places = vec![(0, 0); numbering.total as usize];
+    make_room(partitions, numbering, cut);
     let wire = config.nic.with_longest_header(&config.transport, config.beside.as_ref());
     let frame = longest_frame(config);
     let headroom = |link: &Link| config.switch.pfc.headroom_on(link.rate, link.delay, &wire);
@@ -135,6 +137,20 @@ pub(super) fn populate<const RECORDED: bool>(
         partition.balancers.extend(Balancer::new(&config.switch.balancing, routes.leaves().len(), rng));
     }
     places
+}
+
+/// Makes room for what every port has.
+fn make_room<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], numbering: &Numbering, cut: &Cut) {
+    let mut counts = vec![0; partitions.len()];
+    cut.hosts.iter().for_each(|&partition| counts[partition as usize] += 1);
+    for (switch, &partition) in (0..).map(SwitchId).zip(&cut.switches) {
+        counts[partition as usize] += numbering.ports.of(switch).len();
+    }
+    for (partition, count) in partitions.iter_mut().zip(counts) {
+        let lines = count * partition.fabric.classes as usize;
+        (partition.egress, partition.ingress) = (Table::with_room(count), Table::with_room(count));
+        (partition.extras, partition.lines) = (Table::with_room(count), Table::with_room(lines));
+    }
 }
 
 /// Makes a ToR of NetRT of the switch that was just added, if hosts hang on it.

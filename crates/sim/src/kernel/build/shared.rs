@@ -18,7 +18,7 @@ use crate::kernel::pace::Pace;
 use crate::net::buffer::{Accounting, Queueing};
 use crate::net::host::Host;
 use crate::net::{fair, trimming};
-use crate::topology::{Graph, InnerNics, Paths, Routes};
+use crate::topology::InnerNics;
 
 /// What the NICs of hosts with links of this rate are told.
 pub(super) fn nic(
@@ -64,12 +64,10 @@ pub(super) fn nic(
 pub(super) fn fabric(
     config: &SimConfig,
     (classes, nic): (&Classes, Arc<NicParams>),
-    graph: &Arc<Graph>,
-    routes: &Routes,
-    paths: Paths,
     cut: &Cut,
     (pace, notice): (Pace, Duration),
 ) -> Result<Fabric, ConfigError> {
+    let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
     let frame_limit = config.largest_frame();
@@ -123,8 +121,7 @@ pub(super) fn fabric(
         has_verbs,
         reads_records: has_cargo || has_verbs || config.transport.needs_telemetry(),
         seed: config.seed,
-        graph: Arc::clone(graph),
-        paths,
+        paths: Arc::clone(&config.paths),
         inner: InnerNics::new(graph, routes.ports()),
         framing: config.nic.framing(&config.transport),
         tcp_workloads: Vec::new(),

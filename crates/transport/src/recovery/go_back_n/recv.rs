@@ -1,7 +1,7 @@
 //! The responder.
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Duration, Instant, Psn, Seq};
+use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
@@ -51,10 +51,10 @@ impl Recv {
     fn ack(&self) -> Option<AckKind> {
         self.acks.then_some(AckKind::Ack)
     }
-    /// The packet that was expected has come.
+    /// The packets that were expected have come.
     #[inline(always)]
-    fn advance(&mut self) {
-        self.expected += 1;
+    fn advance(&mut self, packets: u64) {
+        self.expected += packets;
         if !self.paced {
             self.silent_until = Instant::ZERO;
         }
@@ -68,18 +68,21 @@ impl Acceptance for Recv {
     }
 
     #[inline(always)]
-    fn take_unanswered(&mut self, psn: Psn, first: Psn) -> bool {
-        let takes = !self.acks && psn == self.expected.to_psn(first);
-        if takes {
-            self.advance();
+    fn takes_unanswered(&self) -> bool {
+        !self.acks
+    }
+
+    #[inline(always)]
+    fn take_unanswered(&mut self, packets: u64) {
+        if packets > 0 {
+            self.advance(packets);
         }
-        takes
     }
 
     #[inline]
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
         if seq == self.expected {
-            self.advance();
+            self.advance(1);
             return Answer::new(Verdict::Accepted(seq), self.ack());
         }
         if seq < self.expected {
