@@ -400,7 +400,7 @@ fn commands() -> Vec<Case> {
         (none(), &["check", "missing"], "missing"),
         (none(), &["check", "figure", "--html", "small.toml/x.html"], "error: small.toml/x.html: cannot write it"),
         (none(), &["check", "figure", "--markdown", "folder"], "error: folder: cannot write it"),
-        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot be read"),
+        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot read it"),
         (none(), &["replay", "irn-receiver", "folder"], "folder"),
         (none(), &["replay", "irn-sender", "flow.txt", "--flow-packets", "0"], "flow"),
         (none(), &["explain", "small.toml"], "small.toml"),

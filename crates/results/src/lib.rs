@@ -54,7 +54,7 @@ mod tier;
 mod timeline;
 mod verdict;
 
-pub use claims::{CheckedFigure, ClaimsInput, render_claims_html, render_claims_markdown};
+pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
 pub use eqif::EqifReport;
 pub use error::ResultsError;
 pub use expect::{
