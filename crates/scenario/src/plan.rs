@@ -438,7 +438,12 @@ impl<'a> Builder<'a> {
         if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == topology) {
             return Ok(Arc::clone(network));
         }
-        let graph = topology.build(&self.library).map_err(|error| self.error(variant, "topology", error))?;
+        let graph = topology.build(&self.library).map_err(|error| {
+            let is_about_all = !error.key.contains('.');
+            let error = self.error(variant, "topology", error);
+            // Several of its keys together: the one that was changed last.
+            if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
+        })?;
         let network = Network::new(graph)
             .ok_or_else(|| self.draft.error(variant, "topology", "no host can reach another: connect at least two"))?;
         let network = Arc::new(network);

@@ -1,5 +1,6 @@
 //! What people get to read, and what series and `--set` mean.
 
+mod limits;
 mod windows;
 
 use std::path::{Path, PathBuf};

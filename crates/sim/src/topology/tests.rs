@@ -603,7 +603,7 @@ fn errors_name_the_key_and_the_remedy() {
             format!(
                 "leaf-spine = {{ leaves = 70_000, spines = 9, hosts-per-leaf = 70_000, host-{link}, spine-{link} }}"
             ),
-            "leaf-spine.leaves",
+            "leaf-spine",
             "4900000000 hosts, but at most 131072",
         ),
         (
@@ -615,7 +615,7 @@ fn errors_name_the_key_and_the_remedy() {
         ),
         (
             format!("leaf-spine = {{ leaves = 60_000, spines = 1, hosts-per-leaf = 1, host-{link}, spine-{link} }}"),
-            "leaf-spine.switches",
+            "leaf-spine",
             "put more hosts on each switch",
         ),
         (format!("chain = {{ switches = 0, host-{link}, switch-{link} }}"), "chain.switches", "at least 1"),
