@@ -22,7 +22,7 @@ use crate::network::Network;
 use crate::resolve::xon_gap_of;
 use crate::scenario::Scenario;
 
-pub(crate) use arrivals::{check_arrivals, check_begin, check_window};
+pub(crate) use arrivals::{check_arrivals, check_begin, check_repeats, check_window};
 
 /// A finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,7 +12,8 @@ use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Instant, Rate, Setting};
 
 use crate::check::{
-    Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities, check_window,
+    Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities, check_repeats,
+    check_window,
 };
 use crate::digest;
 use crate::document::Document;
@@ -336,7 +337,8 @@ impl<'a> Builder<'a> {
         let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
         let resolved = if asks { Resolved::of(&variant, &network, &summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
-        for finding in findings {
+        let of_repeats = check_repeats(&scenario.workload, &summaries, scenario.stop.flows);
+        for finding in findings.into_iter().chain(of_repeats) {
             let warning = refuse(finding).to_string();
             if !warnings.contains(&warning) {
                 warnings.push(warning);
