@@ -15,7 +15,11 @@ use crate::real;
 use crate::run::{VERSION, command_line, conduct, threads};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let Figures { all: figures, skipped } = Figures::read(&args.paths, args.smoke, real::acquire)?;
+    let figures = Figures::read(&args.paths, args.smoke, real::acquire)?;
+    if args.out.is_some() {
+        figures.check_apart()?;
+    }
+    let Figures { all: figures, skipped } = figures;
     skipped.iter().for_each(|claim| say(&format!("skipped: {claim}")));
     let tables = tables(args, figures.len())?;
     let began = Stopwatch::start();

@@ -1,5 +1,6 @@
 //! Figures: folders with a scenario, and what a paper claims of its results.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,23 @@ impl Figures {
             figures.read_one(folder, smoke, || answer.get_or_insert_with(&real).clone())?;
         }
         Ok(figures)
+    }
+
+    /// Makes sure that results of all of them fit into one folder, each by its name.
+    ///
+    /// # Errors
+    /// Two have the same name: one's results would replace the other's.
+    pub fn check_apart(&self) -> Result<(), StudyError> {
+        let mut known: BTreeMap<String, &Path> = BTreeMap::new();
+        for figure in &self.all {
+            if let Some(other) = known.insert(figure.name(), &figure.folder) {
+                let (other, own, name) = (other.display(), figure.folder.display(), figure.name());
+                let message =
+                    format!("its results and those of {other} would both be kept as {name}; check one of them");
+                return Err(StudyError::input(format!("{own}: {message} at a time, or without --out")));
+            }
+        }
+        Ok(())
     }
 
     fn read_one(

@@ -73,6 +73,17 @@ fn folders_without_figures_and_files_are_told_so() {
 }
 
 #[test]
+fn figures_with_one_name_are_not_kept_in_one_folder() {
+    let scratch = paper("study-names")
+        .with("other/paper/bad/scenario.toml", texts::SCENARIO)
+        .with("other/paper/bad/expect.toml", &expect("{ at-least = 1 }"));
+    read(&scratch, "paper").expect("two figures").check_apart().expect("they have names of their own");
+    let figures = read(&scratch, "").expect("three figures");
+    let error = figures.check_apart().expect_err("one would replace the other").to_string();
+    assert!(error.contains("paper/bad would both be kept as paper-bad; check one of them at a time"), "{error}");
+}
+
+#[test]
 fn without_the_real_world_its_claims_are_skipped_and_it_is_asked_for_once() {
     let of_world = |world: &str| format!("{}case = '{world}'\n", expect("{ at-least = 1 }"));
     let both = format!("real = true\n{}{}", of_world("simulated"), of_world("real").replace("it works", "there, too"));
