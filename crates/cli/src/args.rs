@@ -38,6 +38,9 @@ pub(crate) enum Command {
     #[command(after_long_help = FOOTPRINT_EXAMPLES)]
     Footprint(FootprintArgs),
     /// Drive an IRN engine by an event trace and print its output trace
+    ///
+    /// Each line is answered as it comes, also through a pipe. Memory depends on how many queue pairs the trace is of,
+    /// not on its length.
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
     /// Run a program that wants RDMA hardware, without any: a software RNIC over UDP

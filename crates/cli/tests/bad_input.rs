@@ -246,7 +246,7 @@ fn topologies() -> Vec<Case> {
                 .chain(*b"Queue_Down 60000\n")
                 .collect(),
             TOPO,
-            "topology.file.path: input:11:1: Queue_Down 900: 900B does not hold one frame of",
+            "topology.file.path: input:11:12: Queue_Down 900: 900B does not hold one frame of",
         ),
         (topo("Tiers 2", "Tiers 7"), TOPO, "input:2:7: found \"7\""),
         (topo("Downlink_speed_Gbps 100", "Downlink_speed_Gbps -1"), TOPO, "input:6:21: found \"-1\""),
@@ -400,7 +400,7 @@ fn commands() -> Vec<Case> {
         (none(), &["check", "missing"], "missing"),
         (none(), &["check", "figure", "--html", "small.toml/x.html"], "error: small.toml/x.html: cannot write it"),
         (none(), &["check", "figure", "--markdown", "folder"], "error: folder: cannot write it"),
-        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot be read"),
+        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot read it"),
         (none(), &["replay", "irn-receiver", "folder"], "folder"),
         (none(), &["replay", "irn-sender", "flow.txt", "--flow-packets", "0"], "flow"),
         (none(), &["explain", "small.toml"], "small.toml"),

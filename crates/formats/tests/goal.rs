@@ -13,8 +13,11 @@ fn text_and_bytes_say_the_same() {
     let binary = goal::read(BINARY, "two.bin").unwrap();
     assert_eq!((text.dialect, binary.dialect), (Dialect::GoalText, Dialect::GoalBinary));
     assert_eq!((detect(TEXT, "f"), detect(BINARY, "f")), (Ok(Dialect::GoalText), Ok(Dialect::GoalBinary)));
-    assert_eq!(text.value, binary.value);
+    let mut zero_and_one = text.value.clone();
+    zero_and_one.ranks.values_mut().for_each(|rank| rank.lines.clear());
+    assert_eq!(zero_and_one, binary.value);
     let zero = &text.value.ranks[&0];
+    assert_eq!(zero.lines.len(), zero.operations.len());
     assert_eq!(zero.operations[0].kind, OperationKind::Compute(Duration::from_ns(100)));
     assert_eq!(zero.operations[1].kind, OperationKind::Send { to: 1, size: Bytes::new(4096), tag: 7 });
     assert_eq!(zero.requires, [(1, 0)]);
@@ -32,6 +35,25 @@ fn comments_labels_and_wildcards_are_understood() {
     let any = OperationKind::Recv { from: None, tag: None, size: Bytes::new(1) };
     assert_eq!((one.operations[1].kind, one.start_requires.as_slice()), (any, &[(0, 1)][..]));
     assert_eq!(parsed.warnings[0].message, "1 of the 3 ranks do nothing");
+}
+
+#[test]
+fn messages_that_nobody_receives_are_told_by_their_line() {
+    let warnings = |zero: &str, one: &str| -> Vec<String> {
+        let file = format!("num_ranks 2\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n{one}\n}}\n");
+        let warnings = goal::read(file.as_bytes(), "f").unwrap().warnings;
+        warnings.into_iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+    };
+    let three = "a: send 1b to 1 tag 1\nb: send 1b to 1 tag 2\nc: send 1b to 1 tag 1";
+    let all = "recv 1b from 0 tag 1\nrecv 1b from 0 tag 2\nrecv 1b from 0 tag 1";
+    assert_eq!(warnings(three, all), [""; 0]);
+    assert_eq!(warnings(three, "recv 1b from -1 tag -1\nrecv 1b from 0 tag 1\nrecv 1b from -1 tag 1"), [""; 0]);
+    let expected = "1 message is sent that nobody receives; each \"send\" wants a \"recv\"";
+    assert_eq!(warnings(three, "recv 1b from 0 tag 1\nrecv 1b from 0 tag 1"), [format!("4: {expected}")]);
+    let expected = "3 messages are sent that nobody receives, this one first; each \"send\" wants a \"recv\"";
+    assert_eq!(warnings(three, "calc 1"), [format!("3: {expected}")]);
+    // A receive that has no message is for whoever plays the schedule to refuse.
+    assert_eq!(warnings("calc 1", all), [""; 0]);
 }
 
 #[test]

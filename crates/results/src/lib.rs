@@ -47,14 +47,17 @@ mod point;
 mod quantile;
 mod record;
 mod report;
+mod summarise;
 mod summary;
 mod table;
 mod tables;
 mod tier;
 mod timeline;
+mod traits;
 mod verdict;
+mod warnings;
 
-pub use claims::{CheckedFigure, ClaimsInput, render_claims_html, render_claims_markdown};
+pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
 pub use eqif::EqifReport;
 pub use error::ResultsError;
 pub use expect::{
@@ -71,11 +74,10 @@ pub use point::{
 pub use quantile::Quantiles;
 pub use record::PointRecorder;
 pub use report::{ReportInput, render_report};
-pub use summary::{
-    GroupKind, GroupTraits, PointRun, Ratio, RunSummary, SeedDeadlock, SeriesInfo, SeriesSummary, SeriesTraits,
-    StudyInfo, Summary, summarise, summary_schema,
-};
+pub use summarise::summarise;
+pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, StudyInfo, Summary, summary_schema};
 pub use table::render_table;
 pub use tables::{Flows, StoredFlow, Table, merge, read_flows};
 pub use tier::Tier;
+pub use traits::{GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

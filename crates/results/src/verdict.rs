@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};
 use crate::number::{Scale, digits, fixed};
-use crate::summary::Compared;
+use crate::traits::Compared;
 use crate::{Estimate, SeriesSummary, Summary};
 
 /// The answer of a study.

@@ -14,7 +14,6 @@ use selvedge_sim::workload::Summary;
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
-use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Instant, Rate, Setting, Toggle};
@@ -23,7 +22,7 @@ use crate::network::Network;
 use crate::resolve::xon_gap_of;
 use crate::scenario::Scenario;
 
-pub(crate) use arrivals::{check_arrivals, check_begin, check_window};
+pub(crate) use arrivals::{check_arrivals, check_begin, check_repeats, check_window};
 
 /// A finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,10 +65,7 @@ fn acks_behind_data(scenario: &Scenario, workloads: &[Summary]) -> Option<Findin
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
     let data = asked.chain([nic.data_class]).max().unwrap_or_default();
-    let acknowledges = match transport.recovery {
-        RecoveryConfig::GoBackN(go_back_n) => go_back_n.acks == Acks::PerPacket,
-        RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => true,
-    };
+    let acknowledges = transport.recovery.acknowledges();
     if !transport.is_rdma() || transport.eqds.is_some() || !acknowledges || nic.ack_class >= data {
         return None;
     }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
-use selvedge_sim::topology::{Graph, LinkLoad, Topology};
-use selvedge_sim::workload::{BuildEnv, Extent, Sizes, Summary, Workload, WorkloadConfig};
+use selvedge_sim::topology::{Framing, Graph, LinkLoad, Topology};
+use selvedge_sim::workload::{BuildEnv, Extent, Measure, Sizes, Summary, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Instant, Rate, Setting};
 
 use crate::check::{
-    Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities, check_window,
+    Finding, check, check_accounts, check_arrivals, check_begin, check_nic, check_priorities, check_repeats,
+    check_window,
 };
 use crate::digest;
 use crate::document::Document;
@@ -181,7 +182,7 @@ impl Plan {
     ) -> Result<Self, ScenarioError> {
         let draft = Draft::read(document, changes)?;
         let variants = draft.variants(changes.series.as_deref())?;
-        Builder { draft: &draft, library, networks: Vec::new() }.plan(variants)
+        Builder::new(&draft, library).plan(variants)
     }
 
     /// All runs, series by series.
@@ -263,7 +264,7 @@ impl Network {
         };
         let draft = Draft::read(document, changes)?;
         let variants = draft.variants(changes.series.as_deref())?;
-        let mut builder = Builder { draft: &draft, library, networks: Vec::new() };
+        let mut builder = Builder::new(&draft, library);
         let network = builder.network(&variants[0])?;
         let warnings = match builder.plan(variants) {
             Ok(plan) => plan.warnings,
@@ -282,9 +283,26 @@ struct Builder<'a> {
     library: FileLibrary,
     /// Networks by what they were built from: most series share one.
     networks: Vec<(Topology, Arc<Network>)>,
+    /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
+    traffic: Option<(BuiltFrom, Traffic)>,
 }
 
-impl Builder<'_> {
+/// What traffic depends on, within one study.
+type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
+
+/// A series' workloads in numbers.
+#[derive(Clone, Debug)]
+struct Traffic {
+    summaries: Vec<Summary>,
+    worst_link: Option<LinkLoad>,
+    extent: Extent,
+}
+
+impl<'a> Builder<'a> {
+    fn new(draft: &'a Draft, library: FileLibrary) -> Self {
+        Self { draft, library, networks: Vec::new(), traffic: None }
+    }
+
     fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
         let seeds = checked_seeds(self.draft)?;
         let mut warnings = Vec::new();
@@ -315,12 +333,12 @@ impl Builder<'_> {
         check_nic(&variant.scenario).map_err(refuse)?;
         // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
         let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
-        let workload = self.workload(&variant, &resolved, &network, seeds, &library)?;
-        let asks = workload.summaries.iter().any(|summary| !summary.priorities.is_empty());
-        let resolved =
-            if asks { Resolved::of(&variant, &network, &workload.summaries).map_err(refuse)? } else { resolved };
+        let Traffic { summaries, worst_link, extent } = self.traffic(&variant, &resolved, &network, seeds, &library)?;
+        let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
+        let resolved = if asks { Resolved::of(&variant, &network, &summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
-        for finding in findings {
+        let of_repeats = check_repeats(&scenario.workload, &summaries, scenario.stop.flows);
+        for finding in findings.into_iter().chain(of_repeats) {
             let warning = refuse(finding).to_string();
             if !warnings.contains(&warning) {
                 warnings.push(warning);
@@ -328,29 +346,27 @@ impl Builder<'_> {
         }
         let graph = network.graph();
         if let Some(beside) = &scenario.beside {
-            beside.which(&workload.summaries).map_err(|error| self.error(&variant, "beside", error))?;
+            beside.which(&summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
-        let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &workload.summaries);
-        let checked = [
-            check_priorities(&scenario, &priorities, &workload.summaries),
-            check_accounts(&scenario, &network, &priorities),
-        ];
+        let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &summaries);
+        let checked =
+            [check_priorities(&scenario, &priorities, &summaries), check_accounts(&scenario, &network, &priorities)];
         for finding in checked {
             warnings.extend(finding.map_err(refuse)?.map(|finding| refuse(finding).to_string()));
         }
         let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
         warnings.extend(of_pfc.map(|warning| warning.to_string()));
-        let extent = workload.extent().limited(scenario.stop.flows);
+        let extent = extent.limited(scenario.stop.flows);
         if extent == Extent::Endless && scenario.stop.time.is_none() {
             let message =
                 "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
-        let begin = first_start(&workload.summaries);
+        let begin = first_start(&summaries);
         check_begin(begin, scenario.stop.time, &scenario.measure).map_err(refuse)?;
-        check_arrivals(&workload.summaries, scenario.stop.time).map_err(refuse)?;
-        check_window(&workload.summaries, scenario.stop.time, &scenario.measure).map_err(refuse)?;
-        let last = workload.summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
+        check_arrivals(&summaries, scenario.stop.time).map_err(refuse)?;
+        check_window(&summaries, scenario.stop.time, &scenario.measure).map_err(refuse)?;
+        let last = summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
         let starts = last.saturating_sub(begin);
         let span = match scenario.stop.time.map(|end| end.saturating_sub(begin)) {
             Some(end) if starts.is_zero() => end,
@@ -370,8 +386,8 @@ impl Builder<'_> {
             scenario,
             transport,
             transports,
-            workloads: workload.summaries,
-            worst_link: workload.worst_link,
+            workloads: summaries,
+            worst_link,
             flows: extent.known(),
             world: World::Simulated,
             library,
@@ -380,14 +396,14 @@ impl Builder<'_> {
     }
 
     /// What runs on the network, whose losses and failures are checked, too.
-    fn workload(
-        &self,
+    fn traffic(
+        &mut self,
         variant: &Variant,
         resolved: &Resolved,
         network: &Network,
         seeds: &[u64],
         library: &FileLibrary,
-    ) -> Result<Workload, ScenarioError> {
+    ) -> Result<Traffic, ScenarioError> {
         let (scenario, graph) = (&resolved.scenario, network.graph());
         LossPlan::new(graph, &scenario.loss, seeds[0], library).map_err(|error| self.error(variant, "loss", error))?;
         link_events(graph, &scenario.failures).map_err(|error| self.error(variant, "failures", error))?;
@@ -400,12 +416,23 @@ impl Builder<'_> {
             measure: scenario.measure,
             stop_flows: scenario.stop.flows,
         };
-        scenario.workload.build(&env).map_err(|error| {
+        let Scenario { topology, workload, .. } = scenario;
+        let from = (topology.clone(), workload.clone(), env.framing, env.measure, env.stop_flows);
+        if let Some((known, traffic)) = &self.traffic
+            && *known == from
+        {
+            return Ok(traffic.clone());
+        }
+        let workload = workload.build(&env).map_err(|error| {
             let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
             let error = self.error(variant, "workload", error);
             // How much links carry depends on the network, too.
             if is_about_all { self.draft.blamed(variant, error, SIZES_OF_LOADS) } else { error }
-        })
+        })?;
+        let extent = workload.extent();
+        let traffic = Traffic { summaries: workload.summaries, worst_link: workload.worst_link, extent };
+        self.traffic = Some((from, traffic.clone()));
+        Ok(traffic)
     }
 
     fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
@@ -413,7 +440,12 @@ impl Builder<'_> {
         if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == topology) {
             return Ok(Arc::clone(network));
         }
-        let graph = topology.build(&self.library).map_err(|error| self.error(variant, "topology", error))?;
+        let graph = topology.build(&self.library).map_err(|error| {
+            let is_about_all = !error.key.contains('.');
+            let error = self.error(variant, "topology", error);
+            // Several of its keys together: the one that was changed last.
+            if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
+        })?;
         let network = Network::new(graph)
             .ok_or_else(|| self.draft.error(variant, "topology", "no host can reach another: connect at least two"))?;
         let network = Arc::new(network);

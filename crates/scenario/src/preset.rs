@@ -1,213 +1,179 @@
 //! Schemes by their short names: "irn", "irn+pfc", "irn+go-back-n", "roce+pfc", "tcp+cubic".
 //!
-//! A name is a loss recovery and any number of modifiers: `<recovery>[+<modifier>]...`. To add a
-//! recovery, add its line to [`RECOVERIES`]; a variant of one, its line to [`VARIANTS`]. Every
-//! congestion control of the registry is a modifier already. TCP stands where a recovery does, and has
-//! a registry of its own; EQDS stands there, too, and has none. Behind others, "+eqds" sends what they send through
+//! A name is a scheme and any number of modifiers: `<scheme>[+<modifier>]...`. To add a loss recovery, add its line to
+//! [`SCHEMES`]; a variant of one, its line to [`VARIANTS`]. Every congestion control of the registry is a modifier
+//! already; TCP has a registry of its own, EQDS and NDP have none. Behind others, "+eqds" sends what they send through
 //! its tunnels.
+
+mod table;
 
 use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
 use crate::document::unknown_name;
+use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, NDP, PFC, SCHEMES, Scheme};
+use table::{TCP, VARIANTS, Variant};
 
-/// Loss recoveries: short name, key in `[transport.recovery.<key>]`, what it is.
-const RECOVERIES: &[(&str, &str, &str)] = &[
-    ("irn", "irn", "selective retransmission, BDP-FC (IRN)"),
-    ("roce", "go-back-n", "go-back-N, as in RoCE NICs"),
-    (NETRT, "go-back-n", "go-back-N behind top-of-rack switches that repair losses (NetRT)"),
-    ("melo", "melo", "selective retransmission with bitmaps from a shared pool (MELO)"),
-];
-
-/// Go-back-N, helped by switches.
-const NETRT: &str = "netrt";
-
-/// TCP: short name, and key in `[transport.tcp]`.
-const TCP: &str = "tcp";
-/// EQDS: short name, and key in `[transport.eqds]`.
-const EQDS: &str = "eqds";
-/// NDP: short name, and key in `[transport.ndp]`.
-const NDP: &str = "ndp";
-/// Keys of `[transport]` that are a stack.
-const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
-/// A congestion control that EQIFs slow down; and its settings for that, which suit a short control loop (EQDS,
-/// appendix B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
-const DCQCN: &str = "dcqcn";
-const NEAR_DCQCN: &[(&str, &str)] =
-    &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")];
-/// Transports that are not a recovery and a congestion control.
-const WHOLE: &[(&str, &str)] = &[
-    (TCP, "TCP, as in iWARP NICs"),
-    (EQDS, "EQDS: credit from receivers, switches that trim, sprayed packets"),
-    (NDP, "NDP: receivers pull, switches trim, packets spread over paths"),
-];
-
-/// A variant of a scheme that a paper compares with it.
-#[derive(PartialEq, Eq, Debug)]
-struct Variant {
-    /// The modifier.
-    name: &'static str,
-    /// Short name of the scheme.
-    of: &'static str,
-    about: &'static str,
-    /// Keys of `[transport]`, and values as TOML.
-    sets: &'static [(&'static str, &'static str)],
-}
-
-/// Variants of schemes.
-const VARIANTS: &[Variant] = &[
-    Variant {
-        name: GO_BACK_N,
-        of: "irn",
-        about: "IRN with go-back-N recovery; BDP-FC and timeouts stay (IRN 4.3)",
-        sets: &[
-            ("transport.recovery.go-back-n.acks", "'per-packet'"),
-            ("transport.recovery.go-back-n.bdp-cap", "'auto'"),
-            ("transport.recovery.go-back-n.rto-low", "'auto'"),
-        ],
-    },
-    Variant {
-        name: "hls",
-        of: "irn",
-        about: "IRN as its authors' hardware code has it (IRN 6.2)",
-        sets: &[("transport.recovery.irn.mode", "'hls'")],
-    },
-    Variant {
-        name: "no-bdp-fc",
-        of: "irn",
-        about: "IRN without BDP-FC (IRN 4.3)",
-        sets: &[("transport.recovery.irn.bdp-cap", "'off'")],
-    },
-    Variant {
-        name: "no-sack",
-        of: "irn",
-        about: "selective retransmission without SACKs (IRN 4.3)",
-        sets: &[("transport.recovery.irn.sack", "false")],
-    },
-    Variant {
-        name: "dynamic-rto",
-        of: "irn",
-        about: "timeouts computed as TCP's (IRN 4.3)",
-        sets: &[("transport.recovery.irn.rto", "{ dynamic = {} }")],
-    },
-    Variant {
-        name: "overheads",
-        of: "irn",
-        about: "worst-case overheads: lost packets are fetched for 2 us, 16 B more header (IRN 6.3)",
-        sets: &[("transport.recovery.irn.retransmit-delay", "'2us'"), ("transport.recovery.irn.extra-header", "'16B'")],
-    },
-    Variant {
-        name: MULTIPATH,
-        of: TCP,
-        about: "MPTCP: 8 subflows with linked increases (RFC 6356)",
-        sets: &[("transport.tcp.subflows", "8")],
-    },
-    Variant {
-        name: RTS,
-        of: EQDS,
-        about: "EQDS on switches that do not trim: credit is requested first (EQDS 5)",
-        sets: &[("transport.eqds.burst", "false")],
-    },
-];
-
-/// Schemes by other names.
-const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
-
-/// The variant that does without trimming.
-const RTS: &str = "rts";
-/// The variant that changes the engine.
-const GO_BACK_N: &str = "go-back-n";
-/// The variant of TCP that has several subflows, and how their windows are coupled unless something else is asked for.
-const MULTIPATH: &str = "multipath";
-const LINKED: &str = "lia";
-
-/// What a preset sets, apart from the recovery and congestion controls.
-const PFC: &str = "pfc";
-
-/// Load balancing other than ECMP: modifier, value of `switch.balancing`, what it is.
-type Balancing = (&'static str, &'static str, &'static str);
-const BALANCINGS: &[Balancing] = &[
-    ("spray", "'spray'", "packets take any of the shortest ways"),
-    ("drill", "{ drill = {} }", "packets take the shortest of a few queues (DRILL)"),
-    ("flowlet", "{ flowlet = {} }", "flows may change ways where they pause (LetFlow)"),
-];
-
-/// One scheme, taken apart.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// One name, taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Preset {
-    recovery: &'static str,
+    scheme: &'static Scheme,
     variants: Vec<&'static Variant>,
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
-    netrt: bool,
     /// Goes through EQDS's tunnels.
     carried: bool,
 }
 
 impl Preset {
+    fn of(scheme: &'static Scheme) -> Self {
+        Self { scheme, variants: Vec::new(), congestion: None, pfc: false, balancing: None, carried: false }
+    }
+
     /// Reads "irn+pfc".
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let (first, rest) = name.split_at(name.find('+').unwrap_or(name.len()));
         let alias = ALIASES.iter().find(|(alias, _)| *alias == first.trim());
         let long = alias.map(|(_, long)| format!("{long}{rest}"));
         let mut words = long.as_deref().unwrap_or(name).split('+').map(str::trim);
-        let short = words.next().unwrap_or_default();
-        let whole = WHOLE.iter().map(|&(short, _)| (short, short));
-        let schemes = RECOVERIES.iter().map(|&(short, key, _)| (short, key)).chain(whole);
-        let Some((_, recovery)) = schemes.clone().find(|(known, _)| *known == short) else {
-            let aliases = ALIASES.iter().map(|&(alias, _)| alias);
-            let known: Vec<&str> = schemes.map(|(short, _)| short).chain(aliases).collect();
-            return Err(unknown_name("scheme", short, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
+        let first = words.next().unwrap_or_default();
+        let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name == first) else {
+            let known = SCHEMES.iter().map(|scheme| scheme.name).chain(ALIASES.iter().map(|&(alias, _)| alias));
+            let known: Vec<&str> = known.collect();
+            return Err(unknown_name("scheme", first, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
         };
-        let words: Vec<&str> = words.collect();
-        let can_be_carried = !matches!(short, EQDS | NDP | NETRT);
-        let carried = can_be_carried && words.contains(&EQDS);
-        let mut preset = Self { recovery, netrt: short == NETRT, carried, ..Self::default() };
-        let controls = preset.controls();
-        for word in words {
-            if word == EQDS && can_be_carried {
-                continue;
-            }
-            if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
-                preset.vary(variant, short, name)?;
-                continue;
-            }
-            if let Some(balancing) = BALANCINGS.iter().find(|balancing| balancing.0 == word) {
-                if let Some(other) = preset.balancing.replace(balancing) {
-                    return Err(format!("\"{name}\" balances by {} and by {word}; give one", other.0));
-                }
-                continue;
-            }
-            match controls.iter().find(|control| **control == word) {
-                _ if word == PFC && !preset.pfc => preset.pfc = true,
-                Some(control) if preset.congestion.is_none() => preset.congestion = Some(control),
-                Some(_) => return Err(format!("\"{name}\" names two congestion controls; give one")),
-                None if word == PFC => return Err(format!("\"{name}\" says pfc twice")),
-                None => {
-                    let variants = VARIANTS.iter().filter(|variant| variant.of == short).map(|variant| variant.name);
-                    let known: Vec<&str> = [PFC]
-                        .into_iter()
-                        .chain(can_be_carried.then_some(EQDS))
-                        .chain(controls.iter().copied())
-                        .chain(variants)
-                        .chain(BALANCINGS.iter().map(|balancing| balancing.0))
-                        .collect();
-                    return Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"));
-                }
-            }
+        let modifiers: Vec<&str> = words.collect();
+        let mut preset = Self::of(scheme);
+        // Whether EQDS's variants are among the modifiers hangs on it, wherever it stands.
+        preset.carried = scheme.can_be_carried() && modifiers.contains(&EQDS);
+        for word in modifiers {
+            preset.modify(word, name)?;
         }
         Ok(preset)
     }
 
-    /// The congestion controls to choose from.
-    fn controls(&self) -> &'static [&'static str] {
-        match self.recovery {
-            TCP => tcp::congestion::CongestionConfig::NAMES,
-            EQDS | NDP => &[],
-            _ => CongestionConfig::NAMES,
+    /// Takes in one modifier of `name`.
+    fn modify(&mut self, word: &str, name: &str) -> Result<(), String> {
+        if word == EQDS && self.carried {
+            Ok(())
+        } else if word == PFC {
+            match std::mem::replace(&mut self.pfc, true) {
+                true => Err(format!("\"{name}\" says pfc twice")),
+                false => Ok(()),
+            }
+        } else if let Some(variant) = VARIANTS.iter().find(|variant| variant.name == word) {
+            self.vary(variant, name)
+        } else if let Some(balancing) = BALANCINGS.iter().find(|balancing| balancing.name == word) {
+            match self.balancing.replace(balancing) {
+                Some(other) => Err(format!("\"{name}\" balances by {} and by {word}; give one", other.name)),
+                None => Ok(()),
+            }
+        } else if let Some(control) = self.scheme.controls().iter().find(|control| **control == word) {
+            match self.congestion.replace(control) {
+                Some(_) => Err(format!("\"{name}\" names two congestion controls; give one")),
+                None => Ok(()),
+            }
+        } else {
+            let known = self.scheme.modifiers();
+            Err(unknown_name("modifier", word, &known) + &format!(" (in \"{name}\"; {EXAMPLE})"))
         }
+    }
+
+    fn vary(&mut self, variant: &'static Variant, name: &str) -> Result<(), String> {
+        let scheme = self.scheme.name;
+        if variant.of != scheme && !(variant.of == EQDS && self.carried) {
+            return Err(format!("\"{name}\": {} is a variant of {}, not of {scheme}", variant.name, variant.of));
+        }
+        if self.variants.contains(&variant) {
+            return Err(format!("\"{name}\" says {} twice", variant.name));
+        }
+        self.variants.push(variant);
+        let other_engine = self.variants.iter().find(|variant| matches!(variant.beside, Beside::Engine(_)));
+        if let Some(other) = other_engine.filter(|_| self.variants.len() > 1) {
+            let message =
+                format!("with {} there is nothing left of {} that could vary", other.name, other.of.to_uppercase());
+            return Err(format!("\"{name}\": {message}"));
+        }
+        Ok(())
+    }
+
+    fn engine(&self) -> Engine {
+        let of_variants = self.variants.iter().find_map(|variant| match variant.beside {
+            Beside::Engine(engine) => Some(engine),
+            _ => None,
+        });
+        of_variants.unwrap_or(self.scheme.engine)
+    }
+
+    /// The congestion control that it asks for.
+    fn control(&self) -> Option<&'static str> {
+        let of_variants = self.variants.iter().find_map(|variant| match variant.beside {
+            Beside::Congestion(control) => Some(control),
+            _ => None,
+        });
+        self.congestion.or(of_variants)
+    }
+
+    /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
+    /// already keeps the base's settings.
+    pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
+        let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
+        let other = self.around_tunnels(base);
+        sets.extend(other.clone().map(|transport| ("transport", transport)));
+        let transport = other.as_ref().or(base.get("transport"));
+        let base_has = |name: &str| transport.is_some_and(|transport| transport.get(name).is_some());
+        if self.carried {
+            sets.extend(self.trimming(base));
+        }
+        let chosen = |role| transport.and_then(|transport| transport.get(role));
+        let roles = match self.engine() {
+            engine @ (Engine::Eqds | Engine::Ndp) => {
+                if !base_has(engine.key()) {
+                    sets.push(("transport", of_kind(engine.key())));
+                }
+                sets.extend(self.trimming(base));
+                Vec::new()
+            }
+            Engine::Tcp => {
+                if !base_has(TCP) {
+                    sets.push(("transport", of_kind(TCP)));
+                }
+                let chosen = chosen(TCP).and_then(|tcp| tcp.get("congestion"));
+                vec![("transport.tcp.congestion", self.control(), chosen)]
+            }
+            // Nothing of these may stay.
+            Engine::Recovery(key) if base_has(TCP) || base_has(NDP) || (base_has(EQDS) && !self.carried) => {
+                let recovery = Table::from_iter([("recovery".to_owned(), of_kind(key))]);
+                sets.push(("transport", Value::Table(recovery)));
+                vec![("transport.congestion", self.control(), None)]
+            }
+            Engine::Recovery(key) => vec![
+                ("transport.recovery", Some(key), chosen("recovery")),
+                ("transport.congestion", self.control(), chosen("congestion")),
+            ],
+        };
+        for (path, algorithm, chosen) in roles {
+            let Some(algorithm) = algorithm else { continue };
+            if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
+                sets.push((path, of_kind(algorithm)));
+                let in_tunnels = IN_TUNNELS.iter().filter(|(name, _)| self.carried && *name == algorithm);
+                sets.extend(literals(in_tunnels.flat_map(|(_, sets)| *sets)));
+            }
+        }
+        let helped = base.get("switch").and_then(|switch| switch.get("netrt")?.get("enabled")?.as_bool());
+        if self.scheme.netrt != helped.unwrap_or(false) {
+            sets.push(("switch.netrt.enabled", Value::Boolean(self.scheme.netrt)));
+        }
+        let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
+        if let Some(Balancing { name, value, .. }) = self.balancing
+            && balanced.is_none_or(|balancing| balancing.get(name).is_none())
+        {
+            sets.push(("switch.balancing", literal(value)));
+        }
+        sets.extend(literals(self.variants.iter().flat_map(|variant| variant.sets)));
+        sets
     }
 
     /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or
@@ -215,7 +181,7 @@ impl Preset {
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
         let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
-        match self.variants.iter().any(|variant| variant.name == RTS) {
+        match self.variants.iter().any(|variant| variant.beside == Beside::NoTrimming) {
             true if trims => vec![("switch.buffer", of_kind("input-queued"))],
             true => Vec::new(),
             false => {
@@ -238,10 +204,11 @@ impl Preset {
         if !self.carried && !is_carried {
             return None;
         }
-        let (own, eqif): (&[&str], _) = match self.recovery {
-            TCP => (&[TCP], TCP),
-            EQDS | NDP => (&[], ""),
-            _ => (&["recovery", "congestion"], "rdma"),
+        let engine = self.engine();
+        let (own, eqif): (&[&str], _) = match engine {
+            Engine::Tcp => (&[TCP], TCP),
+            Engine::Eqds | Engine::Ndp => (&[], ""),
+            Engine::Recovery(_) => (&["recovery", "congestion"], "rdma"),
         };
         for stack in STACKS.iter().filter(|stack| !own.contains(stack)) {
             transport.remove(*stack);
@@ -253,96 +220,65 @@ impl Preset {
                 eqifs.remove(*other);
             }
             eqifs.entry(eqif).or_insert_with(|| Value::Table(Table::new()));
-        } else if self.recovery != EQDS {
+        } else if engine != Engine::Eqds {
             transport.remove(EQDS);
         } else if let Some(tunnels) = transport.get_mut(EQDS).and_then(Value::as_table_mut) {
             tunnels.remove("eqif");
         }
-        if self.recovery == TCP {
-            transport.entry(TCP).or_insert_with(|| Value::Table(Table::new()));
-        } else if !own.is_empty() {
-            transport.entry("recovery").or_insert_with(|| of_kind(self.recovery));
+        match engine {
+            Engine::Tcp => {
+                transport.entry(TCP).or_insert_with(|| Value::Table(Table::new()));
+            }
+            Engine::Recovery(key) => {
+                transport.entry("recovery").or_insert_with(|| of_kind(key));
+            }
+            Engine::Eqds | Engine::Ndp => (),
         }
         Some(Value::Table(transport))
     }
+}
 
-    fn vary(&mut self, variant: &'static Variant, short: &str, name: &str) -> Result<(), String> {
-        if variant.of != short && !(variant.of == EQDS && self.carried) {
-            return Err(format!("\"{name}\": {} is a variant of {}, not of {short}", variant.name, variant.of));
-        }
-        if self.variants.contains(&variant) {
-            return Err(format!("\"{name}\" says {} twice", variant.name));
-        }
-        self.variants.push(variant);
-        if self.variants.len() > 1 && self.variants.iter().any(|variant| variant.name == GO_BACK_N) {
-            return Err(format!("\"{name}\": with go-back-n there is nothing left of IRN that could vary"));
-        }
-        if variant.name == GO_BACK_N {
-            self.recovery = GO_BACK_N;
-        }
-        Ok(())
+impl Scheme {
+    /// Whether EQDS's tunnels can carry what it sends.
+    fn can_be_carried(&self) -> bool {
+        matches!(self.engine, Engine::Recovery(_) | Engine::Tcp) && !self.netrt
     }
 
-    /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
-    /// already keeps the base's settings.
-    pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
-        let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
-        let other = self.around_tunnels(base);
-        sets.extend(other.clone().map(|transport| ("transport", transport)));
-        let transport = other.as_ref().or(base.get("transport"));
-        let tcp = transport.and_then(|transport| transport.get(TCP));
-        let base_has = |name: &str| transport.is_some_and(|transport| transport.get(name).is_some());
-        if self.carried {
-            sets.extend(self.trimming(base));
+    /// The congestion controls to choose from.
+    fn controls(&self) -> &'static [&'static str] {
+        match self.engine {
+            Engine::Recovery(_) => CongestionConfig::NAMES,
+            Engine::Tcp => tcp::congestion::CongestionConfig::NAMES,
+            Engine::Eqds | Engine::Ndp => &[],
         }
-        let roles = if matches!(self.recovery, EQDS | NDP) {
-            if !base_has(self.recovery) {
-                sets.push(("transport", of_kind(self.recovery)));
-            }
-            sets.extend(self.trimming(base));
-            Vec::new()
-        } else if self.recovery == TCP {
-            if tcp.is_none() {
-                sets.push(("transport", of_kind(TCP)));
-            }
-            let chosen = tcp.and_then(|tcp| tcp.get("congestion"));
-            let is_multipath = self.variants.iter().any(|variant| variant.name == MULTIPATH);
-            let congestion = self.congestion.or(is_multipath.then_some(LINKED));
-            vec![("transport.tcp.congestion", congestion, chosen)]
-        } else if WHOLE.iter().any(|(name, _)| base_has(name) && !(self.carried && *name == EQDS)) {
-            // Nothing of these may stay.
-            let recovery = Table::from_iter([("recovery".to_owned(), of_kind(self.recovery))]);
-            sets.push(("transport", Value::Table(recovery)));
-            vec![("transport.congestion", self.congestion, None)]
-        } else {
-            let chosen = |role| transport.and_then(|transport| transport.get(role));
-            vec![
-                ("transport.recovery", Some(self.recovery), chosen("recovery")),
-                ("transport.congestion", self.congestion, chosen("congestion")),
-            ]
-        };
-        for (path, algorithm, chosen) in roles {
-            let Some(algorithm) = algorithm else { continue };
-            if chosen.is_none_or(|chosen| chosen.get(algorithm).is_none()) {
-                sets.push((path, of_kind(algorithm)));
-                if self.carried && algorithm == DCQCN {
-                    sets.extend(NEAR_DCQCN.iter().map(|&(path, value)| (path, literal(value))));
-                }
-            }
+    }
+
+    /// Its variants.
+    fn variants(&self) -> impl Iterator<Item = &'static Variant> {
+        VARIANTS.iter().filter(|variant| variant.of == self.name)
+    }
+
+    /// The modifiers to choose from.
+    fn modifiers(&self) -> Vec<&'static str> {
+        [PFC]
+            .into_iter()
+            .chain(self.can_be_carried().then_some(EQDS))
+            .chain(self.controls().iter().copied())
+            .chain(self.variants().map(|variant| variant.name))
+            .chain(BALANCINGS.iter().map(|balancing| balancing.name))
+            .collect()
+    }
+}
+
+impl Engine {
+    /// Its key: in `[transport]`, or in `[transport.recovery]`.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Recovery(key) => key,
+            Self::Tcp => TCP,
+            Self::Eqds => EQDS,
+            Self::Ndp => NDP,
         }
-        let helped = base.get("switch").and_then(|switch| switch.get(NETRT)?.get("enabled")?.as_bool());
-        if self.netrt != helped.unwrap_or(false) {
-            sets.push(("switch.netrt.enabled", Value::Boolean(self.netrt)));
-        }
-        let balanced = base.get("switch").and_then(|switch| switch.get("balancing"));
-        if let Some(&(kind, value, _)) = self.balancing
-            && balanced.is_none_or(|balancing| balancing.get(kind).is_none())
-        {
-            sets.push(("switch.balancing", literal(value)));
-        }
-        let varied = self.variants.iter().flat_map(|variant| variant.sets);
-        sets.extend(varied.map(|&(path, value)| (path, literal(value))));
-        sets
     }
 }
 
@@ -351,21 +287,27 @@ fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
 }
 
-/// A value of the tables above.
+/// A value of the tables.
 fn literal(text: &str) -> Value {
     let mut table: Table = toml::from_str(&format!("value = {text}")).expect("a literal value");
     table.remove("value").expect("it is there")
 }
 
+/// Keys and values of the tables.
+fn literals(
+    sets: impl Iterator<Item = &'static (&'static str, &'static str)>,
+) -> impl Iterator<Item = (&'static str, Value)> {
+    sets.map(|&(path, value)| (path, literal(value)))
+}
+
 /// The grammar and all names, for help texts: one line per name.
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
-    lines.extend(RECOVERIES.iter().map(|(short, _, about)| format!("  {short:12} {about}")));
-    lines.extend(WHOLE.iter().map(|(short, about)| format!("  {short:12} {about}")));
+    lines.extend(SCHEMES.iter().map(|Scheme { name, about, .. }| format!("  {name:12} {about}")));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.push(format!("  +{EQDS:11} through EQDS's tunnels: any recovery but netrt, and tcp"));
     lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
-    lines.extend(BALANCINGS.iter().map(|(name, _, about)| format!("  +{name:11} {about}")));
+    lines.extend(BALANCINGS.iter().map(|Balancing { name, about, .. }| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
     lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
     let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
@@ -375,12 +317,15 @@ pub fn preset_help() -> String {
 
 /// Every loss recovery and each of its variants by itself.
 pub fn scheme_names() -> Vec<String> {
-    let of = |short: &'static str| {
-        let variants = VARIANTS.iter().filter(move |variant| variant.of == short);
-        [short.to_owned()].into_iter().chain(variants.map(move |variant| format!("{short}+{}", variant.name)))
+    let of = |scheme: &'static Scheme| {
+        let variants = scheme.variants().map(|variant| format!("{}+{}", scheme.name, variant.name));
+        [scheme.name.to_owned()].into_iter().chain(variants)
     };
-    RECOVERIES.iter().flat_map(|&(short, ..)| of(short)).collect()
+    SCHEMES.iter().filter(|scheme| matches!(scheme.engine, Engine::Recovery(_))).flat_map(of).collect()
 }
+
+/// Keys of `[transport]` that are a stack which EQDS's tunnels can carry, or that replaces them.
+const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
 
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";
 

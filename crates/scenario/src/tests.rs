@@ -1,5 +1,6 @@
 //! What people get to read, and what series and `--set` mean.
 
+mod limits;
 mod windows;
 
 use std::path::{Path, PathBuf};
@@ -305,16 +306,8 @@ fn telemetry_is_counted_on_the_wire() {
 /// Hosts back to back, whose link holds a frame and a bit: T is that of two, each as long as it is on the wire.
 #[test]
 fn telemetry_is_counted_once_where_paths_hold_few_frames() {
-    let text = r#"title = "short"
-[topology.explicit]
-hosts = ["a", "b"]
-links = [{ between = ["a", "b"], rate = "1Gbps", delay = "100ns" }]
-[workload.incast]
-senders = ["a"]
-receiver = "b"
-size = "100KB"
-"#;
-    let plan = plan(text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("a plan");
+    let text = NO_SWITCH.replace("100ms", "100ns");
+    let plan = plan(&text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("a plan");
     let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("HPCC") };
     assert_eq!(hpcc.base_rtt, Setting::Value(Rate::from_gbps(1).time_for(Bytes::new(2 * (1_024 + 62 + 42 + 20)))));
 }

@@ -36,6 +36,11 @@ impl StudyError {
         Self { message: message.into(), kind: Kind::Failure }
     }
 
+    /// Something that was read is wrong, which its own error says.
+    pub(crate) fn wrong(error: impl fmt::Display) -> Self {
+        Self::input(error.to_string())
+    }
+
     /// The operating system refused.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self::input(format!("{}: cannot {doing}: {error}", path.display()))

@@ -7,15 +7,19 @@
 //!
 //! On Linux, what two hosts do over one link can be run in the real world, too (`real`): the same rows come of it.
 //!
-//! A [`Batch`] runs many plans for their summaries alone, and what they have in common once.
+//! A [`Batch`] runs many plans for their summaries alone, and what they have in common once. A [`FigureCheck`] does so
+//! with [`Figures`], and holds what their papers claim against the results.
 //!
 //! Reads no clock and prints nothing: who calls it says how long it took, whether to stop, and what
 //! to show ([`Watch`]).
 #![forbid(unsafe_code)]
 
 mod batch;
+mod check;
+mod claims;
 mod error;
 mod fct;
+mod figure;
 mod finished;
 mod folder;
 mod queue;
@@ -27,7 +31,10 @@ mod trace;
 mod writable;
 
 pub use batch::{Batch, Completed, Ended};
+pub use check::{Checked, FigureCheck};
+pub use claims::ClaimsFiles;
 pub use error::StudyError;
+pub use figure::{Figure, Figures};
 pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::{Simulate, Worlds};

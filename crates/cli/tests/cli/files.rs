@@ -108,6 +108,22 @@ fn schedules_are_found_from_the_folder_of_results() {
 }
 
 #[test]
+fn messages_without_a_partner_are_told_by_their_line() {
+    let schedule =
+        |zero: &str, one: &str| format!("num_ranks 2\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n// waits\n{one}\n}}\n");
+    let scenario = SMALL
+        .replace("[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }", "[workload.goal]\npath = \"x.goal\"");
+    let sent = "send 1b to 1 tag 1\nsend 1b to 1 tag 2";
+    let scratch =
+        Scratch::new("partners").with("s.toml", &scenario).with("x.goal", &schedule(sent, "recv 1b from 0 tag 1"));
+    let (_, said) = scratch.expect(0, &["workload", "s.toml"]);
+    assert!(said.contains("warning: x.goal:4: 1 message is sent that nobody receives"), "{said}");
+    fs::write(scratch.join("x.goal"), schedule("calc 1", "recv 1b from 0 tag 1")).expect("writable");
+    let (_, said) = scratch.expect(2, &["workload", "s.toml"]);
+    assert!(said.contains("workload.goal.path: x.goal:7: rank 1 waits for a message from rank 0 with tag 1"), "{said}");
+}
+
+#[test]
 fn flows_that_share_an_id_are_told_apart() {
     let matrix = "Nodes 3\nConnections 3\n0->1 id 7 msg start 0 size 2000\n0->1 id 7 msg start 0 size 5000\n\
         0->2 id 8 start 0 size 1000\n";

@@ -39,6 +39,27 @@ fn traces_are_replayed_as_they_come() {
 }
 
 #[test]
+fn whoever_waits_for_an_answer_gets_it() {
+    let mut child = Scratch::new("live")
+        .command(&["replay", "irn-receiver", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    let mut output = child.stdout.take().expect("piped");
+    input.write_all(b"2\n").expect("it reads");
+    for (event, expected) in [("0 1 0\n", "0 1 0 0 0\n"), ("0 1 2\n", "1 1 2 0 0\n")] {
+        input.write_all(event.as_bytes()).expect("it reads");
+        let mut answer = vec![0; expected.len()];
+        output.read_exact(&mut answer).expect("an answer before the next event");
+        assert_eq!(text(&answer), expected);
+    }
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let scratch = Scratch::new("pipe");
     let mut input = String::from("100000\n");

@@ -40,6 +40,8 @@ pub struct Goal {
 pub struct Rank {
     /// Its operations, in the order of the file.
     pub operations: Vec<Operation>,
+    /// The line of each, from 1; none in binary files.
+    pub lines: Vec<u32>,
     /// Pairs of an operation and one whose end it waits for.
     pub requires: Vec<(u32, u32)>,
     /// Pairs of an operation and one whose beginning it waits for.
@@ -99,12 +101,13 @@ pub const RANKS_MAX: u32 = 1 << 24;
 /// Unknown words, ranks, labels; ranks and labels that are defined twice; numbers out of range; in a binary
 /// file, whatever points outside of it (by its byte, from 1, as the column).
 pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
-    let (value, warnings, dialect) = if is_binary(bytes) {
+    let (value, mut warnings, dialect) = if is_binary(bytes) {
         (binary::read(bytes, file)?, Vec::new(), Dialect::GoalBinary)
     } else {
         let (value, warnings) = text::read(bytes, file)?;
         (value, warnings, Dialect::GoalText)
     };
+    warnings.extend(unreceived(&value));
     Ok(Parsed { value, warnings, dialect })
 }
 
@@ -122,6 +125,53 @@ fn given(number: u32) -> Option<u32> {
 fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
     let idle = u64::from(goal.rank_count) - goal.ranks.len() as u64;
     (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
+}
+
+/// What is told of messages that nobody receives: to ranks with fewer receives than messages.
+///
+/// Those that suit a receive of their own sender and tag are received by it, and the others by receives from any rank
+/// or with any tag, where there are some. Which of these gets which message is decided when they run.
+fn unreceived(goal: &Goal) -> Option<Warning> {
+    type Address = (u32, u32);
+    // By receiver: who has sent, with which tag; and those receives that name both, and how many others there are.
+    let mut sent: BTreeMap<u32, BTreeMap<Address, Vec<(u32, usize)>>> = BTreeMap::new();
+    let mut received: BTreeMap<u32, (BTreeMap<Address, usize>, usize)> = BTreeMap::new();
+    for (&number, rank) in &goal.ranks {
+        for (place, operation) in rank.operations.iter().enumerate() {
+            match operation.kind {
+                OperationKind::Send { to, tag, .. } => {
+                    sent.entry(to).or_default().entry((number, tag)).or_default().push((number, place));
+                }
+                OperationKind::Recv { from: Some(from), tag: Some(tag), .. } => {
+                    *received.entry(number).or_default().0.entry((from, tag)).or_default() += 1;
+                }
+                OperationKind::Recv { .. } => received.entry(number).or_default().1 += 1,
+                OperationKind::Compute(_) => {}
+            }
+        }
+    }
+    let nothing = (BTreeMap::new(), 0);
+    let mut lost: Vec<(u32, usize)> = Vec::new();
+    for (to, by_address) in sent {
+        let (named, others) = received.get(&to).unwrap_or(&nothing);
+        let beyond = by_address.into_iter().flat_map(|(address, messages)| {
+            let own = named.get(&address).copied().unwrap_or(0);
+            messages.into_iter().skip(own)
+        });
+        lost.extend(beyond.skip(*others));
+    }
+    let &(rank, place) = lost.iter().min()?;
+    let (messages, are) =
+        if lost.len() == 1 { ("1 message".to_owned(), "is") } else { (format!("{} messages", lost.len()), "are") };
+    let line = goal.ranks[&rank].lines.get(place).copied();
+    let which = match (line, lost.len()) {
+        (Some(_), 1) => String::new(),
+        (Some(_), _) => ", this one first".to_owned(),
+        (None, 1) => format!(": operation {place} of rank {rank}"),
+        (None, _) => format!(", operation {place} of rank {rank} first"),
+    };
+    let message = format!("{messages} {are} sent that nobody receives{which}; each \"send\" wants a \"recv\"");
+    Some(Warning::new(line.map_or(1, u64::from), message))
 }
 
 /// Operations of a rank each of which waits for the next, and the last for the first: none of them ever begins.

@@ -69,6 +69,7 @@ struct Requirement {
 
 impl Block {
     fn statement(&mut self, line: Line<'_>) -> Result<(), FormatError> {
+        let number = u32::try_from(line.number()).unwrap_or(u32::MAX);
         let mut words = line.words();
         let mut word = words.require("an operation")?;
         if let Some(label) = word.text().strip_suffix(':') {
@@ -103,6 +104,7 @@ impl Block {
             }
         }
         self.rank.operations.push(operation);
+        self.rank.lines.push(number);
         Ok(())
     }
 

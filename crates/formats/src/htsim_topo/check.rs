@@ -9,7 +9,7 @@ use super::read::{
     BUNDLE, Block, HEADER_KEYS, HOSTS_MAX, Keys, LATENCY, NODES, Number, OVERSUBSCRIBED, PODSIZE, Place, QUEUE_DOWN,
     QUEUE_UP, RADIX_DOWN, RADIX_UP, SPEED, SWITCH_LATENCY, TIER_KEYS, TIERS,
 };
-use super::{FatTreeFile, Tier};
+use super::{FatTreeFile, Tier, WrittenQueue};
 use crate::{FormatError, Warning};
 
 /// The network that `keys` describe; `end` is the end of the file.
@@ -37,6 +37,7 @@ pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warnin
         tors_per_pod: narrow(tors_per_pod)?,
         aggs_per_pod: narrow(aggs_per_pod)?,
         cores: narrow(cores)?,
+        least_queue: written.tiers.iter().flat_map(|block| block.queues()).min(),
     };
     let warnings = written.unequal_ports(tors_per_pod, pods)?;
     Ok((tree, warnings))
@@ -227,6 +228,14 @@ impl Block {
         let key = TIER_KEYS[which].0;
         let missing = || self.place.error(format!("found tier {tier} without {key}, expected \"{key}\" and a number"));
         self.numbers[which].as_ref().ok_or_else(missing)
+    }
+
+    /// The buffers that it gives to ports.
+    fn queues(&self) -> impl Iterator<Item = WrittenQueue> {
+        [QUEUE_UP, QUEUE_DOWN].into_iter().filter_map(|which| {
+            let Number { value, place } = self.numbers[which].as_ref()?;
+            Some(WrittenQueue { room: Bytes::new(*value), place: place.position(), key: TIER_KEYS[which].0 })
+        })
     }
 
     fn tier(&self, tier: usize) -> Result<Tier, FormatError> {

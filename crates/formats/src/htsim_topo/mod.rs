@@ -45,6 +45,19 @@ pub struct FatTreeFile {
     pub aggs_per_pod: u32,
     /// Core switches; none if there are two tiers.
     pub cores: u32,
+    /// The smallest buffer of any port, where the file gives some.
+    pub least_queue: Option<WrittenQueue>,
+}
+
+/// A buffer as it is written: the key, and where its value stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WrittenQueue {
+    /// Bytes per port.
+    pub room: Bytes,
+    /// Line and column of the number, from 1.
+    pub place: (u64, u64),
+    /// The key.
+    pub key: &'static str,
 }
 
 /// What is said of the switches of one tier.

@@ -98,6 +98,10 @@ impl Place {
     pub(super) fn error(&self, message: String) -> FormatError {
         FormatError { message, ..self.0.clone() }
     }
+    /// Line and column.
+    pub(super) fn position(&self) -> (u64, u64) {
+        (self.0.line, self.0.column)
+    }
     pub(super) fn warning(&self, message: String) -> Warning {
         Warning::new(self.0.line, message)
     }

@@ -23,6 +23,12 @@ pub fn render_claims_markdown(input: &ClaimsInput<'_>, before: &str) -> String {
     out
 }
 
+/// Whether [`render_claims_markdown`] loses nothing of `text`, which was in the file before: it is such a document, or
+/// nothing.
+pub fn is_claims_markdown(text: &str) -> bool {
+    text.trim().is_empty() || text.lines().next() == Some(TITLE)
+}
+
 /// What the document says of one paper.
 #[derive(Default)]
 struct Part {

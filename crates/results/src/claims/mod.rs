@@ -11,7 +11,7 @@ mod markdown;
 mod paper;
 mod why;
 
-pub use document::render_claims_markdown;
+pub use document::{is_claims_markdown, render_claims_markdown};
 pub use html::render_claims_html;
 
 use serde::Serialize;

@@ -8,7 +8,7 @@ use super::html::{escape, figure, section};
 use super::lines::{stack, wrap};
 use super::palette::Ink;
 use crate::metric::{Metric, Unit};
-use crate::summary::Compared;
+use crate::traits::Compared;
 use crate::verdict::STALLED;
 use crate::{Estimate, SeriesSummary, Summary};
 

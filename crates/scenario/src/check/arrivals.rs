@@ -1,6 +1,6 @@
 //! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::{LARGEST_FLOW, Measure, Summary, Window};
+use selvedge_sim::workload::{LARGEST_FLOW, Measure, Summary, Window, WorkloadConfig};
 use selvedge_units::{Duration, Instant};
 
 use super::Finding;
@@ -81,6 +81,36 @@ pub(crate) fn check_window(workloads: &[Summary], end: Option<Duration>, measure
         )),
         None => Ok(()),
     }
+}
+
+/// Tells of workloads that are to repeat, of which a run of so many `flows` has one repetition at most. (Those that
+/// repeat a million times until the run ends are meant to.)
+pub(crate) fn check_repeats(config: &WorkloadConfig, workloads: &[Summary], flows: Option<u64>) -> Vec<Finding> {
+    let Some(flows) = flows else { return Vec::new() };
+    let repeats = |kind: &str| -> Vec<u32> {
+        match kind {
+            "incast" => config.incast.0.iter().map(|incast| incast.repeat).collect(),
+            "collective" => config.collective.0.iter().map(|collective| collective.repeat).collect(),
+            "mixture-of-experts" => config.mixture_of_experts.0.iter().map(|training| training.repeat).collect(),
+            "pipeline" => config.pipeline.0.iter().map(|training| training.repeat).collect(),
+            "goal" => config.goal.0.iter().map(|goal| goal.repeat).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let mut findings = Vec::new();
+    for (at, workload) in workloads.iter().enumerate() {
+        let earlier = workloads[..at].iter().filter(|other| other.kind == workload.kind).count();
+        let Some(&repeat) = repeats(workload.kind).get(earlier) else { continue };
+        let Some(each) = workload.extent.known().map(|all| all / u64::from(repeat.max(1))) else { continue };
+        if repeat > 1 && flows <= each {
+            let message = format!(
+                "of {repeat} repetitions of {each} flows, none but the first can be complete: the run ends after {flows} \
+                 flows (stop.flows); give more of them, or repeat = 1"
+            );
+            findings.push(Finding::new(&format!("workload.{}.repeat", workload.key), message));
+        }
+    }
+    findings
 }
 
 fn in_seconds(duration: Duration) -> f64 {

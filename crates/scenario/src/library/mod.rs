@@ -66,20 +66,15 @@ impl FileLibrary {
         self.files.warnings()
     }
 
-    /// Where the htsim topology at `path` gives ports the smallest buffer, if it does: "x.topo:9:1: Queue_Up 9000".
+    /// Where the htsim topology at `path` gives ports the smallest buffer, if it does: "x.topo:9:10: Queue_Up 9000".
     pub(crate) fn least_queue(&self, path: &str) -> Option<String> {
         let content = self.files.content(path).ok()?;
         if detect(&content, path) != Ok(Dialect::HtsimTopology) {
             return None;
         }
-        let text = String::from_utf8_lossy(&content);
-        let queues = (1..).zip(text.lines()).filter_map(|(line, text)| {
-            let (key, value) = text.split('#').next()?.trim().split_once(char::is_whitespace)?;
-            let is_queue = ["Queue_Up", "Queue_Down"].iter().any(|queue| key.eq_ignore_ascii_case(queue));
-            let value: u64 = value.trim().parse().ok().filter(|_| is_queue)?;
-            Some((value, line, key.to_owned()))
-        });
-        queues.min().map(|(value, line, key)| format!("{}: {key} {value}", self.place(path, line, &key)))
+        let htsim_topo::WrittenQueue { room, place: (line, column), key } =
+            htsim_topo::read(&**content, path).ok()?.value.least_queue?;
+        Some(format!("{path}:{line}:{column}: {key} {}", room.get()))
     }
 
     /// The same, in this file.

@@ -1,20 +1,43 @@
+use selvedge_transport::RecoveryConfig;
+
 use super::*;
 
 #[test]
 fn the_four_schemes_of_the_question() {
     let preset = |name| Preset::parse(name).expect("a preset");
-    let plain = |recovery, pfc| Preset { recovery, pfc, ..Preset::default() };
+    let plain = |name, pfc| Preset { pfc, ..Preset::of(scheme(name)) };
     assert_eq!(preset("irn"), plain("irn", false));
     assert_eq!(preset("irn+pfc"), plain("irn", true));
-    assert_eq!(preset("roce+pfc"), plain("go-back-n", true));
-    assert_eq!(preset("roce"), plain("go-back-n", false));
+    assert_eq!(preset("roce+pfc"), plain("roce", true));
+    assert_eq!(preset("roce"), plain("roce", false));
+    assert_eq!(preset("roce").engine(), Engine::Recovery("go-back-n"));
+}
+
+fn scheme(name: &str) -> &'static Scheme {
+    SCHEMES.iter().find(|scheme| scheme.name == name).expect("a scheme")
+}
+
+/// What the tables name is there: a typing error in them would only show when somebody uses that line.
+#[test]
+fn the_tables_name_what_exists() {
+    for scheme in SCHEMES {
+        let Engine::Recovery(key) = scheme.engine else { continue };
+        assert!(RecoveryConfig::NAMES.contains(&key), "{key}");
+    }
+    for variant in VARIANTS {
+        assert!(SCHEMES.iter().any(|scheme| scheme.name == variant.of), "{}", variant.of);
+        if let Beside::Congestion(control) = variant.beside {
+            assert!(scheme(variant.of).controls().contains(&control), "{control}");
+        }
+    }
+    assert!(IN_TUNNELS.iter().all(|(control, _)| CongestionConfig::NAMES.contains(control)));
 }
 
 #[test]
 fn every_congestion_control_is_a_modifier() {
     for &name in CongestionConfig::NAMES {
         let preset = Preset::parse(&format!("roce+{name}+pfc")).expect("a preset");
-        let expected = Preset { recovery: "go-back-n", congestion: Some(name), pfc: true, ..Preset::default() };
+        let expected = Preset { congestion: Some(name), pfc: true, ..Preset::of(scheme("roce")) };
         assert_eq!(preset, expected);
     }
 }
@@ -22,7 +45,7 @@ fn every_congestion_control_is_a_modifier() {
 #[test]
 fn tcp_has_controls_of_its_own() {
     let preset = Preset::parse("tcp+cubic+pfc").expect("a preset");
-    let expected = Preset { recovery: "tcp", congestion: Some("cubic"), pfc: true, ..Preset::default() };
+    let expected = Preset { congestion: Some("cubic"), pfc: true, ..Preset::of(scheme("tcp")) };
     assert_eq!(preset, expected);
     let wrong = Preset::parse("irn+cubic").expect_err("not RDMA's");
     assert!(wrong.contains("unknown modifier \"cubic\""), "{wrong}");
@@ -46,7 +69,7 @@ fn tcp_and_rdma_replace_each_other() {
 #[test]
 fn netrt_is_go_back_n_and_a_setting_of_switches() {
     let preset = |name| Preset::parse(name).expect("a preset");
-    assert_eq!(preset("netrt"), Preset { netrt: true, ..preset("roce") });
+    assert_eq!(preset("netrt").engine(), preset("roce").engine());
     let base: Table = toml::from_str("[switch.netrt]\nenabled = true").expect("TOML");
     let set = ("switch.netrt.enabled", Value::Boolean(true));
     assert!(preset("netrt+dcqcn+drill").sets(&Table::new()).contains(&set));

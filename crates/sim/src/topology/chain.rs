@@ -41,7 +41,7 @@ impl Chain {
         self.switch_link.check("switch-link")?;
         let inner = u64::from(self.switches.saturating_sub(2)) * u64::from(self.hosts_per_inner);
         let hosts = 2 * u64::from(self.hosts_per_end) + inner;
-        check_size("switches", hosts, hosts + u64::from(self.switches) - 1)?;
+        check_size("", hosts, hosts + u64::from(self.switches) - 1)?;
 
         let mut graph = Graph::default();
         let last = self.switches - 1;

@@ -34,7 +34,7 @@ impl Dumbbell {
         self.host_link.check("host-link")?;
         self.bottleneck.check("bottleneck")?;
         let hosts = u64::from(self.left) + u64::from(self.right);
-        check_size("left", hosts, hosts + 1)?;
+        check_size("", hosts, hosts + 1)?;
 
         let mut graph = Graph::default();
         let left = graph.add_switch("left".into(), 0, 0);

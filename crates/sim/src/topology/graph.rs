@@ -340,7 +340,8 @@ impl From<SwitchId> for Node {
     }
 }
 
-/// An error at `key` when there are fewer than two hosts, or more hosts or links than a run can hold.
+/// An error at `key` (empty: what several keys say together) when there are fewer than two hosts, or more hosts or
+/// links than a run can hold.
 pub(super) fn check_size(key: &str, hosts: u64, links: u64) -> Result<(), ConfigError> {
     if hosts < 2 {
         return Err(ConfigError::new(key, format!("traffic needs at least two hosts, found {hosts}")));

@@ -72,7 +72,7 @@ impl LeafSpine {
         self.spine_link.check("spine-link")?;
         let hosts = u64::from(self.leaves) * u64::from(self.hosts_per_leaf);
         let links = u128::from(self.leaves) * u128::from(self.spines) * u128::from(self.parallel_links);
-        check_size("leaves", hosts, u64::try_from(links).unwrap_or(u64::MAX).saturating_add(hosts))
+        check_size("", hosts, u64::try_from(links).unwrap_or(u64::MAX).saturating_add(hosts))
     }
 }
 

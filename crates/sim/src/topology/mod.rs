@@ -74,7 +74,7 @@ impl Topology {
     /// The network that this describes, checked (see [`Graph::check`]).
     ///
     /// # Errors
-    /// Values that make no network, named by their key as "fat-tree.k".
+    /// Values that make no network, named by their key as "fat-tree.k"; by the variant alone where several together do.
     pub fn build(&self, library: &dyn Library) -> Result<Graph, ConfigError> {
         let graph = match self {
             Self::FatTree(fat_tree) => fat_tree.build(),
@@ -84,7 +84,15 @@ impl Topology {
             Self::Explicit(explicit) => explicit.build(),
             Self::File(file) => file.build(library),
         };
-        graph.and_then(|graph| graph.check().map(|()| graph)).map_err(|error| error.within(self.name()))
+        let checked = graph.and_then(|graph| graph.check().map_err(|error| self.of_graph(error)).map(|()| graph));
+        checked.map_err(|error| error.within(self.name()))
+    }
+    /// What is wrong with the network. Where nodes and links are not written out, its keys are not the scenario's.
+    fn of_graph(&self, error: ConfigError) -> ConfigError {
+        match self {
+            Self::Explicit(_) => error,
+            _ => ConfigError { key: String::new(), ..error },
+        }
     }
     /// The key of this variant in a scenario.
     pub const fn name(&self) -> &'static str {

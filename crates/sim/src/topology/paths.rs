@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 use super::choice::Choice;
-use super::{Graph, InnerNics, Routes};
+use super::{Graph, InnerNics, Port, Routes};
 use crate::ConfigError;
 
 /// How payload becomes what a link carries.
@@ -92,7 +92,20 @@ impl Paths {
     }
     /// The same along the slowest of several shortest paths.
     fn slowest_links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
-        self.links_by(self.choice.as_ref().map(|choice| &*choice.slowest), src, dst)
+        self.links_by(self.slowest(), src, dst)
+    }
+    /// Per switch and leaf: the port of the slowest path, if not all are alike.
+    fn slowest(&self) -> Option<&[u16]> {
+        self.choice.as_ref().map(|choice| &*choice.slowest)
+    }
+    /// The port of `switch` towards another `leaf`, as `chosen`; any of the shortest paths' where nothing is to choose.
+    #[inline]
+    fn port_towards(&self, chosen: Option<&[u16]>, switch: SwitchId, leaf: usize) -> Port {
+        let port = match chosen {
+            Some(chosen) => chosen[switch.index() * self.routes.leaves().len() + leaf],
+            None => self.routes.next_hops(switch, leaf)[0],
+        };
+        self.routes.ports().of(switch)[usize::from(port)]
     }
     fn links_by<'a>(&'a self, chosen: Option<&'a [u16]>, src: HostId, dst: HostId) -> Option<PathLinks<'a>> {
         let (src, dst) = self.inner.between(src, dst);
@@ -128,21 +141,24 @@ impl Paths {
     }
     fn find_longest(&self) -> Option<Path> {
         let far = self.far_hosts(|_| ());
-        let candidates = far.iter().enumerate().flat_map(|(leaf, from)| {
-            let here = from.get(1).map(|&second| (from[0], second));
+        // By receivers, whose ways from all leaves have much in common; of equal paths the first sender's counts.
+        let mut longest: Option<(_, _, (HostId, HostId))> = None;
+        for (leaf, to) in far.iter().enumerate() {
+            let here = to.get(1).map(|&second| (leaf, to[0], second));
             // Both directions: the paths there and back may differ.
-            let others = far.iter().enumerate().filter(move |&(other, _)| other != leaf);
-            here.into_iter().chain(others.flat_map(|(_, to)| self.apart(from, to)))
-        });
-        let mut longest: Option<Path> = None;
-        for (src, dst) in candidates {
-            let Some(links) = self.slowest_links(src, dst) else { continue };
-            let path = self.facts(src, dst, links);
-            if longest.is_none_or(|best| (path.propagation, path.links) > (best.propagation, best.links)) {
-                longest = Some(path);
+            let others = far.iter().enumerate().filter(|&(other, _)| other != leaf);
+            let others = others.flat_map(|(other, from)| self.apart(from, to).map(move |(src, dst)| (other, src, dst)));
+            let mut rests = Rests::new(self, leaf);
+            for (from, src, dst) in here.into_iter().chain(others) {
+                let Some(length) = rests.length(src, dst) else { continue };
+                let order = Reverse((from, from != leaf, leaf));
+                if longest.is_none_or(|(best, first, _)| (length, order) > (best, first)) {
+                    longest = Some((length, order, (src, dst)));
+                }
             }
         }
-        longest
+        let (_, _, (src, dst)) = longest?;
+        Some(self.facts(src, dst, self.slowest_links(src, dst)?))
     }
     /// Pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with links of
     /// their rates, whatever the sizes: of pairs whose paths there and back have links of the same rates, the one with
@@ -317,6 +333,58 @@ impl Paths {
     }
 }
 
+/// Lengths of the slowest of the shortest paths to the hosts of one leaf: propagation delay and number of links. What
+/// they have in common is added up once.
+struct Rests<'a> {
+    paths: &'a Paths,
+    leaf: usize,
+    /// By switch: from there to the leaf.
+    known: Vec<Option<(Duration, u32)>>,
+    /// Switches on the way to one of which it is known, and the delays of their next links; empty in between.
+    passed: Vec<(SwitchId, Duration)>,
+}
+
+impl<'a> Rests<'a> {
+    fn new(paths: &'a Paths, leaf: usize) -> Self {
+        let mut known = vec![None; paths.routes.ports().switches()];
+        if let Some(leaf) = paths.routes.leaves().get(leaf) {
+            known[leaf.index()] = Some((Duration::ZERO, 0));
+        }
+        Self { paths, leaf, known, passed: Vec::new() }
+    }
+
+    /// From `src` to `dst`, which is a host of the leaf; `None` when no way is left.
+    fn length(&mut self, src: HostId, dst: HostId) -> Option<(Duration, u32)> {
+        let Paths { graph, routes, .. } = self.paths;
+        let links = self.paths.slowest_links(src, dst)?;
+        let Some(from) = routes.leaf_of(src) else {
+            let back_to_back = self.paths.facts(src, dst, links);
+            return Some((back_to_back.propagation, back_to_back.links));
+        };
+        let (between, links) = self.rest(routes.leaves()[from]);
+        let delay = |host| graph.links[routes.ports().of_host(host).link as usize].delay;
+        Some((delay(src) + between + delay(dst), links + 2))
+    }
+
+    /// From `switch`, which has a way, to the leaf.
+    fn rest(&mut self, switch: SwitchId) -> (Duration, u32) {
+        let mut at = switch;
+        let mut rest = loop {
+            if let Some(known) = self.known[at.index()] {
+                break known;
+            }
+            let port = self.paths.port_towards(self.paths.slowest(), at, self.leaf);
+            self.passed.push((at, self.paths.graph.links[port.link as usize].delay));
+            at = port.peer.switch().expect("a way to a leaf leads over switches");
+        };
+        while let Some((switch, delay)) = self.passed.pop() {
+            rest = (rest.0 + delay, rest.1 + 1);
+            self.known[switch.index()] = Some(rest);
+        }
+        rest
+    }
+}
+
 /// The links of a path in order, by their index in [`Graph::links`].
 #[derive(Clone, Debug)]
 pub struct PathLinks<'a> {
@@ -347,13 +415,7 @@ impl Iterator for PathLinks<'_> {
                 self.at = At::Destination;
                 return Some(routes.ports().of_host(self.dst).link);
             }
-            At::Switch(switch) => {
-                let port = match self.chosen {
-                    Some(chosen) => chosen[switch.index() * routes.leaves().len() + self.leaf],
-                    None => routes.next_hops(switch, self.leaf)[0],
-                };
-                routes.ports().of(switch)[usize::from(port)]
-            }
+            At::Switch(switch) => self.paths.port_towards(self.chosen, switch, self.leaf),
             At::Destination => return None,
         };
         self.at = port.peer.switch().map_or(At::Destination, At::Switch);

@@ -4,7 +4,8 @@
 //!    hosts has 1,280 switches and 512 leaves, hence 655,360 entries of 4 bytes.
 //! 2. An entry is the index of a group of ports. Groups are shared: all edges of a fat-tree use "all
 //!    my uplinks" for all destinations elsewhere.
-//! 3. One breadth-first search over switches per leaf: O(leaves x links).
+//! 3. One breadth-first search over switches per leaf: O(leaves x links). Leaves with the same neighbours are *twins*,
+//!    to which the same ways lead but for the last link: one search does for all edges of a pod.
 
 use std::collections::BTreeMap;
 
@@ -76,9 +77,7 @@ impl Routes {
             }
         }
         let mut search = Search::new(&ports, down, leaves.len());
-        for (index, &leaf) in leaves.iter().enumerate() {
-            search.route_towards(leaf, index);
-        }
+        search.route_towards_all(&leaves);
         let Search { table, groups, members, .. } = search;
         Self { leaves, leaf_of, down_ports, table, groups, members, ports }
     }
@@ -161,6 +160,57 @@ impl Search {
             known: BTreeMap::new(),
             latest: vec![0; switches],
         }
+    }
+
+    /// Finds the ways to all leaves: to the first of twins by a search, to the others as to that one.
+    fn route_towards_all(&mut self, leaves: &[SwitchId]) {
+        let mut firsts: BTreeMap<Vec<SwitchId>, u32> = BTreeMap::new();
+        let mut first_of = Vec::with_capacity(leaves.len());
+        for (index, &leaf) in (0..).zip(leaves) {
+            let mut peers: Vec<SwitchId> = self.neighbours(leaf).iter().map(|&(peer, _)| peer).collect();
+            peers.sort_unstable();
+            peers.dedup();
+            let first = *firsts.entry(peers).or_insert(index);
+            first_of.push(first);
+            if first == index {
+                self.route_towards(leaf, index as usize);
+            }
+        }
+        // Row by row: a column of a large table has each of its entries on another page.
+        for row in self.table.chunks_exact_mut(leaves.len().max(1)) {
+            for (index, &first) in first_of.iter().enumerate() {
+                row[index] = row[first as usize];
+            }
+        }
+        for (index, &first) in first_of.iter().enumerate().filter(|&(index, &first)| first as usize != index) {
+            self.correct_near(leaves[index], index, leaves[first as usize]);
+        }
+    }
+
+    /// Corrects what was taken over for `leaf` from its twin: their own entries, and those of their neighbours. Twins
+    /// are no neighbours of each other.
+    fn correct_near(&mut self, leaf: SwitchId, index: usize, twin: SwitchId) {
+        let ports = |search: &Self, from: SwitchId, is_wanted: &dyn Fn(SwitchId) -> bool| -> Vec<u16> {
+            let wanted = search.neighbours(from).iter().filter(|&&(peer, _)| is_wanted(peer));
+            wanted.map(|&(_, port)| port).collect()
+        };
+        self.table[leaf.index() * self.leaves + index] = 0;
+        let hops = ports(self, twin, &|_| true);
+        if hops.is_empty() {
+            return;
+        }
+        self.table[twin.index() * self.leaves + index] = self.group(twin, &hops);
+        let mut peers: Vec<SwitchId> = self.neighbours(leaf).iter().map(|&(peer, _)| peer).collect();
+        peers.dedup();
+        for peer in peers {
+            let hops = ports(self, peer, &|other| other == leaf);
+            self.table[peer.index() * self.leaves + index] = self.group(peer, &hops);
+        }
+    }
+
+    /// The switches at the other end of `switch`'s links, and its ports.
+    fn neighbours(&self, switch: SwitchId) -> &[(SwitchId, u16)] {
+        &self.neighbours[self.offsets[switch.index()] as usize..self.offsets[switch.index() + 1] as usize]
     }
 
     /// Visits all switches that can reach `leaf`, nearest first. When one is visited, all that are nearer are known, so

@@ -154,20 +154,23 @@ fn routes_agree_with_brute_force_and_avoid_links_that_are_down() {
         let mut rng = Rng::stream(seed, Domain::Impairment, 0);
         let graph = random_graph(&mut rng);
         let down: Vec<bool> = graph.links.iter().map(|_| rng.below(4) == 0).collect();
-        let routes = Routes::new(&graph, &down);
-        let distance = floyd_warshall(&graph, &down);
-        for (leaf, &to) in routes.leaves().iter().enumerate() {
-            for from in (0..graph.switches.len() as u32).map(SwitchId) {
-                let ports = (0u16..).zip(routes.ports().of(from));
-                let expected: Vec<u16> = ports
-                    .filter(|(_, port)| !down[port.link as usize])
-                    .filter_map(|(n, port)| Some((n, port.peer.switch()?)))
-                    .filter(|(_, peer)| from != to && distance[peer.index()][to.index()] < FAR)
-                    .filter(|(_, peer)| distance[peer.index()][to.index()] + 1 == distance[from.index()][to.index()])
-                    .map(|(n, _)| n)
-                    .collect();
-                assert_eq!(routes.next_hops(from, leaf), expected, "seed {seed}, {from:?} to {to:?}");
-            }
+        assert_shortest(&graph, &down, seed);
+    }
+}
+fn assert_shortest(graph: &Graph, down: &[bool], seed: u64) {
+    let routes = Routes::new(graph, down);
+    let distance = floyd_warshall(graph, down);
+    for (leaf, &to) in routes.leaves().iter().enumerate() {
+        for from in (0..graph.switches.len() as u32).map(SwitchId) {
+            let ports = (0u16..).zip(routes.ports().of(from));
+            let expected: Vec<u16> = ports
+                .filter(|(_, port)| !down[port.link as usize])
+                .filter_map(|(n, port)| Some((n, port.peer.switch()?)))
+                .filter(|(_, peer)| from != to && distance[peer.index()][to.index()] < FAR)
+                .filter(|(_, peer)| distance[peer.index()][to.index()] + 1 == distance[from.index()][to.index()])
+                .map(|(n, _)| n)
+                .collect();
+            assert_eq!(routes.next_hops(from, leaf), expected, "seed {seed}, {from:?} to {to:?}");
         }
     }
 }
@@ -190,6 +193,18 @@ fn floyd_warshall(graph: &Graph, down: &[bool]) -> Vec<Vec<u32>> {
         }
     }
     distance
+}
+
+/// Fabrics in which many leaves have the same neighbours, of which one is searched for: every shortest path to all
+/// of them is found.
+#[test]
+fn routes_of_leaves_with_the_same_neighbours_agree_with_brute_force() {
+    for seed in 0..40 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 1);
+        let graph = if seed % 2 == 0 { fat_tree(4) } else { leaf_spine("100Gbps") };
+        let down: Vec<bool> = graph.links.iter().map(|_| seed > 1 && rng.below(8) == 0).collect();
+        assert_shortest(&graph, &down, seed);
+    }
 }
 
 #[test]
@@ -588,7 +603,7 @@ fn errors_name_the_key_and_the_remedy() {
             format!(
                 "leaf-spine = {{ leaves = 70_000, spines = 9, hosts-per-leaf = 70_000, host-{link}, spine-{link} }}"
             ),
-            "leaf-spine.leaves",
+            "leaf-spine",
             "4900000000 hosts, but at most 131072",
         ),
         (
@@ -600,7 +615,7 @@ fn errors_name_the_key_and_the_remedy() {
         ),
         (
             format!("leaf-spine = {{ leaves = 60_000, spines = 1, hosts-per-leaf = 1, host-{link}, spine-{link} }}"),
-            "leaf-spine.switches",
+            "leaf-spine",
             "put more hosts on each switch",
         ),
         (format!("chain = {{ switches = 0, host-{link}, switch-{link} }}"), "chain.switches", "at least 1"),

@@ -1,14 +1,12 @@
 //! Schedules from files.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use selvedge_units::{Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Hosts;
 use super::build::{BuildEnv, Kind, Part, Summary};
-use super::schedule::{Player, PlayerPlan};
+use super::schedule::{Player, PlayerPlan, Unplayable};
 use crate::ConfigError;
 
 /// The schedule in a GOAL file, as text or binary. Each repetition is a job.
@@ -79,9 +77,9 @@ impl Kind for GoalFile {
         used.dedup();
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
         let summary = Summary { mean_size, first: self.start, ..Summary::new(Self::NAME, &used, &used) };
-        let in_file = |mut error: ConfigError| {
-            error.message = format!("{}: {}", Path::new(&self.path).display(), error.message);
-            error.within("path")
+        let in_file = |Unplayable { line, message }: Unplayable| {
+            let line = line.map_or(String::new(), |line| format!(":{line}"));
+            ConfigError::new("path", format!("{}{line}: {message}", self.path))
         };
         Ok(Part::played(Player::new(plan).map_err(in_file)?, summary))
     }

@@ -8,7 +8,7 @@ use crate::ConfigError;
 use crate::workload::Hosts;
 use crate::workload::build::{BuildEnv, Part, Summary};
 use crate::workload::flow::stream;
-use crate::workload::schedule::{Player, PlayerPlan, Rank, Schedule, Step};
+use crate::workload::schedule::{Player, PlayerPlan, Rank, Schedule, Step, Unplayable};
 
 /// Who takes part, cut into groups that do the same at the same time without a word to each other.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +133,10 @@ impl Groups {
         };
         let summary = Summary { first: start, ..Summary::new(kind, &plan.hosts, &plan.hosts) };
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
-        Ok(Part::played(Player::new(plan)?, Summary { mean_size, ..summary }))
+        Ok(Part::played(
+            Player::new(plan).map_err(|Unplayable { message, .. }| ConfigError::new("", message))?,
+            Summary { mean_size, ..summary },
+        ))
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use selvedge_units::{Bytes, Duration};
 
-pub use player::{Cue, Player, PlayerPlan};
+pub use player::{Cue, Player, PlayerPlan, Unplayable};
 
 /// Receives from any rank, or with any tag.
 pub const ANY: u32 = u32::MAX;
@@ -67,6 +67,8 @@ pub struct Rank {
     waits: Vec<u32>,
     /// The number of its first message.
     first_send: u32,
+    /// The lines of a file in which its steps stand, if they come from one.
+    lines: Vec<u32>,
 }
 
 impl Rank {
@@ -100,6 +102,10 @@ impl Rank {
         assert!((before as usize) < self.steps.len(), "step {before} does not exist");
         self.waits[step as usize] += 1;
         self.after_start.push((before, step));
+    }
+    /// Says in which lines of a file its steps stand, from 1; for messages.
+    pub fn stands_in(&mut self, lines: Vec<u32>) {
+        self.lines = lines;
     }
     /// How many steps there are.
     pub fn len(&self) -> usize {

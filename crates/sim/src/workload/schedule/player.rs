@@ -8,7 +8,6 @@ use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use super::mailbox::Mailbox;
 use super::{ANY, Schedule, Step};
-use crate::ConfigError;
 use crate::workload::{FlowSpec, Measure};
 
 /// What a [`Player`] is made of.
@@ -83,13 +82,22 @@ enum Turn {
     End(u32, u32),
 }
 
+/// Why a schedule cannot be played to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unplayable {
+    /// The line of the file in which the step stands that waits, if the schedule comes from one.
+    pub line: Option<u32>,
+    /// What waits, and for what.
+    pub message: String,
+}
+
 impl Player {
     /// A player before the first note.
     ///
     /// # Errors
     /// The schedule cannot be played to its end, whatever the network does; says which step waits, and for
     /// what.
-    pub fn new(plan: PlayerPlan) -> Result<Self, ConfigError> {
+    pub fn new(plan: PlayerPlan) -> Result<Self, Unplayable> {
         assert_eq!(plan.hosts.len(), plan.schedule.ranks().len(), "each rank has a host");
         let mut at_host: Vec<(HostId, u32)> = plan.hosts.iter().copied().zip(0..).collect();
         at_host.sort_unstable();
@@ -323,7 +331,7 @@ impl Player {
     }
 
     /// Plays one iteration where messages and computations take no time.
-    fn rehearse(&self) -> Result<(), ConfigError> {
+    fn rehearse(&self) -> Result<(), Unplayable> {
         let mut player = Self { plan: Arc::new(PlayerPlan { repeat: 1, ..(*self.plan).clone() }), ..self.clone() };
         let mut cues = Vec::new();
         for host in self.hosts() {
@@ -345,11 +353,12 @@ impl Player {
                 }
             }
         }
-        player.unplayed().map_or(Ok(()), |message| Err(ConfigError::new("", message)))
+        player.unplayed().map_or(Ok(()), Err)
     }
 
     /// What keeps a step from beginning or ending, if not all have ended.
-    fn unplayed(&mut self) -> Option<String> {
+    fn unplayed(&mut self) -> Option<Unplayable> {
+        let line = |rank: usize, step: u32| self.plan.schedule.ranks()[rank].lines.get(step as usize).copied();
         let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
         let rank = self.ranks.iter().position(stuck)?;
         // A receive that nobody answers is a cause; what waits for others may be its consequence.
@@ -358,15 +367,17 @@ impl Player {
                 let Step::Recv { from, tag } = self.plan.schedule.step(rank as u32, step) else { continue };
                 let from = if from == ANY { "any rank".to_owned() } else { format!("rank {from}") };
                 let tag = if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
-                return Some(format!(
+                let message = format!(
                     "rank {rank} waits for a message from {from} with {tag} (its step {}) that is never sent: each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
                     step + 1
-                ));
+                );
+                return Some(Unplayable { line: line(rank, step), message });
             }
         }
         let state = self.ranks[rank].as_ref()?;
         let step = state.waits.iter().position(|&waits| waits > 0)?;
-        Some(format!("step {} of rank {rank} never begins: steps wait for each other in a cycle", step + 1))
+        let message = format!("step {} of rank {rank} never begins: steps wait for each other in a cycle", step + 1);
+        Some(Unplayable { line: line(rank, step as u32), message })
     }
 }
 

@@ -8,7 +8,7 @@ fn us(n: u64) -> Instant {
 }
 
 /// A player of `ranks`, each on a host of its own unless `hosts` says otherwise.
-fn player(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Player, crate::ConfigError> {
+fn player(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Player, Unplayable> {
     Player::new(PlayerPlan {
         workload: 0,
         measure: Measure::All,

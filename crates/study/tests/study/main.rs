@@ -1,5 +1,7 @@
 //! Studies with a stand-in for the simulator: what is written, when, and what survives.
 
+mod figures;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;

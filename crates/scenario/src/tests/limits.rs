@@ -1,0 +1,56 @@
+//! Networks that are too large, and runs that are too short.
+
+use super::*;
+
+/// What several keys make together is blamed on the one that was changed last.
+#[test]
+fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
+    let link = "{ rate = '40Gbps', delay = '2us' }";
+    let of = |topology: &str| {
+        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        format!("title = 'large'\nstop = {{ flows = 10 }}\n{topology}host-link = {link}\n{workload}")
+    };
+    let leaf_spine =
+        format!("[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 4\nspine-link = {link}\n");
+    let dumbbell = format!("[topology.dumbbell]\nleft = 2\nright = 2\nbottleneck = {link}\n");
+    let chain =
+        format!("[topology.chain]\nswitches = 3\nhosts-per-end = 2\nhosts-per-inner = 2\nswitch-link = {link}\n");
+    for (topology, kind, key) in [
+        (&leaf_spine, "topology.leaf-spine", "hosts-per-leaf"),
+        (&leaf_spine, "topology.leaf-spine", "leaves"),
+        (&leaf_spine, "topology.leaf-spine", "parallel-links"),
+        (&dumbbell, "topology.dumbbell", "right"),
+        (&chain, "topology.chain", "hosts-per-inner"),
+    ] {
+        let set = format!("{kind}.{key}=1000000000");
+        let earlier = format!("{kind}.host-link.rate=10Gbps");
+        let error = plan(&of(topology), &with_sets(&[&earlier, &set])).expect_err("too large");
+        assert!(error.starts_with(&format!("--set {set}: {kind}: that makes ")), "{error}");
+    }
+    let error = impossible(&of(&leaf_spine.replace("leaves = 4", "leaves = 100000000")));
+    assert!(error.starts_with("study.toml:3:11: topology.leaf-spine: that makes "), "{error}");
+}
+
+/// Of several workloads each by itself: whatever the others send, there is no room for a second repetition.
+#[test]
+fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
+    let warnings = |flows: u32, workload: &str| {
+        let topology = &BASE[..BASE.find("[workload").expect("it is there")];
+        let text = format!("stop = {{ flows = {flows} }}\n{topology}{workload}");
+        plan(&text, &Changes { series: Some("irn,roce+pfc".into()), ..Changes::default() })
+            .expect("it can run")
+            .warnings
+    };
+    let incast =
+        "[workload.incast]\nsenders = [0, 1, 2, 3]\nreceiver = 9\nsize = '10KB'\nconnections = 1\nrepeat = 1_000\n";
+    assert_eq!(warnings(5, incast), [""; 0], "until the run ends");
+    let [warning] = &warnings(4, incast)[..] else { panic!("one, for both series") };
+    let said = "workload.incast.repeat: of 1000 repetitions of 4 flows, none but the first can be complete: the run ends \
+                after 4 flows (stop.flows); give more of them, or repeat = 1";
+    assert!(warning.starts_with("study.toml:11:1: ") && warning.ends_with(said), "{warning}");
+    assert_eq!(warnings(4, &incast.replace("1_000", "1")), [""; 0]);
+    let jobs = "[[workload.collective]]\noperation = 'ring-all-reduce'\nsize = '1MB'\n\
+                [[workload.collective]]\noperation = 'ring-all-reduce'\nsize = '2MB'\nrepeat = 2\n";
+    let [warning] = &warnings(100, jobs)[..] else { panic!("one") };
+    assert!(warning.contains("workload.collective[1].repeat: of 2 repetitions of 480 flows"), "{warning}");
+}

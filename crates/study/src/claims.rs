@@ -1,0 +1,70 @@
+//! The files that tables of claims are written to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use selvedge_results::{ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
+
+use crate::{StudyError, check_writable};
+
+/// Where tables of claims go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimsFiles {
+    html: Option<PathBuf>,
+    markdown: Option<PathBuf>,
+}
+
+impl ClaimsFiles {
+    /// Tables as a page for a browser, as Markdown, both or neither. Sections of papers that are not run stay in the
+    /// Markdown that is there.
+    ///
+    /// # Errors
+    /// One of them cannot be written, or `markdown` holds something else: to notice it when all has run would be late.
+    pub fn new(html: Option<PathBuf>, markdown: Option<PathBuf>) -> Result<Self, StudyError> {
+        let files = Self { html, markdown };
+        files.paths().try_for_each(check_writable)?;
+        if let Some(path) = &files.markdown
+            && !is_claims_markdown(&text_in(path)?)
+        {
+            let message = "holds something else than claims, which would be lost; choose another --markdown";
+            return Err(StudyError::input(format!("{}: {message}", path.display())));
+        }
+        Ok(files)
+    }
+
+    /// Writes the tables.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub fn write(&self, input: &ClaimsInput<'_>) -> Result<(), StudyError> {
+        if let Some(path) = &self.html {
+            write(path, &render_claims_html(input))?;
+        }
+        if let Some(path) = &self.markdown {
+            write(path, &render_claims_markdown(input, &text_in(path)?))?;
+        }
+        Ok(())
+    }
+
+    /// The files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.html.iter().chain(&self.markdown).map(PathBuf::as_path)
+    }
+}
+
+/// What is in a file; nothing if there is none.
+fn text_in(path: &Path) -> Result<String, StudyError> {
+    if !path.exists() {
+        return Ok(String::new());
+    }
+    fs::read_to_string(path).map_err(|error| StudyError::io(path, "read it", &error))
+}
+
+/// Writes a file, and the folder for it.
+fn write(path: &Path, text: &str) -> Result<(), StudyError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| StudyError::io(path, "write it", &error))
+}

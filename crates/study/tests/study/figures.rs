@@ -1,0 +1,133 @@
+//! Figures: where they are found, what runs once for several of them, and what is written of it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use selvedge_results::{CheckedFigure, ClaimsInput};
+use selvedge_study::{Checked, ClaimsFiles, Figure, FigureCheck, Figures, StudyError, Worlds};
+use selvedge_testkit::{Scratch, texts};
+
+use crate::{Spectator, VERSION, stand_in};
+
+/// The stand-in's flows take a little longer than ideal.
+fn expect(bound: &str) -> String {
+    format!("[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = {bound}\n")
+}
+
+/// A figure that comes out, deep in the folder of a paper, and one that does not.
+fn paper(name: &str) -> Scratch {
+    Scratch::new(name)
+        .with("paper/deep/good/scenario.toml", texts::SCENARIO)
+        .with("paper/deep/good/expect.toml", &expect("{ at-least = 1 }"))
+        .with("paper/bad/scenario.toml", texts::SCENARIO)
+        .with("paper/bad/expect.toml", &expect("{ at-most = 0.5 }"))
+        .with("paper/notes/readme", "")
+}
+
+fn read(scratch: &Scratch, path: &str) -> Result<Figures, StudyError> {
+    Figures::read(&[scratch.join(path)], false, || panic!("no figure asks for the real world"))
+}
+
+fn check(figures: &[Figure], watch: &Spectator, complete: &(dyn Fn(&CheckedFigure) + Sync)) -> Checked {
+    let worlds = Worlds { simulated: &stand_in, real: &stand_in };
+    let check = FigureCheck { figures, threads: 2, worlds, watch, elapsed: &|| 1.5, version: VERSION };
+    check.run(complete).expect("a check")
+}
+
+fn input(figures: &[CheckedFigure]) -> ClaimsInput<'_> {
+    ClaimsInput { figures, wall_s: 60.0, threads: 2, version: VERSION, command: "selvedge check" }
+}
+
+#[test]
+fn figures_are_found_at_any_depth_and_what_they_share_runs_once() {
+    let scratch = paper("study-figures");
+    let figures = read(&scratch, "paper").expect("two figures").all;
+    let names: Vec<String> = figures.iter().map(Figure::name).collect();
+    assert_eq!(names, ["paper-bad", "deep-good"]);
+
+    let told = Mutex::new(Vec::new());
+    let watch = Spectator::until(usize::MAX);
+    let ended = check(&figures, &watch, &|checked| told.lock().expect("no panic").push(checked.title.clone()));
+    let Checked::Complete(checked) = ended else { panic!("complete") };
+    assert_eq!(*told.lock().expect("no panic"), ["small", "small"]);
+    assert_eq!(watch.complete.load(Ordering::Relaxed), 4, "two series with two seeds, for both");
+    let of = |checked: &CheckedFigure| (checked.runs, checked.shared, checked.claims[0].fails);
+    assert_eq!(checked.iter().map(of).collect::<Vec<_>>(), [(4, 0, true), (4, 4, false)]);
+
+    let ended = check(&figures, &Spectator::until(1), &|_| ());
+    assert!(matches!(ended, Checked::Interrupted { done: 1..4, of: 4 }), "{ended:?}");
+}
+
+#[test]
+fn folders_without_figures_and_files_are_told_so() {
+    let scratch = paper("study-no-figures");
+    let refused = |path: &str| read(&scratch, path).expect_err("no figure").to_string();
+    assert!(refused("paper/notes").contains("no figure here; expected a folder with a scenario.toml"));
+    assert!(refused("paper/bad/scenario.toml").contains("is a file; a figure is a folder"));
+    assert!(refused("missing").contains("missing: cannot read it"));
+    // The first is fine, and nothing has run.
+    let paths: Vec<PathBuf> = ["paper", "paper/notes"].iter().map(|path| scratch.join(path)).collect();
+    assert!(Figures::read(&paths, false, || Ok(())).is_err());
+}
+
+#[test]
+fn figures_with_one_name_are_not_kept_in_one_folder() {
+    let scratch = paper("study-names")
+        .with("other/paper/bad/scenario.toml", texts::SCENARIO)
+        .with("other/paper/bad/expect.toml", &expect("{ at-least = 1 }"));
+    read(&scratch, "paper").expect("two figures").check_apart().expect("they have names of their own");
+    let figures = read(&scratch, "").expect("three figures");
+    let error = figures.check_apart().expect_err("one would replace the other").to_string();
+    assert!(error.contains("paper/bad would both be kept as paper-bad; check one of them at a time"), "{error}");
+}
+
+#[test]
+fn without_the_real_world_its_claims_are_skipped_and_it_is_asked_for_once() {
+    let of_world = |world: &str| format!("{}case = '{world}'\n", expect("{ at-least = 1 }"));
+    let both = format!("real = true\n{}{}", of_world("simulated"), of_world("real").replace("it works", "there, too"));
+    let scratch = paper("study-real-figures").with("paper/bad/expect.toml", &both).with("one/expect.toml", &both);
+    let scratch = scratch.with("one/scenario.toml", texts::SCENARIO);
+    let paths = [scratch.join("paper"), scratch.join("one")];
+    let asked = AtomicUsize::new(0);
+    let Figures { all, skipped } = Figures::read(&paths, false, || {
+        asked.fetch_add(1, Ordering::Relaxed);
+        Err("no such world".to_owned())
+    })
+    .expect("figures");
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let bad = scratch.join("paper/bad");
+    assert_eq!(skipped[0], format!("{}: \"there, too\": no such world", bad.display()));
+    assert_eq!((all.len(), skipped.len()), (3, 2));
+    assert!(all[0].plan.series.iter().all(|series| series.case.as_deref() == Some("simulated")));
+}
+
+#[test]
+fn tables_of_claims_keep_the_sections_of_other_papers() {
+    let scratch = paper("study-claims");
+    let figures = read(&scratch, "paper/bad").expect("a figure").all;
+    let Checked::Complete(checked) = check(&figures, &Spectator::until(usize::MAX), &|_| ()) else {
+        panic!("complete")
+    };
+    let (html, markdown) = (scratch.join("new/claims.html"), scratch.join("claims.md"));
+    let before = "# Claims\n\n| [else](#else) | 1 | 1 | 0 | 0 | 1.0.0 |\n\n## else\n\nsomething\n";
+    fs::write(&markdown, before).expect("writable");
+    let files = ClaimsFiles::new(Some(html.clone()), Some(markdown.clone())).expect("they can be written");
+    assert!(!html.exists());
+    files.write(&input(&checked)).expect("written");
+    let text = fs::read_to_string(&markdown).expect("text");
+    assert!(text.contains("## else\n\nsomething") && text.contains("## paper\n\n1 claim"), "{text}");
+    assert!(fs::read_to_string(html).expect("text").contains("it works"));
+}
+
+#[test]
+fn what_is_no_table_of_claims_is_not_replaced_by_one() {
+    let scratch = Scratch::new("study-no-claims").with("notes.md", "# Claims of mine\n").with("empty.md", "\n");
+    let files = |name: &str| ClaimsFiles::new(None, Some(scratch.join(name)));
+    let error = files("notes.md").expect_err("something else").to_string();
+    assert!(error.contains("holds something else than claims, which would be lost"), "{error}");
+    files("empty.md").expect("nothing is lost");
+    files("missing.md").expect("it can be made");
+    assert!(files("notes.md/below.md").is_err());
+}
