@@ -32,4 +32,4 @@ pub(crate) use flows::FlowWriter;
 pub(crate) use ports::PortWriter;
 
 /// Rows per page, at most.
-const PAGE: usize = 1 << 12;
+const PAGE: usize = 1 << 14;

@@ -193,6 +193,13 @@ impl<'a, Row> Columns<'a, Row> {
             _ => Err(other_type("64-bit numbers that repeat themselves")),
         }
     }
+    /// A column of 32-bit numbers that are the same in each of these parts.
+    pub(super) fn int_of(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Ints(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(&of(row), count)),
+            _ => Err(other_type("32-bit numbers that repeat themselves")),
+        }
+    }
     /// A column of 32-bit numbers.
     pub(super) fn int(&mut self, of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
         match self.next()? {

@@ -10,7 +10,7 @@ use super::schema::Table;
 use crate::{ResultsError, Tier};
 
 /// Rows that are put in order together.
-const SORTED: usize = 1 << 16;
+const SORTED: usize = 1 << 17;
 
 /// Writes the port samples of one point.
 pub(crate) struct PortWriter {
@@ -19,7 +19,36 @@ pub(crate) struct PortWriter {
     seed: u64,
     /// Node, peer and tier by port number.
     names: Vec<[String; 3]>,
-    rows: Vec<(PortRow, Duration)>,
+    rows: Vec<Row>,
+}
+
+/// What is written of a sample.
+#[derive(Clone, Copy)]
+struct Row {
+    time: u64,
+    egress_queue: u64,
+    ingress_buffer: u64,
+    paused: u64,
+    port: u32,
+    utilisation: f32,
+    drops: u32,
+    trims: u32,
+}
+
+impl Row {
+    #[inline]
+    fn of(row: &PortRow, interval: Duration) -> Self {
+        Self {
+            time: row.time.as_ps(),
+            egress_queue: row.egress_queue.get(),
+            ingress_buffer: row.ingress_buffer.get(),
+            paused: row.paused.as_ps(),
+            port: row.port.0,
+            utilisation: utilisation(row.busy, interval),
+            drops: row.drops,
+            trims: row.trims,
+        }
+    }
 }
 
 impl PortWriter {
@@ -37,7 +66,7 @@ impl PortWriter {
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
             let (first, rest) = rows.split_at(rows.len().min(SORTED - self.rows.len()));
-            self.rows.extend(first.iter().map(|row| (*row, interval)));
+            self.rows.extend(first.iter().map(|row| Row::of(row, interval)));
             if self.rows.len() == SORTED {
                 self.flush()?;
             }
@@ -54,24 +83,24 @@ impl PortWriter {
 
     fn flush(&mut self) -> Result<(), ResultsError> {
         let order = by_port(&self.rows);
-        let rows = |at: u32| &self.rows[at as usize];
-        let row = |&at: &u32| &rows(at).0;
-        let name =
-            |at: &u32, which: usize| -> &str { self.names.get(row(at).port.index()).map_or("", |names| &names[which]) };
+        let row = |&at: &u32| &self.rows[at as usize];
+        let name = |at: &u32, which: usize| -> &str {
+            self.names.get(row(at).port as usize).map_or("", |names| &names[which])
+        };
         self.part.write(&order, |columns| {
             let ports = columns.parts(|a, b| row(a).port == row(b).port);
             let all = columns.parts(|_, _| true);
             columns.text_of(&all, |_| &self.series)?;
             columns.long_of(&all, |_| self.seed)?;
-            columns.long(|at| row(at).time.as_ps())?;
-            columns.int(|at| row(at).port.0)?;
+            columns.long(|at| row(at).time)?;
+            columns.int_of(&ports, |at| row(at).port)?;
             columns.text_of(&ports, |at| name(at, 0))?;
             columns.text_of(&ports, |at| name(at, 1))?;
             columns.text_of(&ports, |at| name(at, 2))?;
-            columns.long(|at| row(at).egress_queue.get())?;
-            columns.long(|at| row(at).ingress_buffer.get())?;
-            columns.long(|at| row(at).paused.as_ps())?;
-            columns.share(|&at| utilisation(rows(at).0.busy, rows(at).1))?;
+            columns.long(|at| row(at).egress_queue)?;
+            columns.long(|at| row(at).ingress_buffer)?;
+            columns.long(|at| row(at).paused)?;
+            columns.share(|at| row(at).utilisation)?;
             columns.int(|at| row(at).drops)?;
             columns.int(|at| row(at).trims)
         })?;
@@ -82,8 +111,8 @@ impl PortWriter {
 
 /// The places of rows in the order of their ports, each port's as they came, which is by time: columns that repeat
 /// themselves take no room.
-fn by_port(rows: &[(PortRow, Duration)]) -> Vec<u32> {
-    let port = |row: &(PortRow, Duration)| row.0.port.index();
+fn by_port(rows: &[Row]) -> Vec<u32> {
+    let port = |row: &Row| row.port as usize;
     let ports = rows.iter().map(port).max().map_or(0, |last| last + 1);
     let mut places = vec![0u32; ports];
     rows.iter().for_each(|row| places[port(row)] += 1);

@@ -49,15 +49,22 @@ pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let mut at = 0;
-        while at < count {
-            // Two at a time, which may be one more than asked for, are less to do.
+        // Two at a time, which may be one more than asked for, are less to do.
+        let fetch_two = |at: usize| {
             // SAFETY: as above.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at).cast());
                 _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at + LINE).cast());
             }
-            at += 2 * LINE;
+        };
+        let mut at = 0;
+        while at + 2 * LINE < count {
+            fetch_two(at);
+            fetch_two(at + 2 * LINE);
+            at += 4 * LINE;
+        }
+        if at < count {
+            fetch_two(at);
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,24 +1,30 @@
 //! In which order a node's mail is read.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
-/// Up to so many packets, insertion is the fastest way to sort.
+/// Up to so many packets, insertion is the fastest way to sort: each neighbour's lie in order.
 const FEW: usize = 32;
-/// Up to so many, insertion is if they lie nearly in order.
+/// Up to so many it is while they are dealt out, too.
+const MANY: usize = 256;
+/// Up to so many, insertion is where parts of a window are sorted one after the other.
 const SOME: usize = 1_000;
-/// Into so many parts a window is divided to put them nearly in order.
+/// Into so many parts a window is divided.
 const PARTS: usize = 64;
+/// For more keys than that there is no room to deal them out.
+const MOST: usize = 1 << 16;
 
 /// The packets of one node and window by time of arrival, all together or those for each output apart; of simultaneous
 /// ones that with the lowest port comes first. Kept from visit to visit for its memory.
 pub(crate) struct Order {
-    /// One for each packet. Behind the last one of all that are sorted together stands a key beyond all windows.
+    /// One for each packet. Before them stands a key before all, and behind the last one of all that are sorted
+    /// together one beyond all windows.
     keys: Vec<Key>,
-    /// By place in the mail: through which port a packet will leave.
-    outputs: Vec<u16>,
+    /// By place in the mail.
+    notes: Vec<Note>,
     /// The keys of packets that have been [dealt out](Order::deal), row by row.
     dealt: Vec<MaybeUninit<Key>>,
     /// How many keys a row has room for.
@@ -27,15 +33,21 @@ pub(crate) struct Order {
     ends: Table<u32>,
 }
 
-/// Up to so many packets, insertion alone is the fastest way to sort while they are dealt out: each neighbour's lie in
-/// order.
-const MANY: usize = 256;
-/// For more keys than that there is no room to deal them out.
-const MOST: usize = 1 << 16;
+/// What is noted of a packet while the mail is sorted.
+#[derive(Clone, Copy)]
+struct Note {
+    /// Through which port it will leave.
+    output: u16,
+    /// The place of the next one that arrives in the same part of the window.
+    next: u16,
+}
+
+/// No packet: mail has no more than 65,535.
+const NONE: u16 = u16::MAX;
 
 impl Default for Order {
     fn default() -> Self {
-        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
+        Self { keys: Vec::new(), notes: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
     }
 }
 
@@ -82,29 +94,25 @@ impl Order {
     pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64, mut output_of: impl FnMut(&Descriptor) -> u16) {
         let count = mail.len();
         self.keys.clear();
-        self.keys.reserve(count + 1);
-        self.outputs.clear();
-        self.outputs.reserve(count);
-        let (keys, outputs) = (self.keys.as_mut_ptr(), self.outputs.as_mut_ptr());
-        let mut key_of = |place, packet: &Descriptor| {
-            // SAFETY: there is room for all, and each is written once.
-            unsafe { *outputs.add(place) = output_of(packet) };
-            Key::of(packet, place)
-        };
-        // SAFETY: there is room for that many keys, and those up to the new length are written, each before it is read.
+        self.keys.reserve(count + 2);
+        self.notes.clear();
+        self.notes.reserve(count);
+        let (keys, notes) = (self.keys.as_mut_ptr(), self.notes.as_mut_ptr());
+        // SAFETY: there is room for that many keys and notes, and all are written, each before it is read.
         unsafe {
-            if count > FEW {
-                spread(keys, mail, window, key_of);
-                sort_nearly(keys, count);
+            keys.write(Key::FIRST);
+            if count > FEW && count <= SOME {
+                let firsts = note_by_parts(notes, mail, window, output_of);
+                sort_parts(keys.add(1), notes, mail, &firsts);
             } else {
-                // Each neighbour's packets lie in order, so most have to move by a few places at most.
                 for (place, packet) in mail.iter().enumerate() {
-                    insert(keys, place, key_of(place, packet));
+                    notes.add(place).write(Note { output: output_of(packet), next: NONE });
                 }
+                sort_whole(keys.add(1), mail);
             }
-            keys.add(count).write(Key::LAST);
-            self.keys.set_len(count + 1);
-            self.outputs.set_len(count);
+            keys.add(count + 1).write(Key::LAST);
+            self.keys.set_len(count + 2);
+            self.notes.set_len(count);
         }
     }
 
@@ -117,7 +125,7 @@ impl Order {
         mail: &[Descriptor],
         window: u64,
         ports: u32,
-        output_of: impl FnMut(&Descriptor) -> u32,
+        output_of: impl Fn(&Descriptor) -> u32,
     ) -> bool {
         self.width = mail.len() as u32 + 1;
         let room = self.width as usize * ports as usize;
@@ -135,27 +143,22 @@ impl Order {
             self.ends[port] = begin + 1;
         }
         if mail.len() <= MANY {
-            let keys = mail.iter().enumerate().map(|(place, packet)| (Key::of(packet, place), packet));
-            return deal_out(&mut self.dealt, &mut self.ends, keys, ports, output_of);
+            let mut places = 0..mail.len();
+            return places.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of));
         }
-        self.put_nearly_in_order(mail, window);
-        let keys = self.keys.iter().map(|&key| (key, key.packet(mail)));
-        deal_out(&mut self.dealt, &mut self.ends, keys, ports, output_of)
+        let firsts = self.note_parts(mail, window);
+        // SAFETY: they have been noted.
+        let in_parts = unsafe { InParts::new(self.notes.as_ptr(), &firsts) };
+        in_parts.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of))
     }
 
-    /// Writes the keys of `mail` down, so that few have to move far to be in order.
+    /// Notes what arrives in the same part of the window; returns the first of each.
     #[inline(never)]
-    fn put_nearly_in_order(&mut self, mail: &[Descriptor], window: u64) {
-        self.keys.clear();
-        self.keys.reserve(mail.len());
-        // SAFETY: there is room for all, and all are written.
-        unsafe {
-            spread(self.keys.as_mut_ptr(), mail, window, |place, packet| Key::of(packet, place));
-            self.keys.set_len(mail.len());
-        }
-        if mail.len() > SOME {
-            self.keys.sort_unstable();
-        }
+    fn note_parts(&mut self, mail: &[Descriptor], window: u64) -> [u16; PARTS] {
+        self.notes.clear();
+        self.notes.reserve(mail.len());
+        // SAFETY: there is room.
+        unsafe { note_by_parts(self.notes.as_mut_ptr(), mail, window, |_| 0) }
     }
 
     /// The keys that were dealt out to `port`, in order.
@@ -170,112 +173,190 @@ impl Order {
     /// The key of number `n`; nobody reads on behind the last one, which belongs to no window.
     #[inline(always)]
     pub(crate) fn key(&self, n: usize) -> Key {
-        debug_assert!(n < self.keys.len(), "nobody reads on behind the last key");
+        debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
         // SAFETY: as the assertion says.
-        unsafe { *self.keys.get_unchecked(n) }
+        unsafe { *self.keys.get_unchecked(n + 1) }
+    }
+
+    /// The keys from number `n` on.
+    #[inline(always)]
+    pub(crate) fn keys_from(&self, n: usize) -> Keys<'_> {
+        debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
+        // SAFETY: as the assertion says.
+        let first = unsafe { self.keys.as_ptr().add(n + 1) };
+        Keys { first, end: self.keys.as_ptr_range().end, keys: PhantomData }
     }
 
     /// Through which port the packet will leave whose key that is.
     #[inline(always)]
     pub(crate) fn output(&self, key: Key) -> u16 {
-        debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
+        debug_assert!(key.place() < self.notes.len(), "it has been looked up");
         // SAFETY: the key was made for mail that has been looked up.
-        unsafe { *self.outputs.get_unchecked(key.place()) }
+        unsafe { self.notes.get_unchecked(key.place()).output }
     }
 }
 
-/// Deals out keys that lie nearly in order, each with its packet, to the rows that end where `ends` says. Returns
-/// whether all have such a row.
+/// The keys that have not been read; the last one of all belongs to no window, and nobody reads on behind it.
+pub(crate) struct Keys<'a> {
+    first: *const Key,
+    end: *const Key,
+    keys: PhantomData<&'a [Key]>,
+}
+
+impl Keys<'_> {
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Key {
+        debug_assert!(self.first < self.end, "nobody reads on behind the last key");
+        // SAFETY: as the assertion says.
+        unsafe { *self.first }
+    }
+
+    /// Goes on to the next.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        self.first = self.first.wrapping_add(1);
+    }
+
+    /// How many there are, but for the last one of all.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        // SAFETY: both point into the same keys, or behind them.
+        unsafe { self.end.offset_from_unsigned(self.first) - 1 }
+    }
+}
+
+/// Deals out the packet at `place` to the row that ends where `ends` says; of each row, most come in order. Returns
+/// whether it has such a row.
 #[inline(always)]
-fn deal_out<'a>(
+fn deal_one(
     dealt: &mut Vec<MaybeUninit<Key>>,
     ends: &mut Table<u32>,
-    keys: impl Iterator<Item = (Key, &'a Descriptor)>,
+    mail: &[Descriptor],
+    place: usize,
     ports: u32,
-    mut output_of: impl FnMut(&Descriptor) -> u32,
+    output_of: &impl Fn(&Descriptor) -> u32,
 ) -> bool {
-    let dealt: *mut Key = dealt.as_mut_ptr().cast();
-    for (key, packet) in keys {
-        let output = output_of(packet);
-        if output >= ports {
-            return false;
-        }
-        let end = &mut ends[output];
-        // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
-        unsafe {
-            let mut at = dealt.add(*end as usize);
-            // Most have to move by a few places at most.
-            while *at.sub(1) > key {
-                *at = *at.sub(1);
-                at = at.sub(1);
-            }
-            *at = key;
-        }
-        *end += 1;
+    debug_assert!(place < mail.len(), "places are those of packets");
+    // SAFETY: as the assertion says.
+    let packet = unsafe { mail.get_unchecked(place) };
+    let output = output_of(packet);
+    if output >= ports {
+        return false;
     }
+    let end = &mut ends[output];
+    // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
+    unsafe { insert(dealt.as_mut_ptr().cast::<Key>().add(*end as usize), Key::of(packet, place)) };
+    *end += 1;
     true
 }
 
-/// Sorts `count` keys that lie nearly in order.
+/// Notes of each packet of `mail` through which port it will leave, and which one comes next that arrives in the same
+/// part of the window, in the order of the mail. Returns the first of each part.
 ///
 /// # Safety
-/// They have been written.
+/// There is room for a note for each.
 #[inline(always)]
-unsafe fn sort_nearly(keys: *mut Key, count: usize) {
-    if count > SOME {
-        // SAFETY: they have been written, and nobody else looks at them.
-        unsafe { std::slice::from_raw_parts_mut(keys, count) }.sort_unstable();
-        return;
-    }
-    for place in 1..count {
-        // SAFETY: it has been written, and those before it, too.
-        unsafe { insert(keys, place, *keys.add(place)) };
-    }
-}
-
-/// Puts `key` in its place among the first `count` keys, which are sorted.
-///
-/// # Safety
-/// They have been written, and there is room for one more.
-#[inline(always)]
-unsafe fn insert(keys: *mut Key, count: usize, key: Key) {
-    let mut at = count;
-    // SAFETY: `at` never exceeds `count`.
-    unsafe {
-        while at > 0 {
-            let before = *keys.add(at - 1);
-            if before <= key {
-                break;
-            }
-            *keys.add(at) = before;
-            at -= 1;
-        }
-        *keys.add(at) = key;
-    }
-}
-
-/// Writes the keys of `mail` nearly in order: by parts of the window.
-///
-/// # Safety
-/// There is room for them.
-#[inline(always)]
-unsafe fn spread(keys: *mut Key, mail: &[Descriptor], window: u64, mut key_of: impl FnMut(usize, &Descriptor) -> Key) {
+unsafe fn note_by_parts(
+    notes: *mut Note,
+    mail: &[Descriptor],
+    window: u64,
+    mut output_of: impl FnMut(&Descriptor) -> u16,
+) -> [u16; PARTS] {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
-    let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
-    let mut ends = [0_u16; PARTS];
-    for packet in mail {
-        ends[part(packet)] += 1;
-    }
-    let mut sum = 0;
-    for end in &mut ends {
-        sum += *end;
-        *end = sum;
-    }
+    let mut firsts = [NONE; PARTS];
     for (place, packet) in mail.iter().enumerate().rev() {
-        let end = &mut ends[part(packet)];
-        *end -= 1;
-        // SAFETY: each part ends where as many have place as it and those before it have packets.
-        unsafe { *keys.add(usize::from(*end)) = key_of(place, packet) };
+        // What comes later is anywhere.
+        let first = &mut firsts[(u64::from(packet.at) >> shift) as usize & (PARTS - 1)];
+        let next = std::mem::replace(first, place as u16);
+        // SAFETY: as above.
+        unsafe { notes.add(place).write(Note { output: output_of(packet), next }) };
+    }
+    firsts
+}
+
+/// The places of mail whose parts have been [noted](note_by_parts), part by part.
+struct InParts<'a> {
+    notes: *const Note,
+    firsts: &'a [u16; PARTS],
+}
+
+impl<'a> InParts<'a> {
+    /// # Safety
+    /// Those are the notes of mail, and the first places of its parts.
+    unsafe fn new(notes: *const Note, firsts: &'a [u16; PARTS]) -> Self {
+        Self { notes, firsts }
+    }
+
+    /// Whether `each` says yes to all of them; asks up to the first no.
+    #[inline(always)]
+    fn all(&self, mut each: impl FnMut(usize) -> bool) -> bool {
+        for &first in self.firsts {
+            let mut place = first;
+            while place != NONE {
+                if !each(place.into()) {
+                    return false;
+                }
+                // SAFETY: places are those of packets, all of which have notes.
+                place = unsafe { (*self.notes.add(place.into())).next };
+            }
+        }
+        true
+    }
+}
+
+/// Writes the keys of `mail` in order, part by part.
+///
+/// # Safety
+/// There is room for them, and something earlier before the first. The parts, whose `firsts` those are, have been
+/// noted.
+#[inline(always)]
+unsafe fn sort_parts(keys: *mut Key, notes: *const Note, mail: &[Descriptor], firsts: &[u16; PARTS]) {
+    let mut end = keys;
+    // SAFETY: as above.
+    unsafe { InParts::new(notes, firsts) }.all(|place| {
+        // SAFETY: there is room, and places are those of packets.
+        unsafe {
+            insert(end, Key::of(mail.get_unchecked(place), place));
+            end = end.add(1);
+        }
+        true
+    });
+}
+
+/// Writes the keys of `mail` in order.
+///
+/// # Safety
+/// There is room for them, and something earlier before the first.
+#[inline(always)]
+unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
+    let all = mail.iter().enumerate().map(|(place, packet)| Key::of(packet, place));
+    if mail.len() > SOME {
+        all.enumerate().for_each(|(n, key)| {
+            // SAFETY: there is room.
+            unsafe { keys.add(n).write(key) }
+        });
+        // SAFETY: they have been written, and nobody else looks at them.
+        unsafe { std::slice::from_raw_parts_mut(keys, mail.len()) }.sort_unstable();
+    } else {
+        // SAFETY: there is room, and those before it have been written.
+        all.enumerate().for_each(|(n, key)| unsafe { insert(keys.add(n), key) });
+    }
+}
+
+/// Puts `key` in its place among those before `end`, which are sorted. Most have to move by a few places at most.
+///
+/// # Safety
+/// There is room for it at `end`, and some key before that is earlier.
+#[inline(always)]
+unsafe fn insert(end: *mut Key, key: Key) {
+    let mut at = end;
+    // SAFETY: it ends at that which is earlier.
+    unsafe {
+        while *at.sub(1) > key {
+            *at = *at.sub(1);
+            at = at.sub(1);
+        }
+        *at = key;
     }
 }
 

@@ -31,7 +31,15 @@ impl Red {
     /// flags with which it waits. Hosts send ECN-capable packets only where switches mark.
     #[inline(always)]
     pub(super) fn mark(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
-        if !packet.is_markable() || !self.marks(waiting) {
+        if !packet.is_markable() || waiting <= self.k_min {
+            return packet.flags;
+        }
+        self.mark_on_curve(packet, waiting, pool, tally)
+    }
+
+    #[inline(never)]
+    fn mark_on_curve(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
+        if !self.marks(waiting) {
             return packet.flags;
         }
         pool.get_mut(packet.slot).ecn = Ecn::Marked;

@@ -174,6 +174,14 @@ impl Egress {
         u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)]) == 0
     }
 
+    /// Where there is one class: whether something waits, nothing forbids to send it, its node has come back for that,
+    /// and there is nothing else to send: one comparison.
+    #[inline(always)]
+    pub(crate) fn is_due(&self) -> bool {
+        let flags = [self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)];
+        u32::from_ne_bytes(flags) == u32::from_ne_bytes([1, 0, 1, 0])
+    }
+
     /// Whether nothing waits, and nothing forbids to send: one comparison.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {

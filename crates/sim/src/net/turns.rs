@@ -21,7 +21,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first
     /// event that is out of the ordinary. Returns how many packets have been read then.
     #[inline(never)]
-    pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, mut read: usize) -> usize {
+    pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, read: usize) -> usize {
+        let mut keys = order.keys_from(read);
         let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
         let pending = &mut self.switches[site.switch].pending;
         let mut outputs = self.egress.part_mut(site.first_port);
@@ -38,14 +39,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             ends
         };
         let mut served = 0;
+        // What arrives until then comes next: before a port is free, and before all this stops.
+        let mut until = pending.first().min(stop - 1);
         loop {
-            let key = order.key(read);
+            let key = keys.first();
             let arrival = begin + key.time();
-            let due = pending.first();
-            if arrival <= due {
-                if arrival >= stop {
-                    break;
-                }
+            if arrival <= until {
                 let out = u32::from(order.output(key));
                 if out == UNKNOWN {
                     break;
@@ -73,13 +72,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     if !port.free_pending && busy_until > arrival {
                         port.free_pending = true;
                         pending.push(out, busy_until);
+                        until = until.min(busy_until);
                     }
                 }
-                read += 1;
+                keys.advance();
             } else {
+                let due = pending.first();
+                if due >= stop {
+                    break;
+                }
                 let out = pending.whose_is_first();
                 let port = &mut outputs[out];
-                if due >= stop || port.ready() == 0 || port.pause_due || port.slow_path {
+                if !port.is_due() || port.slow_path {
                     break;
                 }
                 let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
@@ -100,9 +104,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 } else {
                     pending.postpone_first(out, ends);
                 }
+                until = pending.first().min(stop - 1);
             }
         }
         self.events += served;
-        read
+        mail.len() - keys.len()
     }
 }
