@@ -73,6 +73,21 @@ fn each_operation_completes_by_each_recovery_whatever_is_lost() {
     }
 }
 
+/// A queue pair completes in the order in which was posted.
+#[test]
+fn messages_are_posted_in_the_order_of_their_numbers() {
+    let mixes = [vec![Verb::Send, Verb::Write], vec![Verb::Read, Verb::Write, Verb::FetchAdd, Verb::Send]];
+    for (series, operations) in [Series::Irn, Series::Roce].into_iter().zip(mixes) {
+        let operations = Operations::InTurn(operations);
+        let verbs = Verbs { operations, messages: Some(40), queue_depth: 8, queue_pairs: 3, ..fixed(5_000) };
+        let mut flows = scene(series, verbs).finish().flows;
+        assert_eq!(flows.len(), 120);
+        flows.sort_by_key(|flow| (flow.id % 3, flow.id));
+        let is_in_order = |two: &[FlowRow]| two[0].id % 3 != two[1].id % 3 || two[0].finish <= two[1].finish;
+        assert!(flows.windows(2).all(is_in_order), "{series:?}");
+    }
+}
+
 /// Headers of RDMA differ in length: a queue of one packet has room for any.
 #[test]
 fn they_complete_where_switches_trim() {
