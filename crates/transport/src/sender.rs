@@ -318,6 +318,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     pub fn limits(&self) -> Limits {
         Limits { window: self.window, rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
     }
+    /// How many packets congestion control lets be in the network at present: at least one.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        if self.window == Bytes::MAX { u64::MAX } else { (self.window.get() / u64::from(self.frame)).max(1) }
+    }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {
         self.stats

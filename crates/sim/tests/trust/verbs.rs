@@ -11,6 +11,7 @@ use selvedge_transport::CongestionConfig;
 use selvedge_transport::congestion::aimd::AimdConfig;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
@@ -257,5 +258,29 @@ fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
         let outcome = scene(series, verbs).with(|config| config.failures.push(down)).run();
         assert!(outcome.record.flows_finished > 0 && outcome.record.flows_finished < 100, "{series:?}");
         assert_eq!(outcome.flows.len() as u64, outcome.record.flows_started, "each message is reported");
+    }
+}
+
+/// Nobody waits for an acknowledgement that was not asked for.
+#[test]
+fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
+    let fixed_at = |bytes| FixedConfig { window: Setting::Value(Bytes::new(bytes)), ..FixedConfig::default() }.into();
+    let controls: [CongestionConfig; 6] = [
+        AimdConfig::default().into(),
+        fixed_at(1),
+        fixed_at(1_106),
+        fixed_at(5_000),
+        fixed_at(60_000),
+        fixed_at(9_000_000),
+    ];
+    for series in [Series::Roce, Series::RocePfc] {
+        for (congestion, verb) in
+            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send].map(|verb| (control, verb)))
+        {
+            let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 20, ..fixed(70_000) };
+            let outcome = scene(series, verbs).with(|config| config.transport.congestion = congestion).finish();
+            let record = outcome.record;
+            assert_eq!((record.timeouts, record.retransmissions), (0, 0), "{series:?}, {verb:?}, {congestion:?}");
+        }
     }
 }
