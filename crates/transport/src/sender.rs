@@ -288,6 +288,13 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
+    /// The receiver was not ready for the first packet that is not acknowledged, and has dropped it: it is sent again.
+    /// Nothing of that is congestion.
+    pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
+        self.seen = cx.now;
+        self.recovery.on_not_ready(cx, chip);
+    }
+
     /// It will be forgotten: gives back what it holds of the chip's memory.
     pub fn release(&mut self, chip: &mut OnChip) {
         self.recovery.release(chip);

@@ -1,9 +1,9 @@
 //! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines
 //! cost.
 
-use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
-use selvedge_sim::topology::Graph;
+use selvedge_sim::topology::{FatTree, Graph};
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
 use selvedge_sim::{SimConfig, fault::LinkFailure};
 use selvedge_telemetry::FlowRow;
@@ -246,6 +246,37 @@ fn sends_wait_for_receive_requests() {
             scene(series, Verbs { receives: Some(1), ..verbs.clone() }).with(losing(Affected::All, 30)).finish();
         assert_eq!(enough.record.retransmissions, 0);
         assert!(scarce.record.end > enough.record.end);
+    }
+}
+
+/// Where paths reorder, a Send is dropped that comes before its turn and finds no receive request: with PFC, no timeout
+/// makes that good.
+#[test]
+fn sends_wait_for_receive_requests_where_paths_reorder_and_timeouts_are_off() {
+    let mix = Operations::InTurn(vec![Verb::SendImmediate, Verb::Send, Verb::Read, Verb::WriteImmediate]);
+    for balancing in [BalancingConfig::Spray, BalancingConfig::Drill(DrillConfig::default())] {
+        for (seed, recovery) in (1..6).flat_map(|seed| [(seed, None), (seed, Some(melo))]) {
+            let verbs = Verbs {
+                operations: mix.clone(),
+                messages: Some(29),
+                queue_depth: 8,
+                queue_pairs: 2,
+                reads: 1,
+                receives: Some(1),
+                ..Verbs::of(Sizes::Fixed(Bytes::new(15_000)))
+            };
+            let scene =
+                Scene::new(FatTree { k: 4, link: link(10, 600) }.build().unwrap(), Series::IrnPfc).with(|config| {
+                    config.seed = seed;
+                    config.switch.balancing = balancing;
+                    config.workload.verbs = Many::from(verbs);
+                });
+            match recovery {
+                None => assert_eq!(scene.finish().record.timeouts, 0, "{balancing:?}"),
+                // Its timeouts are never off.
+                Some(recovery) => assert!(scene.with(recovery).finish().record.flows_finished > 0),
+            }
+        }
     }
 }
 

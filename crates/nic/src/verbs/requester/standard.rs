@@ -234,7 +234,7 @@ impl Requester {
                         if matches!(syndrome, Syndrome::NotReady(_) | Syndrome::Nak(nak::SEQUENCE)) {
                             self.go_back(cx, shared);
                         }
-                        self.on_refusal(cx, terms, aeth, seq)
+                        self.on_refusal(cx, terms, shared, aeth, seq)
                     }
                 }
             }
