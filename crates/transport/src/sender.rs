@@ -288,6 +288,13 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
+    /// The receiver was not ready for the first packet that is not acknowledged, and has dropped it: it is sent again.
+    /// Nothing of that is congestion.
+    pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
+        self.seen = cx.now;
+        self.recovery.on_not_ready(cx, chip);
+    }
+
     /// It will be forgotten: gives back what it holds of the chip's memory.
     pub fn release(&mut self, chip: &mut OnChip) {
         self.recovery.release(chip);
@@ -317,6 +324,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// What limits it at present, for whoever asks why.
     pub fn limits(&self) -> Limits {
         Limits { window: self.window, rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
+    }
+    /// How many packets congestion control lets be in the network at present: at least one.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        if self.window == Bytes::MAX { u64::MAX } else { (self.window.get() / u64::from(self.frame)).max(1) }
     }
     /// What was done so far.
     pub fn stats(&self) -> SenderStats {

@@ -47,7 +47,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.later -= 1;
             match due {
                 _ if self.closing => {}
-                Due::Flow(spec) => self.start_flow(host, spec),
+                Due::Flow { spec, .. } => self.start_flow(host, spec),
                 Due::Computed { workload, place, .. } => {
                     self.play(host, workload, |player, now, cues| player.on_computed(place, now, cues));
                 }
@@ -262,7 +262,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Begins a flow of a host of this partition when its time comes.
     pub(super) fn begin_later(&mut self, host: u32, spec: FlowSpec) {
-        self.do_later(host, Due::Flow(spec));
+        let turn = self.workload.posting_of(spec.workload).map_or(spec.workload, |posting| posting.first());
+        self.do_later(host, Due::Flow { spec, turn });
     }
 
     fn do_later(&mut self, host: u32, due: Due) {

@@ -10,8 +10,9 @@ use crate::workload::FlowSpec;
 
 /// Something that a host's applications do in time: the earliest is the greatest.
 pub(super) enum Due {
-    /// This flow begins.
-    Flow(FlowSpec),
+    /// This flow begins. Its turn among those of the same time is this workload's: of all operations of a mix, which
+    /// are posted in the order of their numbers, the first's.
+    Flow { spec: FlowSpec, turn: u16 },
     /// A computation of this workload's schedule ends.
     Computed { at: Instant, workload: u16, place: u64 },
 }
@@ -19,13 +20,13 @@ pub(super) enum Due {
 impl Due {
     pub(super) fn at(&self) -> Instant {
         match self {
-            Self::Flow(flow) => flow.start,
+            Self::Flow { spec, .. } => spec.start,
             Self::Computed { at, .. } => *at,
         }
     }
     fn key(&self) -> (Instant, u16, bool, u64) {
         match *self {
-            Self::Flow(flow) => (flow.start, flow.workload, false, flow.id),
+            Self::Flow { spec, turn } => (spec.start, turn, false, spec.id),
             Self::Computed { at, workload, place } => (at, workload, true, place),
         }
     }

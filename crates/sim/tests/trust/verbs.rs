@@ -1,9 +1,9 @@
 //! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines
 //! cost.
 
-use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
-use selvedge_sim::topology::Graph;
+use selvedge_sim::topology::{FatTree, Graph};
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
 use selvedge_sim::{SimConfig, fault::LinkFailure};
 use selvedge_telemetry::FlowRow;
@@ -11,6 +11,7 @@ use selvedge_transport::CongestionConfig;
 use selvedge_transport::congestion::aimd::AimdConfig;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
+use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
@@ -70,6 +71,21 @@ fn each_operation_completes_by_each_recovery_whatever_is_lost() {
                 assert_eq!(outcome.record.retransmissions > 0, per_mille > 0, "{verb:?}");
             }
         }
+    }
+}
+
+/// A queue pair completes in the order in which was posted.
+#[test]
+fn messages_are_posted_in_the_order_of_their_numbers() {
+    let mixes = [vec![Verb::Send, Verb::Write], vec![Verb::Read, Verb::Write, Verb::FetchAdd, Verb::Send]];
+    for (series, operations) in [Series::Irn, Series::Roce].into_iter().zip(mixes) {
+        let operations = Operations::InTurn(operations);
+        let verbs = Verbs { operations, messages: Some(40), queue_depth: 8, queue_pairs: 3, ..fixed(5_000) };
+        let mut flows = scene(series, verbs).finish().flows;
+        assert_eq!(flows.len(), 120);
+        flows.sort_by_key(|flow| (flow.id % 3, flow.id));
+        let is_in_order = |two: &[FlowRow]| two[0].id % 3 != two[1].id % 3 || two[0].finish <= two[1].finish;
+        assert!(flows.windows(2).all(is_in_order), "{series:?}");
     }
 }
 
@@ -233,6 +249,37 @@ fn sends_wait_for_receive_requests() {
     }
 }
 
+/// Where paths reorder, a Send is dropped that comes before its turn and finds no receive request: with PFC, no timeout
+/// makes that good.
+#[test]
+fn sends_wait_for_receive_requests_where_paths_reorder_and_timeouts_are_off() {
+    let mix = Operations::InTurn(vec![Verb::SendImmediate, Verb::Send, Verb::Read, Verb::WriteImmediate]);
+    for balancing in [BalancingConfig::Spray, BalancingConfig::Drill(DrillConfig::default())] {
+        for (seed, recovery) in (1..6).flat_map(|seed| [(seed, None), (seed, Some(melo))]) {
+            let verbs = Verbs {
+                operations: mix.clone(),
+                messages: Some(29),
+                queue_depth: 8,
+                queue_pairs: 2,
+                reads: 1,
+                receives: Some(1),
+                ..Verbs::of(Sizes::Fixed(Bytes::new(15_000)))
+            };
+            let scene =
+                Scene::new(FatTree { k: 4, link: link(10, 600) }.build().unwrap(), Series::IrnPfc).with(|config| {
+                    config.seed = seed;
+                    config.switch.balancing = balancing;
+                    config.workload.verbs = Many::from(verbs);
+                });
+            match recovery {
+                None => assert_eq!(scene.finish().record.timeouts, 0, "{balancing:?}"),
+                // Its timeouts are never off.
+                Some(recovery) => assert!(scene.with(recovery).finish().record.flows_finished > 0),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
     for series in Series::ALL {
@@ -242,5 +289,29 @@ fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
         let outcome = scene(series, verbs).with(|config| config.failures.push(down)).run();
         assert!(outcome.record.flows_finished > 0 && outcome.record.flows_finished < 100, "{series:?}");
         assert_eq!(outcome.flows.len() as u64, outcome.record.flows_started, "each message is reported");
+    }
+}
+
+/// Nobody waits for an acknowledgement that was not asked for.
+#[test]
+fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
+    let fixed_at = |bytes| FixedConfig { window: Setting::Value(Bytes::new(bytes)), ..FixedConfig::default() }.into();
+    let controls: [CongestionConfig; 6] = [
+        AimdConfig::default().into(),
+        fixed_at(1),
+        fixed_at(1_106),
+        fixed_at(5_000),
+        fixed_at(60_000),
+        fixed_at(9_000_000),
+    ];
+    for series in [Series::Roce, Series::RocePfc] {
+        for (congestion, verb) in
+            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send].map(|verb| (control, verb)))
+        {
+            let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 20, ..fixed(70_000) };
+            let outcome = scene(series, verbs).with(|config| config.transport.congestion = congestion).finish();
+            let record = outcome.record;
+            assert_eq!((record.timeouts, record.retransmissions), (0, 0), "{series:?}, {verb:?}, {congestion:?}");
+        }
     }
 }

@@ -53,6 +53,8 @@ pub trait Recovery {
     fn deadline(&self) -> Instant;
     /// The deadline has passed. Returns whether that was a timeout; else there is a later one.
     fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
+    /// The receiver was not ready for the first packet that is not acknowledged, and has dropped it: it is sent again.
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
     /// It will be forgotten: gives back what it holds of the chip's memory.
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
@@ -250,6 +252,7 @@ registry! {
         fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt;
         fn deadline(&self) -> Instant;
         fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
+        fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
         fn release(&mut self, chip: &mut OnChip);
         fn send(
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, supplied: Seq, window_open: bool, ready: Instant

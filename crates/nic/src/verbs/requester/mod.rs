@@ -296,7 +296,7 @@ impl Requester {
         let headers = &mut transmit.headers;
         let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
-                let (found, offset, length) = standard.headers(terms, wqe, segment, psn);
+                let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn);
                 *headers = found;
                 headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
@@ -365,11 +365,25 @@ impl Requester {
 
     /// What an acknowledgement says that is not just positive, for the packet at `seq`; everything before it has
     /// arrived.
-    fn on_refusal(&mut self, cx: &mut Cx<'_>, terms: &Terms, aeth: Aeth, seq: Seq) -> Result<(), Failed> {
+    fn on_refusal(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        aeth: Aeth,
+        seq: Seq,
+    ) -> Result<(), Failed> {
         let status = match aeth.syndrome {
             Syndrome::Ack(_) => return Ok(()),
             Syndrome::NotReady(timer) => {
-                if self.not_ready_until.is_some() || seq != self.sender.acked() {
+                if seq != self.sender.acked() {
+                    return Ok(());
+                }
+                // Nothing else says that it was dropped: what came behind it may have been, too, or nothing did.
+                if matches!(self.mode, Mode::Selective(_)) {
+                    self.sender.on_not_ready(cx, &mut shared.chip);
+                }
+                if self.not_ready_until.is_some() {
                     return Ok(());
                 }
                 self.not_ready_tries = self.not_ready_tries.saturating_add(1);

@@ -143,7 +143,7 @@ impl Requester {
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
         selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
         match expected.near(self.sender.acked(), self.first_psn) {
-            Some(seq) => self.on_refusal(cx, terms, aeth, seq),
+            Some(seq) => self.on_refusal(cx, terms, shared, aeth, seq),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Next, Segment};
+use selvedge_transport::{Cx, Next, Segment, Sender};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
@@ -21,8 +21,8 @@ const OFTEN: u64 = 8;
 /// But no sooner than this: a thread that waits for the processor does so for milliseconds.
 const NO_SOONER: Duration = Duration::from_ms(4);
 
-/// How often at least an acknowledgement is asked for: each so many packets of a window.
-const ACKS_PER_WINDOW: u32 = 4;
+/// How often at least an acknowledgement is asked for: so often in a window, its own or that of congestion control.
+const ACKS_PER_WINDOW: u64 = 4;
 
 /// What a standard requester remembers.
 #[derive(Debug, Default)]
@@ -35,7 +35,9 @@ pub(super) struct Standard {
     asked: VecDeque<Seq>,
     /// A gap in the answers was noticed, and what is missing asked for again.
     gap: bool,
-    since_ack_request: u32,
+    since_ack_request: u64,
+    /// The packet that asked for an acknowledgement last.
+    ack_requested: Option<Seq>,
 }
 
 impl Standard {
@@ -55,8 +57,32 @@ impl Standard {
         is_next
     }
 
-    /// The headers of a packet, and where its payload stands in the message: offset and bytes.
-    pub(super) fn headers(&mut self, terms: &Terms, wqe: &Wqe, segment: Segment, psn: Psn) -> (Headers, u64, u32) {
+    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which may or may not end a
+    /// message: the last that any window lets go does, unless one that is under way has asked already.
+    fn asks(&mut self, terms: &Terms, sender: &Sender, segment: Segment, ends: bool) -> bool {
+        self.since_ack_request += 1;
+        let window = sender.window().min(terms.init.window.max(1).into());
+        let is_time = self.since_ack_request >= (window / ACKS_PER_WINDOW).max(1);
+        let is_under_way = self.ack_requested.is_some_and(|asked| asked >= sender.acked());
+        let is_last = !is_under_way && segment.seq + 1 - sender.acked() >= window;
+        let asks = ends || is_time || is_last || segment.retransmission || segment.seq == Seq::ZERO;
+        if asks {
+            self.since_ack_request = 0;
+            self.ack_requested = Some(segment.seq);
+        }
+        asks
+    }
+
+    /// The headers of a packet that `sender` has just sent, and where its payload stands in the message: offset and
+    /// bytes.
+    pub(super) fn headers(
+        &mut self,
+        terms: &Terms,
+        wqe: &Wqe,
+        sender: &Sender,
+        segment: Segment,
+        psn: Psn,
+    ) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
             // Starting over: what was asked for behind it is asked for again.
@@ -87,12 +113,7 @@ impl Standard {
             attach(&mut headers, &wqe.request.operation);
         }
         headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
-        self.since_ack_request += 1;
-        let is_time = self.since_ack_request >= (terms.init.window / ACKS_PER_WINDOW).max(1);
-        headers.bth.ack_request = position.ends() || is_time || segment.retransmission || seq == Seq::ZERO;
-        if headers.bth.ack_request {
-            self.since_ack_request = 0;
-        }
+        headers.bth.ack_request = self.asks(terms, sender, segment, position.ends());
         (headers, offset, wqe.payload(seq, terms))
     }
 }
@@ -213,7 +234,7 @@ impl Requester {
                         if matches!(syndrome, Syndrome::NotReady(_) | Syndrome::Nak(nak::SEQUENCE)) {
                             self.go_back(cx, shared);
                         }
-                        self.on_refusal(cx, terms, aeth, seq)
+                        self.on_refusal(cx, terms, shared, aeth, seq)
                     }
                 }
             }

@@ -43,12 +43,10 @@ enum Mode {
 
 /// A request is refused.
 pub(super) enum Refusal {
-    /// No receive request was ready.
+    /// No receive request was ready, or there is no room for one more Read.
     NotReady,
     /// With a NAK; the queue pair fails.
     Nak(u8, Failure),
-    /// Silently.
-    Drop,
 }
 
 impl Responder {

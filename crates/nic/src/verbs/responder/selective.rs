@@ -3,7 +3,7 @@
 //! Payload is placed when it arrives. What has to be in order waits until it is: that a message counts (MSN), that a
 //! receive request completes (a premature CQE, kept here), that a Read or an Atomic is executed.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
@@ -45,6 +45,8 @@ pub(super) struct Selective {
     acks: Pending,
     /// What is said beside acknowledgements.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
+    /// Packets that found nothing ready before their turn, and were dropped.
+    too_early: BTreeSet<Seq>,
     msn: u32,
     /// The 2-bitmap (section 5.3.3).
     completions: Completions,
@@ -103,6 +105,7 @@ impl Selective {
             newest: Instant::ZERO,
             acks: Pending::default(),
             refusals: VecDeque::new(),
+            too_early: BTreeSet::new(),
             msn,
             completions: Completions::default(),
             slots: VecDeque::new(),
@@ -159,6 +162,7 @@ impl Selective {
             self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
             self.complete(terms, site, completed.receives)?;
             self.execute(terms, site, self.receiver.expected())?;
+            self.recall(extension.sent_at);
         }
         // One packet more in order, that nobody asked about.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
@@ -171,12 +175,12 @@ impl Selective {
 
     fn refuse(&mut self, terms: &Terms, refusal: Refusal, seq: Seq, sent_at: Instant) -> Result<(), Failure> {
         match refusal {
-            Refusal::Drop => Ok(()),
             Refusal::NotReady => {
                 // Out of order it counts as lost: by the time that it is next, a request may be there.
                 if seq == self.receiver.expected() {
-                    let aeth = Aeth { syndrome: Syndrome::NotReady(terms.not_ready_timer), msn: self.msn };
-                    self.refusals.push_back((seq, aeth, sent_at));
+                    self.say_not_ready(terms.not_ready_timer, seq, sent_at);
+                } else {
+                    self.too_early.insert(seq);
                 }
                 Ok(())
             }
@@ -186,6 +190,28 @@ impl Selective {
             Refusal::Nak(code, failure) => {
                 self.refusals.push_back((seq, Aeth { syndrome: Syndrome::Nak(code), msn: self.msn }, sent_at));
                 Err(failure)
+            }
+        }
+    }
+
+    fn say_not_ready(&mut self, timer: u8, seq: Seq, sent_at: Instant) {
+        let aeth = Aeth { syndrome: Syndrome::NotReady(timer), msn: self.msn };
+        self.refusals.push_back((seq, aeth, sent_at));
+    }
+
+    /// If the packet that is expected now was dropped when it came, this is said at last: nothing else would have it
+    /// sent again where it was the last of many, or had been sent again before, and timeouts are off.
+    /// It need not wait long: now a request may be there.
+    fn recall(&mut self, sent_at: Instant) {
+        /// 10 us.
+        const SHORTEST: u8 = 1;
+        let expected = self.receiver.expected();
+        while let Some(&seq) = self.too_early.first()
+            && seq <= expected
+        {
+            self.too_early.pop_first();
+            if seq == expected {
+                self.say_not_ready(SHORTEST, seq, sent_at);
             }
         }
     }
@@ -247,12 +273,12 @@ impl Selective {
         }
     }
 
-    /// Whether one more Read can be remembered. If not it counts as lost.
+    /// Whether one more Read can be remembered.
     fn has_room(&self, terms: &Terms, seq: Seq) -> Result<(), Refusal> {
         // Twice what may be under way: the requester knows that an answer is complete before we know that it does.
         let most = 2 * usize::from(terms.reads_answered.max(1));
         let is_known = self.waiting.contains_key(&seq);
-        if is_known || self.waiting.len() + self.answers.len() <= most { Ok(()) } else { Err(Refusal::Drop) }
+        if is_known || self.waiting.len() + self.answers.len() <= most { Ok(()) } else { Err(Refusal::NotReady) }
     }
 
     /// The receive request that a packet is for; those before it begin with it.

@@ -119,7 +119,6 @@ impl Standard {
         if is_next {
             let messages = match self.execute(terms, site, arrival, seq) {
                 Ok(packets) => packets,
-                Err(Refusal::Drop) => return Ok(()),
                 Err(Refusal::NotReady) => {
                     self.not_ready = true;
                     let syndrome = Syndrome::NotReady(terms.not_ready_timer);

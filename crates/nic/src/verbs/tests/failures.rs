@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use selvedge_transport::recovery::irn::{IrnConfig, Mode, Timeouts};
 use selvedge_transport::{Cx, RecoveryConfig};
 use selvedge_wire::verbs::Headers;
 
@@ -176,6 +177,30 @@ fn a_receiver_that_is_not_ready_is_tried_again() {
         let (sent, memory) = (&world.hosts[0].memory[..1_000], &world.hosts[1].memory);
         assert!((11..14).all(|id| &memory[10_000 * id..][..1_000] == sent));
     });
+}
+
+/// Where paths reorder, what found no receive request before its turn is asked for when its turn comes.
+#[test]
+fn a_receiver_that_is_not_ready_needs_no_timeouts() {
+    let RecoveryConfig::Irn(timed) = irn() else { unreachable!("it is IRN") };
+    let untimed = IrnConfig { timeouts: Timeouts::Off, ..timed };
+    let hardware = IrnConfig { mode: Mode::Hls, ..untimed };
+    for (seed, recovery) in (0..40).flat_map(|seed| [untimed, hardware].map(|irn| (seed, RecoveryConfig::Irn(irn)))) {
+        let wire = Wire { jitter_us: 30, ..Wire::default() };
+        let mut world = World::connected([recovery; 2], wire, seed);
+        let data = vec![world.hosts[0].sge(0, 1_000)];
+        for id in 0..20 {
+            world.post(0, request(id, Operation::Send(Attached::Nothing), data.clone()));
+        }
+        for id in 0..20 {
+            world.receive(1, id, 10_000 * (1 + id), 1_000);
+            world.run(200);
+        }
+        world.run(2_000);
+        let success: Vec<_> = (0..20).map(|id| (id, Status::Success)).collect();
+        assert_eq!(statuses(&mut world, 0), success, "seed {seed}, {recovery:?}");
+        assert_eq!(statuses(&mut world, 1), success, "seed {seed}, {recovery:?}");
+    }
 }
 
 #[test]

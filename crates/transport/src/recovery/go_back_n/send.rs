@@ -142,4 +142,9 @@ impl Recovery for Send {
         self.go_back(cx, true);
         true
     }
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+        if self.next > self.acked {
+            self.go_back(cx, false);
+        }
+    }
 }

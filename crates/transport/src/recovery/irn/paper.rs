@@ -22,6 +22,8 @@
 //!    again at once. A timeout in recovery then repeats one packet alone.
 //! 8. Where a timeout may send several packets ([`Probes`]), the packet at the cumulative acknowledgement goes out so
 //!    many times: as soon as one of them has an answer, notes 1 to 7 do the rest.
+//! 9. A receiver that was not ready for a packet says so when that is the one at the cumulative acknowledgement
+//!    (section 5): it is sent again, even if it was in this recovery.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -228,7 +230,12 @@ impl Paper {
                 self.on_stamp(cx.now - rtt, false);
             }
             // Partial acknowledgement: note 2.
-            None if self.scan > self.acked => {}
+            None if self.scan > self.acked => {
+                // It was to be sent once more, and has arrived.
+                if self.lost.is_some_and(|lost| lost < self.acked) {
+                    self.look_ahead();
+                }
+            }
             None if self.acked <= self.guess => self.lost = Some(self.acked),
             // What SACKs show, and no more.
             None => self.look_ahead(),
@@ -273,6 +280,15 @@ impl Paper {
             self.enter(cx, true);
         }
         self.probes.on_timeout();
+    }
+
+    /// The packet at the cumulative acknowledgement has to be sent again, whether or not it was.
+    pub(super) fn on_not_ready(&mut self, cx: &mut Cx<'_>) {
+        if self.phase == Phase::Recovering {
+            self.lost = Some(self.acked);
+        } else {
+            self.enter(cx, false);
+        }
     }
 
     /// Begins recovery with the packet at the cumulative acknowledgement.

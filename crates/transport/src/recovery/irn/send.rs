@@ -270,4 +270,19 @@ impl Recovery for Send {
         self.note_lost(cx.now, before);
         true
     }
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+        if self.outstanding() == 0 {
+            return;
+        }
+        let before = self.lost();
+        match &mut self.machine {
+            Machine::Paper(paper) => paper.on_not_ready(cx),
+            // What it does after a timeout is just this.
+            Machine::Hls(hls) => {
+                hls.timeout(false);
+            }
+        }
+        self.timer.restart(cx.now);
+        self.note_lost(cx.now, before);
+    }
 }

@@ -33,6 +33,8 @@ pub struct Send {
     searched: Cursor,
     /// The packet to send again now.
     lost: Option<Seq>,
+    /// The first unacknowledged packet is to be sent again before that: its receiver was not ready.
+    not_ready: bool,
     /// The next packet in order; goes back to the first unacknowledged one at a timeout.
     next: Seq,
     /// One past the highest packet that was ever sent.
@@ -56,6 +58,7 @@ impl Send {
             arrived: 0,
             searched: Cursor::default(),
             lost: None,
+            not_ready: false,
             next: Seq::ZERO,
             sent: Seq::ZERO,
             recover: Seq::ZERO,
@@ -71,6 +74,7 @@ impl Send {
         let told_before = self.known.advance(&mut chip.sending, expected);
         self.arrived -= told_before;
         self.next = self.next.max(expected);
+        self.not_ready = false;
         if self.lost.is_some_and(|lost| lost < expected) {
             self.search(chip);
         }
@@ -146,6 +150,7 @@ impl Send {
         self.arrived = 0;
         self.searched = Cursor::default();
         self.lost = None;
+        self.not_ready = false;
         self.next = self.known.first();
         self.recover = self.sent;
         self.timer.restart(cx.now);
@@ -200,12 +205,14 @@ impl Recovery for Send {
     }
     #[inline]
     fn has_lost(&self) -> bool {
-        self.lost.is_some() || self.next < self.sent
+        self.lost.is_some() || self.not_ready || self.next < self.sent
     }
 
     #[inline(never)]
     fn next(&self, _: Instant, supplied: Seq, window_open: bool) -> Next {
-        if let Some(lost) = self.lost {
+        if self.not_ready {
+            Next::packet(self.known.first(), true)
+        } else if let Some(lost) = self.lost {
             Next::packet(lost, true)
         } else if self.next >= supplied || !window_open || self.next - self.known.first() >= self.cap {
             Next::Idle
@@ -216,7 +223,9 @@ impl Recovery for Send {
 
     #[inline(never)]
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) {
-        if self.lost == Some(seq) {
+        if core::mem::take(&mut self.not_ready) {
+            cx.trace(|| Trace::Retransmitted { seq });
+        } else if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
             self.on_chip(cx, chip, |this, _, chip| this.search(chip));
         } else {
@@ -252,6 +261,20 @@ impl Recovery for Send {
         cx.trace(|| Trace::TimedOut { acked: self.known.first() });
         self.on_chip(cx, chip, |this, cx, chip| this.go_back(cx, chip, true));
         true
+    }
+
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+        let first = self.known.first();
+        // What is about to be sent anyway need not be sent twice.
+        if first >= self.next || self.lost == Some(first) {
+            return;
+        }
+        if !self.is_repairing() {
+            self.recover = self.next;
+            cx.trace(|| Trace::RecoveryEntered { acked: first, by_timeout: false });
+        }
+        self.not_ready = true;
+        self.timer.restart(cx.now);
     }
 
     fn release(&mut self, chip: &mut OnChip) {
