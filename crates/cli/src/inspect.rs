@@ -9,16 +9,16 @@ use crate::run::{plan_of, scenario_in};
 pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let facts = match &args.topology {
         Some(path) => {
-            let (network, warnings) = Network::from_file(path)?;
+            let (network, framing, warnings) = Network::from_file(path)?;
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            TopologyFacts::new(&network)
+            TopologyFacts::new(&network, framing)
         }
         None => {
             let file = args.file.as_deref().map(scenario_in);
             let changes = Changes { sets: args.sets.clone(), ..Changes::default() };
-            let (network, warnings) = Network::of_scenario(file.as_deref(), &changes)?;
+            let (network, framing, warnings) = Network::of_scenario(file.as_deref(), &changes)?;
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            TopologyFacts::new(&network)
+            TopologyFacts::new(&network, framing)
         }
     };
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })

@@ -144,8 +144,10 @@ fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
 
 fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     let folder = ResultsFolder::open(path)?;
-    let plan = Plan::from_results(&folder.scenario())?;
+    let mut plan = Plan::from_results(&folder.scenario())?;
     folder.check(&plan, VERSION)?;
+    // Those of the resolved scenario name places in a folder that will be gone.
+    plan.warnings = folder.warnings().to_vec();
     Ok((plan, folder))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::number::fixed;
-use crate::point::DeadlockReport;
+use crate::point::{DeadlockReport, RunTotals};
 use crate::verdict::and;
 use crate::{FlowSummary, PointSummary, SeriesInfo};
 
@@ -24,8 +24,12 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
             let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
             match cut.clone().next() {
                 None => "",
-                Some(_) if cut.any(|point| !point.run.hopeless) => {
+                Some(_) if cut.clone().any(|point| !point.run.hopeless) => {
                     " Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
+                }
+                Some(_) if cut.all(|point| goes_round(&point.run)) => {
+                    " Nothing more would have arrived, however long the run: packets were sent again all the time, and \
+                     the one that a receiver waits for was dropped each time, for want of room in a buffer."
                 }
                 Some(_) => {
                     " Nothing more would have arrived, however long the run: a link is down, a queue pair of \
@@ -77,6 +81,14 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
     }
     warnings.extend(uncontrolled(series));
     warnings
+}
+
+/// Whether most of what a run sent was sent again, and full buffers dropped most of what was lost: it was busy to the
+/// end.
+fn goes_round(run: &RunTotals) -> bool {
+    let drops = &run.data_drops;
+    let full = drops.buffer_full + drops.headroom_full;
+    run.retransmissions * 2 > run.data_sent && full * 2 > drops.total()
 }
 
 /// Of all series that send most of what they send in vain, because nothing slows them down.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use selvedge_sim::topology::{Graph, LinkLoad, Node, uniform_link_loads};
+use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, uniform_link_loads};
 use selvedge_sim::workload::schedule::Cue;
 use selvedge_sim::workload::{FlowSpec, Generator, Workload};
 use selvedge_units::SwitchId;
@@ -34,8 +34,8 @@ pub struct TopologyFacts {
     /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
     /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.
     pub oversubscription: Option<f64>,
-    /// How much hosts may offer, each to all others alike, before some link carries more than it
-    /// can: a fraction of their links' rate, headers included.
+    /// How much payload hosts may offer in full packets, each to all others alike, before some link carries more than
+    /// it can: a fraction of their links' rate. Headers come on top, as for the loads of workloads.
     pub highest_uniform_load: f64,
     /// The link that fills first then.
     pub bottleneck: Option<String>,
@@ -68,14 +68,15 @@ pub struct PathFacts {
 }
 
 impl TopologyFacts {
-    /// The facts about `network`.
-    pub fn new(network: &Network) -> Self {
+    /// The facts about `network`, on which packets look like this.
+    pub fn new(network: &Network, framing: Framing) -> Self {
         let graph = network.graph();
         let longest = network.longest();
         let tiers = graph.switches.iter().map(|switch| usize::from(switch.tier) + 1).max().unwrap_or(0);
         let mut switches_by_tier = vec![0; tiers];
         graph.switches.iter().for_each(|switch| switches_by_tier[usize::from(switch.tier)] += 1);
         let worst = uniform_link_loads(graph, network.routes(), 1.0).worst();
+        let goodput = framing.mtu.get() as f64 / (framing.mtu + framing.overhead).get() as f64;
         Self {
             hosts: graph.host_count() as usize,
             switches_by_tier,
@@ -93,7 +94,7 @@ impl TopologyFacts {
             base_rtt_us: network.base_rtt().as_us_f64(),
             bdp_bytes: network.bdp().bytes.get(),
             oversubscription: oversubscription(network),
-            highest_uniform_load: worst.map_or(1.0, |worst| (1.0 / worst.load).min(1.0)),
+            highest_uniform_load: goodput * worst.map_or(1.0, |worst| (1.0 / worst.load).min(1.0)),
             bottleneck: worst.filter(|worst| worst.load > 1.0 + 1e-9).map(|worst| direction(graph, worst)),
         }
     }
@@ -119,10 +120,12 @@ impl fmt::Display for TopologyFacts {
         if let Some(factor) = self.oversubscription {
             row(f, "oversubscription", format!("{factor:.2} : 1"))?;
         }
-        let load = format!("{:.1} %", self.highest_uniform_load * 100.0);
+        // Rounded down, so that it can be carried.
+        let load = format!("{:.1} %", (self.highest_uniform_load * 1000.0 + ROUNDING).floor() / 10.0);
+        let traffic = "payload, uniform traffic in full packets";
         match &self.bottleneck {
-            Some(link) => row(f, "highest load", format!("{load} (uniform traffic; the link {link} fills first)")),
-            None => row(f, "highest load", format!("{load} (uniform traffic)")),
+            Some(link) => row(f, "highest load", format!("{load} ({traffic}; the link {link} fills first)")),
+            None => row(f, "highest load", format!("{load} ({traffic})")),
         }
     }
 }
@@ -229,7 +232,7 @@ impl fmt::Display for WorkloadFacts {
             let mut text =
                 format!("{} from {} to {}", source.name, plural(source.senders as u64, "host"), source.receivers);
             if let Some(load) = source.load {
-                write!(text, ", load {:.1} %", load * 100.0)?;
+                write!(text, ", load {}", percent(load))?;
             }
             write!(text, ", mean size {:.0} bytes", source.mean_size_bytes)?;
             if let Some(rate) = source.flows_per_second {
@@ -245,7 +248,7 @@ impl fmt::Display for WorkloadFacts {
             None => row(f, "flows per run", "as many as the time allows")?,
         }
         if let Some((link, load)) = &self.worst_link {
-            row(f, "fullest link", format!("{link}: {:.1} % with headers", load * 100.0))?;
+            row(f, "fullest link", format!("{link}: {} with headers", percent(*load)))?;
         }
         if !self.sizes.is_empty() {
             writeln!(f, "\nsizes of the first {}", plural(self.sampled as u64, "flow"))?;
@@ -265,6 +268,18 @@ impl fmt::Display for WorkloadFacts {
         }
         Ok(())
     }
+}
+
+/// With one decimal, or as many as two digits need.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if !(f64::MIN_POSITIVE..1.0).contains(&percent) {
+        return format!("{percent:.1} %");
+    }
+    let decimals = (1.0 - percent.log10().floor()) as usize;
+    let text = format!("{percent:.decimals$}");
+    // 0.5, not 0.50.
+    format!("{} %", text.strip_suffix('0').unwrap_or(&text))
 }
 
 /// A time in the unit that suits it.
@@ -362,6 +377,8 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt:
     writeln!(f, "{name:<17} {value}")
 }
 
+/// Sums of many shares miss a load by less than this.
+const ROUNDING: f64 = 1e-6;
 /// How many flows are sampled for sizes, and how many are listed.
 const SAMPLED: usize = 10_000;
 const SHOWN: usize = 10;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
-use selvedge_sim::topology::{Bdp, Graph, Link, Path, Paths, Routes};
+use selvedge_sim::topology::{Bdp, Graph, Link, Node, Path, Paths, Routes};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 /// A network with its routes.
@@ -91,9 +91,46 @@ impl Network {
         let times = own.map(|(_, path, rtt)| if path < rate { rate.time_for(path.amount_in(rtt)) } else { rtt });
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// The most that two hosts fill their path with until the first answer comes.
+    /// The most that two hosts fill their path with until the first answer comes; networks inside servers left out
+    /// that [`Network::widest_pipe_inside`] is about.
     pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
-        self.rtts(forth, back).map(|(_, path, rtt)| path.amount_in(rtt)).max().unwrap_or_default()
+        let most = if self.is_faster_inside() { self.line_rate() } else { Rate::MAX };
+        let outside = self.rtts(forth, back).filter(|&(from, ..)| from <= most);
+        outside.map(|(_, path, rtt)| path.amount_in(rtt)).max().unwrap_or_default()
+    }
+    /// The same inside servers, where all NICs there are faster than any host outside, so that their rates tell them
+    /// from those.
+    pub(crate) fn widest_pipe_inside(&self, forth: Bytes, back: Bytes) -> Option<Bytes> {
+        if !self.is_faster_inside() {
+            return None;
+        }
+        let mut servers: BTreeMap<Node, Vec<(Rate, Duration)>> = BTreeMap::new();
+        for (server, link) in self.links_inside() {
+            servers.entry(server).or_default().push((link.rate, link.delay));
+        }
+        servers.values_mut().for_each(|links| links.sort_unstable());
+        // Most are alike.
+        let servers: BTreeSet<Vec<(Rate, Duration)>> = servers.into_values().collect();
+        let pairs = servers.iter().flat_map(|links| {
+            links.iter().enumerate().flat_map(|(n, first)| links[n + 1..].iter().map(move |second| [first, second]))
+        });
+        let pipes = pairs.map(|ends| {
+            let rtt = ends.iter().map(|(rate, delay)| rate.time_for(forth) + rate.time_for(back) + *delay * 2).sum();
+            ends[0].0.min(ends[1].0).amount_in(rtt)
+        });
+        pipes.max()
+    }
+    /// Whether there are networks inside servers, all of whose NICs are faster than those of hosts.
+    fn is_faster_inside(&self) -> bool {
+        let rate = self.line_rate();
+        self.links_inside().next().is_some() && self.links_inside().all(|(_, link)| link.rate > rate)
+    }
+    /// The links of NICs inside servers, and the switches that these are attached to.
+    fn links_inside(&self) -> impl Iterator<Item = (Node, &Link)> {
+        self.graph().inner_nics().map(|(nic, _)| {
+            let port = self.routes().ports().of_host(nic);
+            (port.peer, &self.graph().links[port.link as usize])
+        })
     }
     /// Rates of the links of senders, what their paths to receivers carry, and the longest round trips on these.
     fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = (Rate, Rate, Duration)> {

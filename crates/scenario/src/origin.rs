@@ -6,8 +6,9 @@ use std::path::Path;
 use selvedge_formats::Dialect;
 use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
 use selvedge_sim::Library;
+use selvedge_sim::config::{NicConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
-use selvedge_sim::topology::{Graph, Topology, TopologyFile};
+use selvedge_sim::topology::{Framing, Graph, Topology, TopologyFile};
 use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
 use selvedge_units::Duration;
 
@@ -89,14 +90,15 @@ impl Network {
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn from_file(path: &Path) -> Result<(Self, Vec<String>), ScenarioError> {
+    pub fn from_file(path: &Path) -> Result<(Self, Framing, Vec<String>), ScenarioError> {
         let library = FileLibrary::new("");
         let name = ScenarioError::utf8("--topology", path)?.to_owned();
         let wrong = |message: String| ScenarioError::argument(format!("--topology {name}"), message);
         let topology = Topology::File(TopologyFile { path: name.clone() });
         let graph = topology.build(&library).map_err(|error| wrong(error.message))?;
         let network = Self::new(graph).ok_or_else(|| wrong("no host can reach another".to_owned()))?;
-        Ok((network, library.warnings()))
+        let framing = NicConfig::default().framing(&TransportConfig::default());
+        Ok((network, framing, library.warnings()))
     }
 }
 

@@ -252,12 +252,15 @@ impl PlannedSeries {
 }
 
 impl Network {
-    /// The network of a scenario's first series, whether or not the rest of the scenario can run; and what a person
-    /// should know about the scenario. `None`: the built-in one.
+    /// The network of a scenario's first series and how its packets look there, whether or not the rest of the scenario
+    /// can run; and what a person should know about the scenario. `None`: the built-in one.
     ///
     /// # Errors
     /// The scenario cannot be read, or has no such network.
-    pub fn of_scenario(path: Option<&Path>, changes: &Changes) -> Result<(Arc<Self>, Vec<String>), ScenarioError> {
+    pub fn of_scenario(
+        path: Option<&Path>,
+        changes: &Changes,
+    ) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
         let (document, library) = match path {
             Some(path) => document_at(path)?,
             None => built_in()?,
@@ -266,6 +269,8 @@ impl Network {
         let variants = draft.variants(changes.series.as_deref())?;
         let mut builder = Builder::new(&draft, library);
         let network = builder.network(&variants[0])?;
+        let Scenario { nic, transport, .. } = &variants[0].scenario;
+        let framing = nic.framing(transport);
         let warnings = match builder.plan(variants) {
             Ok(plan) => plan.warnings,
             Err(error) => {
@@ -273,7 +278,7 @@ impl Network {
                 builder.library.warnings().into_iter().chain([cannot]).collect()
             }
         };
-        Ok((network, warnings))
+        Ok((network, framing, warnings))
     }
 }
 

@@ -48,6 +48,9 @@ impl Preset {
         let mut preset = Self::of(scheme);
         // Whether EQDS's variants are among the modifiers hangs on it, wherever it stands.
         preset.carried = scheme.can_be_carried() && modifiers.contains(&EQDS);
+        if preset.carried && modifiers.iter().filter(|word| **word == EQDS).count() > 1 {
+            return Err(format!("\"{name}\" says {EQDS} twice"));
+        }
         for word in modifiers {
             preset.modify(word, name)?;
         }

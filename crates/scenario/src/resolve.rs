@@ -75,20 +75,33 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
         acks: false,
     };
     switch.netrt.resolve(&fabric);
+    let mut inside = None;
     if transport.eqds.is_some() {
-        // All tunnels have the same credit.
+        // All tunnels have the same credit, but those inside servers, where both ends are.
         fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(network.widest_pipe(packet, answer)));
+        inside = network.widest_pipe_inside(packet, answer);
     }
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let written = *transport;
     let mut needs = transport.resolve(&fabric, nic, trims);
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
+    let mut agreed: Option<TransportConfig> = None;
     let others = others.map(|line_rate| {
-        let mut other = written.agreeing_with(transport);
+        let inside = inside.filter(|_| line_rate > fabric.line_rate);
+        let mut other = match inside {
+            None => written.agreeing_with(transport),
+            Some(_) => agreed.map_or(written, |first| written.agreeing_with(&first)),
+        };
         let Bdp { bytes: bdp, sender_is_slowest } = network.bdp_from(line_rate);
         let base_rtt = network.longest_rtt_from(line_rate, packet, answer);
-        let fill_time = network.fill_time(line_rate, packet, answer);
+        let fill_time = match inside {
+            None => network.fill_time(line_rate, packet, answer),
+            Some(pipe) => line_rate.time_for(pipe),
+        };
         other.resolve(&Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..fabric }, nic, trims);
+        if inside.is_some() {
+            agreed.get_or_insert(other);
+        }
         (line_rate, other)
     });
     let others = others.filter(|(_, other)| other != transport).collect();

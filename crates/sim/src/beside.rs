@@ -29,7 +29,11 @@ impl Beside {
     /// How their payload becomes what a link carries.
     pub fn framing(&self, nic: &NicConfig) -> Framing {
         let header = Header::ETHERNET_IPV4 + Bytes::new(self.tcp.header());
-        Framing { mtu: self.tcp.mss.resolve(|| None).unwrap_or(nic.mtu), overhead: header + nic.gap }
+        Framing {
+            mtu: self.tcp.mss.resolve(|| None).unwrap_or(nic.mtu),
+            overhead: header + nic.gap,
+            least: Header::MINIMUM_FRAME + nic.gap,
+        }
     }
 
     /// Which workloads, by number.

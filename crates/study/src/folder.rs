@@ -43,6 +43,9 @@ pub struct Marker {
     /// What is traced.
     #[serde(default)]
     pub tracing: Tracing,
+    /// [`Plan::warnings`], with the places that whoever began it knows.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -58,6 +61,7 @@ impl Marker {
             command: command.to_owned(),
             replace: false,
             tracing: Tracing::default(),
+            warnings: plan.warnings.clone(),
             wall_s: 0.0,
         }
     }
@@ -175,6 +179,11 @@ impl ResultsFolder {
     /// The resolved scenario of the study.
     pub fn scenario(&self) -> PathBuf {
         self.partial.join(SCENARIO)
+    }
+
+    /// What a person should know about the scenario, as it was when the study began.
+    pub fn warnings(&self) -> &[String] {
+        &self.marker.warnings
     }
 
     /// What is traced.

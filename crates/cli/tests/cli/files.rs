@@ -266,6 +266,32 @@ fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     assert!(lines[1].starts_with("0b000101 0b000201 10001 100 1000 0 1173 "), "{fct}");
 }
 
+#[test]
+fn tunnels_inside_servers_fill_the_paths_there() {
+    let topology = "7 2 2 1 8 A100\n4 5\n6\n0 4 1600Gbps 0.0005ms 0\n0 6 100Gbps 0.001ms 0\n\
+        1 4 1600Gbps 0.0005ms 0\n1 6 100Gbps 0.001ms 0\n2 5 1600Gbps 0.0005ms 0\n2 6 100Gbps 0.001ms 0\n\
+        3 5 1600Gbps 0.0005ms 0\n3 6 100Gbps 0.001ms 0\n";
+    let inside = "0 1 3 100 1000000 0\n";
+    let outside = "1 2 3 100 1000000 0.001\n";
+    let scratch = Scratch::new("tunnels")
+        .with("topology", topology)
+        .with("both", &format!("2\n{inside}{outside}"))
+        .with("alone.txt", "4 1 3\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n0 3 100Gbps 1us 0\n")
+        .with("flow.txt", "1\n1 2 3 100 1000000 0.001\n");
+    let times = |topology: &str, flows: &str| -> Vec<(f64, f64)> {
+        let study = ["run", "--topology", topology, "--flows", flows, "--series", "eqds", "--seeds", "1", "--out"];
+        let out = format!("out-{flows}");
+        scratch.expect(0, &[&study[..], &[&out]].concat());
+        let fct = fs::read_to_string(scratch.join(&out).join("fct.txt")).expect("fct.txt");
+        let number = |field: Option<&str>| field.expect("a field").parse().expect("a number");
+        fct.lines().map(|line| line.split(' ')).map(|mut line| (number(line.nth(6)), number(line.next()))).collect()
+    };
+    let both = times("topology", "both");
+    assert!(both.iter().all(|(fct, ideal)| *fct < 1.2 * ideal), "{both:?}");
+    // Those outside have the credit that they had.
+    assert_eq!(both[1], times("alone.txt", "flow.txt")[0]);
+}
+
 /// HPCC's `fct_analysis.py` tells incasts from other traffic by it.
 #[test]
 fn an_fct_txt_has_the_ports_of_its_flows() {

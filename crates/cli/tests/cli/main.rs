@@ -214,9 +214,31 @@ fn looking_before_running() {
     assert!(out.contains(" us\nflows per run     10"), "{out}");
     let (out, _) = scratch.expect(0, &["workload", "--set", "workload.poisson.load=0.35"]);
     assert!(out.contains("load 35.0 %") && out.contains("first flows"), "{out}");
+    let (out, _) = scratch.expect(0, &["workload", "--set", "workload.poisson.load=0.0005"]);
+    assert!(out.contains("load 0.05 %"), "{out}");
     let (out, _) = scratch.expect(0, &["workload", "--topology", "topology.txt", "--flows", "flow.txt", "--json"]);
     let facts = parsed(&out);
     assert_eq!((&facts["flows"], &facts["first_flows"][1]["src"]), (&2.into(), &"3".into()));
+}
+
+#[test]
+fn the_highest_load_can_be_run() {
+    let leaf_spine = "[topology.leaf-spine]\nleaves = 2\nhosts-per-leaf = 4\nspines = 2\n\
+        host-link = { rate = \"100Gbps\", delay = \"1us\" }\nspine-link = { rate = \"100Gbps\", delay = \"1us\" }";
+    let scenario =
+        SMALL.replace("[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }", leaf_spine);
+    assert_ne!(scenario, SMALL);
+    let scratch = Scratch::new("highest").with("s.toml", &scenario);
+    // Four of seven receivers are below the other leaf: 7/8 of 1,024 B in 1,106.
+    let (out, _) = scratch.expect(0, &["topology", "s.toml"]);
+    assert!(out.contains("highest load      81.0 % (payload, "), "{out}");
+    let load = |load: &str| [format!("workload.poisson.load={load}"), "workload.poisson.sizes.fixed=1MiB".to_owned()];
+    let run = |status, at: &str| {
+        let [load, sizes] = load(at);
+        scratch.expect(status, &["workload", "s.toml", "--set", &load, "--set", &sizes]);
+    };
+    run(0, "0.81");
+    run(2, "0.811");
 }
 
 #[test]

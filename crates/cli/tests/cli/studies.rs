@@ -302,7 +302,7 @@ fn the_resolved_scenario_runs_to_the_same_results() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_study_continues_where_it_was() {
-    let long = SMALL.replace("flows = 50", "flows = 2_000");
+    let long = SMALL.replace("flows = 50", "flows = 2_000") + "\n[nic]\nack-class = 0\n";
     let scratch = Scratch::new("interrupt").with("long.toml", &long);
     let (output, seeds) = scratch.interrupt(200, |seeds| {
         scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
@@ -315,7 +315,12 @@ fn an_interrupted_study_continues_where_it_was() {
     let (_, error) = scratch.expect(2, &["run", "long.toml", "--out", "out"]);
     assert!(error.contains("--resume out.partial"), "{error}");
     let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
-    assert_eq!(parsed(&out)["seeds"].as_array().map(Vec::len), Some(seeds));
+    let summary = parsed(&out);
+    assert_eq!(summary["seeds"].as_array().map(Vec::len), Some(seeds));
+    // What is told of the scenario names the file that somebody wrote.
+    let warnings: Vec<&str> =
+        summary["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
+    assert!(warnings.iter().any(|one| one.starts_with("long.toml:")), "{warnings:?}");
     assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
     let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
     assert!(error.contains("these results are complete"), "{error}");

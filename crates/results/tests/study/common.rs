@@ -1,8 +1,8 @@
 //! Summaries made from plain numbers.
 
 use selvedge_results::{
-    DeadlockHop, DeadlockReport, Distribution, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals, SeriesInfo,
-    SeriesTraits, StudyInfo, Summary, summarise,
+    DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals,
+    SeriesInfo, SeriesTraits, StudyInfo, Summary, summarise,
 };
 
 /// A series given by its metrics, seed by seed.
@@ -19,6 +19,8 @@ pub(crate) struct Given {
     pub(crate) deadlocks: Vec<u64>,
     /// Packets that each seed sends again.
     pub(crate) retransmissions: u64,
+    /// Packets that full buffers drop, of each seed.
+    pub(crate) drops: u64,
 }
 
 /// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
@@ -38,6 +40,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         hopeless: false,
         deadlocks: Vec::new(),
         retransmissions: 0,
+        drops: 0,
     }
 }
 
@@ -67,6 +70,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
             hopeless: series.hopeless,
             data_sent: 1_000,
             retransmissions: series.retransmissions,
+            data_drops: DropCounts { buffer_full: series.drops, ..DropCounts::default() },
             deadlock,
             ..RunTotals::default()
         },

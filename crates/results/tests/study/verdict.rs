@@ -255,8 +255,13 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
         ]
     );
     lossy.hopeless = true;
-    let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
+    let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert!(summary.warnings[0].contains("Nothing more would have arrived"), "{:?}", summary.warnings);
+    assert!(summary.warnings[0].contains("a link is down"), "{:?}", summary.warnings);
+    // Busy to the end.
+    (lossy.retransmissions, lossy.drops) = (600, 500);
+    let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
+    assert!(summary.warnings[0].contains("packets were sent again all the time"), "{:?}", summary.warnings);
 }
 
 #[test]

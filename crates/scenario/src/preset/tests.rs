@@ -167,6 +167,7 @@ fn what_is_unknown_is_answered_with_what_is_known() {
     assert!(wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"), "{}", wrong("quic"));
     assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
     assert!(wrong("irn+pfc+pfc").contains("twice"));
+    assert_eq!(wrong("roce+eqds+eqds"), "\"roce+eqds+eqds\" says eqds twice");
     assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"));
 }
 

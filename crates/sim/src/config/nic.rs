@@ -93,6 +93,8 @@ impl NicConfig {
     }
     /// How payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
-        Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap }
+        // Only TCP's segments are padded.
+        let least = if transport.tcp.is_some() { Header::MINIMUM_FRAME + self.gap } else { Bytes::ZERO };
+        Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap, least }
     }
 }

@@ -16,7 +16,8 @@ pub struct LinkFailure {
     pub link: LinkSelector,
     /// When they fail, from the beginning of the run.
     pub at: Duration,
-    /// When they work again. Absent: never.
+    /// When they work again. Absent: never. Only what arrives while they are down is lost of what is on the wire: a
+    /// failure that is shorter than a link's delay spares some of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
 }

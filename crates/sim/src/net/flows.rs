@@ -112,7 +112,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn way_back(&self, host: u32, to: HostId) -> Duration {
         let Host { id, params, .. } = &self.hosts[host];
         let [frame, gap] = [params.ack_frame, params.gap].map(|bytes| Bytes::new(bytes.into()));
-        let way = self.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap });
+        let way =
+            self.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap, least: Bytes::ZERO });
         way.unwrap_or_default().max(self.fabric.notice)
     }
 

@@ -18,6 +18,15 @@ pub struct Framing {
     pub mtu: Bytes,
     /// What each packet takes on a link beside its payload: headers, trailers, preamble and gap.
     pub overhead: Bytes,
+    /// What a packet takes on a link at least, preamble and gap included.
+    pub least: Bytes,
+}
+
+impl Framing {
+    /// What a packet with so much payload takes on a link.
+    pub fn on_wire(&self, payload: Bytes) -> Bytes {
+        (payload + self.overhead).max(self.least)
+    }
 }
 
 /// Facts about the way from one host to another.
@@ -285,7 +294,7 @@ impl Paths {
     #[inline]
     fn fct_along(&self, links: impl Iterator<Item = u32>, size: Bytes, framing: Framing) -> Duration {
         let full = size.pieces(framing.mtu) - 1;
-        let last = size - framing.mtu * full + framing.overhead;
+        let last = framing.on_wire(size - framing.mtu * full);
         let (mut propagation, mut alone) = (0u64, 0u64);
         let (mut full_sum, mut full_max) = (0u64, 0u64);
         // How much later than `alone` the last packet is, because of the full ones before it.
@@ -294,7 +303,7 @@ impl Paths {
             let link = &self.graph.links[link as usize];
             propagation = propagation.saturating_add(link.delay.as_ps());
             if full > 0 {
-                let time = link.rate.time_for(framing.mtu + framing.overhead).as_ps();
+                let time = link.rate.time_for(framing.on_wire(framing.mtu)).as_ps();
                 full_sum = full_sum.saturating_add(time);
                 full_max = full_max.max(time);
                 let waits = full_sum.saturating_add(full_max.saturating_mul(full - 1));

@@ -339,7 +339,8 @@ fn the_ideal_fct_is_that_of_a_queue_of_packets_on_every_mix_of_rates() {
         let graph = random_graph(&mut rng);
         let paths = paths(&graph);
         for (src, dst) in pairs(&graph) {
-            let framing = Framing { mtu: Bytes::new(1 + rng.below(1500)), overhead: Bytes::new(rng.below(100)) };
+            let [mtu, overhead, least] = [1 + rng.below(1500), rng.below(100), rng.below(200)].map(Bytes::new);
+            let framing = Framing { mtu, overhead, least };
             let size = Bytes::new(1 + rng.below(20_000));
             let all = all_paths(&graph, src, dst);
             several += u32::from(all.len() > 1);
@@ -385,7 +386,7 @@ fn packet_by_packet(links: &[Link], size: Bytes, framing: Framing) -> Duration {
         left -= payload;
         arrival = Duration::ZERO;
         for (link, free) in links.iter().zip(&mut free) {
-            *free = arrival.max(*free) + link.rate.time_for(payload + framing.overhead);
+            *free = arrival.max(*free) + link.rate.time_for((payload + framing.overhead).max(framing.least));
             arrival = *free + link.delay;
         }
     }
@@ -416,7 +417,7 @@ fn of_several_shortest_paths_the_fastest_is_ideal() {
     let path = paths.between(HostId(0), HostId(1)).unwrap();
     assert_eq!((path.links, path.propagation, path.bottleneck), (4, Duration::from_us(5), Rate::from_gbps(100)));
     // A short flow is faster by the slow link, which is near: 4 us, and 80 bits at 10 Gb/s and three times at 100 Gb/s.
-    let framing = Framing { mtu: Bytes::new(1000), overhead: Bytes::new(9) };
+    let framing = Framing { mtu: Bytes::new(1000), overhead: Bytes::new(9), least: Bytes::ZERO };
     let ideal = |size| paths.ideal_fct(HostId(0), HostId(1), Bytes::new(size), framing);
     assert_eq!(ideal(1), Some(Duration::from_us(4) + Duration::from_ps(8_000 + 3 * 800)));
     assert_eq!(ideal(1_000_000), Some(Duration::from_us(5) + Duration::from_ps((1_000 + 3) * 80 * 1_009)));
@@ -435,7 +436,7 @@ fn two_hosts_may_stand_back_to_back() {
     let paths = paths(&graph);
     let path = paths.longest().unwrap();
     assert_eq!((path.links, path.propagation), (1, Duration::from_us(1)));
-    let framing = Framing { mtu: Bytes::new(1000), overhead: Bytes::ZERO };
+    let framing = Framing { mtu: Bytes::new(1000), overhead: Bytes::ZERO, least: Bytes::ZERO };
     // 2,500 B at 10 Gb/s: 2 us.
     let fct = paths.ideal_fct(HostId(1), HostId(0), Bytes::new(2500), framing);
     assert_eq!(fct, Some(Duration::from_us(3)));

@@ -49,7 +49,7 @@ impl World {
             routes: &self.routes,
             seed: self.seed,
             library: &self.shelf,
-            framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62) },
+            framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62), least: Bytes::ZERO },
             measure: self.measure,
             stop_flows: self.stop_flows,
         })

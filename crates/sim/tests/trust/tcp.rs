@@ -60,6 +60,16 @@ fn a_segment_by_hand() {
 }
 
 #[test]
+fn the_shortest_frame_counts_in_the_ideal() {
+    // Without time stamps a byte has 59 bytes in its frame, which is padded to 64 and has a gap of 20.
+    let tcp = TcpConfig { timestamps: false, ..TcpConfig::default() };
+    let scene = speaking(Scene::new(star(&[link(100, 500), link(100, 500)]), Series::Irn), tcp);
+    let outcome = scene.flow(0, 1, 1, Duration::ZERO).finish();
+    let expected = Duration::from_ps(2 * (84 * 80 + 500_000));
+    assert_eq!((outcome.flow(0).fct(), outcome.flow(0).ideal), (Some(expected), expected));
+}
+
+#[test]
 fn a_handshake_takes_a_round_trip() {
     let shake = |handshake| {
         let tcp = TcpConfig { handshake, fin: handshake, ..TcpConfig::default() };

@@ -21,7 +21,7 @@ pub struct EqdsConfig {
     pub burst: Toggle,
     /// Credit of each tunnel, rounded up to whole packets, upon which both ends count. Default: "auto", the
     /// bandwidth-delay product of the path that holds most, serialisation included; at least 10 packets (section 5:
-    /// "typically 10 to 30 packets").
+    /// "typically 10 to 30 packets"). Tunnels inside servers, where NICs are faster, go by the paths there.
     pub window: Setting<Bytes>,
     /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).

@@ -18,7 +18,7 @@ fn build(toml: &str) -> Result<Workload, ConfigError> {
         routes: &Routes::new(&graph, &[]),
         seed: 1,
         library: &NoFiles,
-        framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62) },
+        framing: Framing { mtu: Bytes::new(1024), overhead: Bytes::new(62), least: Bytes::ZERO },
         measure: Measure::All,
         stop_flows: None,
     })

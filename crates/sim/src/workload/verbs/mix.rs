@@ -63,7 +63,7 @@ impl Verb {
         gap: Bytes,
     ) -> Option<Duration> {
         let one = Bytes::new(1);
-        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + gap - one };
+        let short = Framing { mtu: one, overhead: Header::MINIMUM_FRAME + gap - one, least: Bytes::ZERO };
         let shortest = |from, to| paths.ideal_fct(from, to, one, short);
         let message = |from, to| paths.ideal_fct(from, to, size, framing);
         Some(match self {
