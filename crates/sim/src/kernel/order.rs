@@ -146,10 +146,21 @@ impl Order {
             let mut places = 0..mail.len();
             return places.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of));
         }
+        if mail.len() > SOME {
+            self.sort_first(mail, window);
+            let mut places = self.keys[1..=mail.len()].iter().map(|key| key.place());
+            return places.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of));
+        }
         let firsts = self.note_parts(mail, window);
         // SAFETY: they have been noted.
         let in_parts = unsafe { InParts::new(self.notes.as_ptr(), &firsts) };
         in_parts.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sort_first(&mut self, mail: &[Descriptor], window: u64) {
+        self.sort(mail, window, |_| 0);
     }
 
     /// Notes what arrives in the same part of the window; returns the first of each.
