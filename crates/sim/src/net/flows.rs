@@ -79,21 +79,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &state.params, &message);
-        let row = FlowRow {
-            id: spec.id,
-            workload: spec.workload,
-            group: spec.group,
-            src: spec.src,
-            dst: spec.dst,
-            size: spec.size,
-            packets: spec.size.pieces(framing.mtu),
-            start: spec.start,
-            finish: None,
-            // No path now: it may come back, but nothing is ideal about it.
-            ideal: ideal.unwrap_or(Duration::ZERO),
-            spurious: 0,
-            measured: spec.measured,
-        };
+        let row = spec.row(framing.mtu, ideal);
         self.flows_started += 1;
         if RECORDED {
             self.note_flow_started(host, row, qp, slot);

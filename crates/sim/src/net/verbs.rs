@@ -12,7 +12,7 @@ use selvedge_nic::verbs::{
 use selvedge_nic::{ConnectionParams, Nic};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
-use selvedge_units::{Bytes, Domain, Duration, HostId, QpNumber, Rng};
+use selvedge_units::{Bytes, Domain, HostId, QpNumber, Rng};
 
 use super::host::Host;
 use crate::config::TransportConfig;
@@ -203,20 +203,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
         let Fabric { paths, framing, .. } = &*self.fabric;
         let ideal = verb.and_then(|verb| verb.ideal(paths, [src, dst], spec.size, *framing, Bytes::new(self.gap)));
-        FlowRow {
-            id: spec.id,
-            workload: spec.workload,
-            group: spec.group,
-            src: spec.src,
-            dst: spec.dst,
-            size: spec.size,
-            packets: spec.size.pieces(self.fabric.framing.mtu),
-            start: spec.start,
-            finish: None,
-            ideal: ideal.unwrap_or(Duration::ZERO),
-            spurious: 0,
-            measured: spec.measured,
-        }
+        spec.row(framing.mtu, ideal)
     }
 
     /// Messages that are not done, when a run ends.

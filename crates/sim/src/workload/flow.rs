@@ -1,6 +1,7 @@
 //! One flow, and streams of them.
 
-use selvedge_units::{Bytes, Domain, HostId, Instant, Rng};
+use selvedge_telemetry::FlowRow;
+use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
 
 /// One flow to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,27 @@ pub struct FlowSpec {
     pub on_sent: Option<u32>,
     /// Trigger to activate when the receiver has everything.
     pub on_received: Option<u32>,
+}
+
+impl FlowSpec {
+    /// Its row, not finished, where full packets hold `mtu`. Without an `ideal` there is no path now: it may come back,
+    /// but nothing is ideal about it.
+    pub(crate) fn row(&self, mtu: Bytes, ideal: Option<Duration>) -> FlowRow {
+        FlowRow {
+            id: self.id,
+            workload: self.workload,
+            group: self.group,
+            src: self.src,
+            dst: self.dst,
+            size: self.size,
+            packets: self.size.pieces(mtu),
+            start: self.start,
+            finish: None,
+            ideal: ideal.unwrap_or(Duration::ZERO),
+            spurious: 0,
+            measured: self.measured,
+        }
+    }
 }
 
 /// Flows in ascending order of start time, made as they are asked for, so that a run of 100
