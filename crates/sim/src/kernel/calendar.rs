@@ -237,10 +237,10 @@ impl Calendar {
                 return self.send_far(node, time, port, packet);
             }
         }
-        if self.inboxes[place].is_full() {
+        if self.inboxes[place].tail().is_full() {
             self.make_room_at(place, node, time);
         }
-        self.inboxes[place].push(packet, after as u32, port);
+        self.inboxes[place].tail().push(packet, after as u32, port);
     }
 
     /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
@@ -248,7 +248,7 @@ impl Calendar {
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
         let (place, begin) = (self.rows[1] + node, self.next - self.begin);
-        let (end, tail) = (begin + self.length, self.inboxes[place].tail());
+        let (end, tail) = (begin + self.length, *self.inboxes[place].tail());
         Outlet { calendar: self, node, port, place, begin, end, tail }
     }
 
@@ -298,10 +298,10 @@ impl Calendar {
     /// Puts something into the inbox of a window.
     fn put(&mut self, node: u32, window: u64, packet: &Descriptor) {
         let place = self.place(node, window);
-        if self.inboxes[place].is_full() {
+        if self.inboxes[place].tail().is_full() {
             self.make_room(place, node, window);
         }
-        self.inboxes[place].push(packet, packet.at, packet.port);
+        self.inboxes[place].tail().push(packet, packet.at, packet.port);
     }
 
     /// As [`Calendar::send`], whoever sends it.
@@ -358,7 +358,7 @@ pub(crate) struct Outlet<'a> {
     place: u32,
     begin: u64,
     end: u64,
-    /// Of that inbox.
+    /// Where its mail ends.
     tail: Tail,
 }
 
@@ -375,31 +375,37 @@ impl Outlet<'_> {
         self.tail.push(packet, (time - self.begin) as u32, self.port);
     }
 
+    /// Counts in the inbox what has been sent there.
+    #[inline(always)]
+    fn close(&mut self) {
+        *self.calendar.inboxes[self.place].tail() = self.tail;
+    }
+
     /// Turns to the inbox for what arrives at `time`, behind the end of the first window. Returns whether there is one
     /// near enough.
     #[inline(never)]
     fn turn_to_window_of(&mut self, time: u64) -> bool {
         let second = self.calendar.second_inbox(self.node, time);
         if let Some((place, begin)) = second {
-            self.calendar.inboxes[self.place].close(&self.tail);
+            self.close();
             (self.place, self.begin, self.end) = (place, begin, begin + self.calendar.length);
-            self.tail = self.calendar.inboxes[place].tail();
+            self.tail = *self.calendar.inboxes[place].tail();
         }
         second.is_some()
     }
 
     #[inline(never)]
     fn make_room(&mut self) {
-        self.calendar.inboxes[self.place].close(&self.tail);
+        self.close();
         self.calendar.make_room_from(self.place, self.node, self.begin);
-        self.tail = self.calendar.inboxes[self.place].tail();
+        self.tail = *self.calendar.inboxes[self.place].tail();
     }
 }
 
 impl Drop for Outlet<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.calendar.inboxes[self.place].close(&self.tail);
+        self.close();
     }
 }
 

@@ -13,10 +13,16 @@ use crate::net::descriptor::Descriptor;
 
 /// Mail of one node for one window, in no order. Borrowed from [`Rooms`].
 pub(crate) struct Mail {
+    /// Where its room begins.
     begin: *mut Descriptor,
-    count: u32,
-    /// How many it has room for: zero or a power of two.
-    room: u32,
+    tail: Tail,
+}
+
+/// Where mail ends, and where its room does, which holds nothing or a power of two.
+#[derive(Clone, Copy)]
+pub(crate) struct Tail {
+    next: *mut Descriptor,
+    end: *mut Descriptor,
 }
 
 // SAFETY: whoever has the mail is the only one who reads and writes it.
@@ -24,50 +30,48 @@ unsafe impl Send for Mail {}
 
 impl Mail {
     /// No mail, and no room for any.
-    pub(crate) const NONE: Self = Self { begin: ptr::dangling_mut(), count: 0, room: 0 };
+    pub(crate) const NONE: Self = {
+        let nowhere = ptr::dangling_mut();
+        Self { begin: nowhere, tail: Tail { next: nowhere, end: nowhere } }
+    };
 
-    /// Whether it has no room for more.
+    /// None yet, in a room for two to the power of `size` that begins at `begin`.
+    fn in_room(begin: *mut Descriptor, size: u32) -> Self {
+        Self { begin, tail: Tail { next: begin, end: begin.wrapping_add(1 << size) } }
+    }
+
+    fn has_room(&self) -> bool {
+        self.begin != self.tail.end
+    }
+
     #[inline(always)]
-    pub(crate) fn is_full(&self) -> bool {
-        self.count == self.room
+    fn count(&self) -> usize {
+        bytes_between(self.begin, self.tail.next) / size_of::<Descriptor>()
     }
 
     /// How many it has room for, if any, as a logarithm.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
-        self.room.ilog2()
+        bytes_between(self.begin, self.tail.end).ilog2() - size_of::<Descriptor>().ilog2()
     }
 
-    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
+    /// Where it ends, to add packets there. Many can be added to a copy, which takes its place then.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
-        debug_assert!(!self.is_full(), "there is room for one more");
-        // SAFETY: as above.
-        unsafe { write(self.begin.add(self.count as usize), packet, at, port) };
-        self.count += 1;
-    }
-
-    /// Where it ends, to add many packets there. Counts when it is [closed](Mail::close).
-    #[inline(always)]
-    pub(crate) fn tail(&self) -> Tail {
-        let end = |count: u32| self.begin.wrapping_add(count as usize);
-        Tail { next: end(self.count), end: end(self.room) }
-    }
-
-    /// Counts what has been added to `tail`, which was its own, and nothing else was added since.
-    #[inline(always)]
-    pub(crate) fn close(&mut self, tail: &Tail) {
-        // SAFETY: it points into this room, or behind it.
-        self.count = unsafe { tail.next.offset_from(self.begin) } as u32;
+    pub(crate) fn tail(&mut self) -> &mut Tail {
+        &mut self.tail
     }
 
     /// Begins with all of `other`.
     fn copy(&mut self, other: &[Descriptor]) {
-        assert!(other.len() <= self.room as usize, "there is room for all");
+        assert!(other.len() <= 1 << self.size(), "there is room for all");
         // SAFETY: there is room, and `other` lies elsewhere, as `self` is borrowed for writing.
         unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.begin, other.len()) };
-        self.count = other.len() as u32;
+        self.tail.next = self.begin.wrapping_add(other.len());
     }
+}
+
+fn bytes_between(begin: *const Descriptor, end: *const Descriptor) -> usize {
+    end.addr() - begin.addr()
 }
 
 /// Writes a packet that will enter through `port`, `at` picoseconds after the window's beginning.
@@ -86,12 +90,6 @@ unsafe fn write(place: *mut Descriptor, packet: &Descriptor, at: u32, port: u16)
     super::prefetch_bytes(place.wrapping_add(2).cast(), 1);
 }
 
-/// Where mail ends, and where its room does.
-pub(crate) struct Tail {
-    next: *mut Descriptor,
-    end: *mut Descriptor,
-}
-
 impl Tail {
     /// Whether there is no room for more.
     #[inline(always)]
@@ -99,7 +97,7 @@ impl Tail {
         self.next == self.end
     }
 
-    /// As [`Mail::push`] does.
+    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
@@ -115,7 +113,7 @@ impl Deref for Mail {
     #[inline(always)]
     fn deref(&self) -> &[Descriptor] {
         // SAFETY: so many have been written.
-        unsafe { std::slice::from_raw_parts(self.begin, self.count as usize) }
+        unsafe { std::slice::from_raw_parts(self.begin, self.count()) }
     }
 }
 
@@ -123,7 +121,7 @@ impl DerefMut for Mail {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Descriptor] {
         // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.begin, self.count as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.begin, self.count()) }
     }
 }
 
@@ -154,13 +152,13 @@ impl Rooms {
     /// An empty mail with room for two to the power of `size`, of which [`SMALLEST`] is the least.
     pub(crate) fn lend(&mut self, size: u32) -> Mail {
         let begin = self.free[size as usize].pop().unwrap_or_else(|| self.cut(1 << size));
-        Mail { begin, count: 0, room: 1 << size }
+        Mail::in_room(begin, size)
     }
 
     /// Takes back what was lent.
     #[inline(always)]
     pub(crate) fn take_back(&mut self, mail: Mail) {
-        if mail.room > 0 {
+        if mail.has_room() {
             self.free[mail.size() as usize].push(mail.begin);
         }
     }
@@ -175,7 +173,7 @@ impl Rooms {
     /// What is left of some mail, which can be taken back then.
     pub(crate) fn keep<'m>(&mut self, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) -> Mail {
         let mut kept = self.lend(mail.size());
-        rest.for_each(|packet| kept.push(packet, packet.at, packet.port));
+        rest.for_each(|packet| kept.tail.push(packet, packet.at, packet.port));
         kept
     }
 
@@ -230,10 +228,10 @@ mod tests {
             }
             let at = rng.below(held.len() as u64) as usize;
             let (mail, model) = &mut held[at];
-            if mail.is_full() {
+            if mail.tail.is_full() {
                 rooms.enlarge(mail);
             }
-            mail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
+            mail.tail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
             model.push(slot);
             match rng.below(200) {
                 0 => {
