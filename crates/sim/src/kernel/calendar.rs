@@ -24,6 +24,11 @@ const NEAR: u64 = 64;
 /// Those that are booked there, the one before the present one included: who turns back sees one more.
 const REACH: u64 = NEAR - 1;
 
+/// The windows of [`Calendar::near`].
+const NOW: usize = 0;
+const SOON: usize = 1;
+const LATER: usize = 2;
+
 /// Never.
 const NEVER: u64 = u64::MAX;
 
@@ -50,19 +55,18 @@ pub(crate) struct Calendar {
     /// Per node: the far window for which it is booked.
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
-    /// By window and node, `depth` rows of `nodes` ([`Pace::row`]). One that is empty has no memory.
-    inboxes: Table<Mail>,
+    /// The inboxes of the window that runs, and of the two in which its mail mostly arrives: [`NOW`], [`SOON`],
+    /// [`LATER`]. By node; one that is empty has no memory.
+    near: [Table<Mail>; 3],
+    /// The inboxes of all windows for which there are any, but for those three, by the window's number modulo theirs, a
+    /// power of two. The first is the window before the one that runs.
+    inboxes: Vec<Table<Mail>>,
+    /// Where those three belong.
+    places: [usize; 3],
     rooms: Rooms,
     /// Per node: for how much mail it had to have room, as a logarithm.
     usual: Table<u8>,
-    nodes: u32,
-    /// For how many of its windows a node has inboxes, a power of two.
-    depth: u32,
-    /// For how many windows, this one and that before it included, there are inboxes.
-    mail_reach: u64,
-    /// Where those of the window that runs begin, and of the two in which its mail mostly arrives.
-    rows: [u32; 3],
-    /// Mail for windows beyond the inboxes' depth.
+    /// Mail for windows beyond those.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
 }
 
@@ -70,7 +74,7 @@ impl Calendar {
     /// A calendar for nodes of these sides. Mail usually takes no longer than `reach` ps.
     pub(crate) fn new(sides: Vec<u8>, pace: Pace, reach: u64) -> Self {
         let nodes = sides.len();
-        let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) as u32;
+        let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) * pace.each();
         let mut calendar = Self {
             pace,
             sides: sides.into(),
@@ -85,15 +89,14 @@ impl Calendar {
             agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
-            inboxes: Table::of(nodes * depth as usize, || Mail::NONE),
+            near: [const { Table::new() }; 3],
+            inboxes: (0..depth).map(|_| Table::of(nodes, || Mail::NONE)).collect(),
+            places: [NOW, SOON, LATER],
             rooms: Rooms::new(),
             usual: Table::of(nodes, || SMALLEST as u8),
-            nodes: nodes as u32,
-            depth,
-            mail_reach: (u64::from(depth) - 1) * pace.each() + 1,
-            rows: [0; 3],
             far_mail: BTreeMap::new(),
         };
+        calendar.exchange_inboxes();
         calendar.turn_to(0);
         calendar
     }
@@ -129,8 +132,38 @@ impl Calendar {
         self.window = window;
         (self.begin, self.end) = (self.pace.begin(window), self.pace.end(window));
         self.next = self.pace.begin(window + 1);
-        self.rows = [0, 1, 1 + self.pace.each()].map(|ahead| self.place(0, window + ahead));
+        self.exchange_inboxes();
+        self.places = [0, 1, 1 + self.pace.each()].map(|ahead| self.place(window + ahead));
+        self.exchange_inboxes();
         self.fetch_far();
+    }
+
+    /// Brings the inboxes near that are mostly used, or back to where they belong.
+    fn exchange_inboxes(&mut self) {
+        for (near, &place) in self.near.iter_mut().zip(&self.places) {
+            std::mem::swap(near, &mut self.inboxes[place]);
+        }
+    }
+
+    #[inline]
+    fn place(&self, window: u64) -> usize {
+        window as usize & (self.inboxes.len() - 1)
+    }
+
+    /// The inboxes of `window`, one of those for which there are any.
+    #[inline]
+    fn inboxes_of(&mut self, window: u64) -> &mut Table<Mail> {
+        let place = self.place(window);
+        match self.places.iter().position(|&near| near == place) {
+            Some(near) => &mut self.near[near],
+            None => &mut self.inboxes[place],
+        }
+    }
+
+    /// Whether there are inboxes for `window`.
+    #[inline]
+    fn has_inboxes_for(&self, window: u64) -> bool {
+        is_near(self.window, window, self.inboxes.len() as u64)
     }
 
     /// Turns to the window in which `node` handles what happens at `time`.
@@ -174,10 +207,10 @@ impl Calendar {
                 self.book_window(node, window);
             }
         }
-        while let Some(entry) = self.far_mail.first_entry()
-            && is_near(now, *entry.key(), self.mail_reach)
+        while let Some(&window) = self.far_mail.keys().next()
+            && self.has_inboxes_for(window)
+            && let Some(mail) = self.far_mail.remove(&window)
         {
-            let (window, mail) = entry.remove_entry();
             for (node, descriptor) in mail {
                 self.put(node, window, &descriptor);
             }
@@ -229,79 +262,67 @@ impl Calendar {
         debug_assert!(time >= self.next, "a link delays by a step at least");
         debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
         // Most often it arrives in the neighbour's next window, or in the one after that.
-        let (mut after, mut place) = (time - self.next, self.rows[1] + node);
-        if after >= self.length {
-            after -= self.length;
-            place = self.rows[2] + node;
-            if after >= self.length {
-                return self.send_far(node, time, port, packet);
-            }
+        let after = time - self.next;
+        if after < self.length {
+            self.put_near::<SOON>(node, after, port, packet);
+        } else if after - self.length < self.length {
+            self.put_near::<LATER>(node, after - self.length, port, packet);
+        } else {
+            self.send_far(node, time, port, packet);
         }
-        if self.inboxes[place].tail().is_full() {
-            self.make_room_at(place, node, time);
+    }
+
+    #[inline(always)]
+    fn put_near<const NEAR: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
+        if self.near[NEAR][node].tail().is_full() {
+            self.make_room_near(node, NEAR == LATER);
         }
-        self.inboxes[place].tail().push(packet, after as u32, port);
+        self.near[NEAR][node].tail().push(packet, after as u32, port);
     }
 
     /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
     /// where they arrive through `port`. Times are in picoseconds after the beginning of the window.
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
-        let (place, begin) = (self.rows[1] + node, self.next - self.begin);
-        let (end, tail) = (begin + self.length, *self.inboxes[place].tail());
-        Outlet { calendar: self, node, port, place, begin, end, tail }
+        let begin = self.next - self.begin;
+        let (end, tail) = (begin + self.length, *self.near[SOON][node].tail());
+        Outlet { calendar: self, node, port, later: false, begin, end, tail }
     }
 
-    /// The inbox in which `node` finds what arrives at `time`, and when its window begins, where that is not the first;
-    /// `None` if there is none near enough. Times are as those of outlets.
-    fn second_inbox(&self, node: u32, time: u64) -> Option<(u32, u64)> {
-        let begin = self.next - self.begin + self.length;
-        (time - begin < self.length).then_some((self.rows[2] + node, begin))
-    }
-
-    /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives at `time`.
+    /// Makes room for one more in the inbox in which `node` finds mail soon, or later.
     #[inline(never)]
-    fn make_room_at(&mut self, place: u32, node: u32, time: u64) {
-        let later = if time - self.next < self.length { 0 } else { self.pace.each() };
-        self.make_room(place, node, self.window + 1 + later);
+    fn make_room_near(&mut self, node: u32, later: bool) {
+        let inbox = if later { LATER } else { SOON };
+        let mut mail = std::mem::replace(&mut self.near[inbox][node], Mail::NONE);
+        self.make_room(&mut mail, node, self.window + 1 + if later { self.pace.each() } else { 0 });
+        self.near[inbox][node] = mail;
     }
 
-    /// Makes room for one more in the inbox at `place`, in which `node` finds what arrives after `begin`.
-    fn make_room_from(&mut self, place: u32, node: u32, begin: u64) {
-        let later = if begin == self.next - self.begin { 0 } else { self.pace.each() };
-        self.make_room(place, node, self.window + 1 + later);
-    }
-
-    #[inline(always)]
-    fn place(&self, node: u32, window: u64) -> u32 {
-        self.pace.row(window, self.depth) * self.nodes + node
-    }
-
-    /// Makes room for one more in the inbox at `place`, which is that of `node` for `window`; whose first mail it
-    /// is, is booked.
-    #[inline(never)]
-    fn make_room(&mut self, place: u32, node: u32, window: u64) {
-        if !self.inboxes[place].is_empty() {
-            return self.make_more_room(place, node);
+    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
+    #[inline]
+    fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64) {
+        if mail.is_empty() {
+            *mail = self.rooms.lend(u32::from(self.usual[node]));
+            self.book_window(node, window);
+        } else {
+            self.make_more_room(mail, node);
         }
-        self.inboxes[place] = self.rooms.lend(u32::from(self.usual[node]));
-        self.book_window(node, window);
     }
 
     #[cold]
-    fn make_more_room(&mut self, place: u32, node: u32) {
-        let mail = &mut self.inboxes[place];
+    fn make_more_room(&mut self, mail: &mut Mail, node: u32) {
         self.rooms.enlarge(mail);
         self.usual[node] = self.usual[node].max(mail.size() as u8);
     }
 
     /// Puts something into the inbox of a window.
     fn put(&mut self, node: u32, window: u64, packet: &Descriptor) {
-        let place = self.place(node, window);
-        if self.inboxes[place].tail().is_full() {
-            self.make_room(place, node, window);
+        let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
+        if mail.tail().is_full() {
+            self.make_room(&mut mail, node, window);
         }
-        self.inboxes[place].tail().push(packet, packet.at, packet.port);
+        mail.tail().push(packet, packet.at, packet.port);
+        self.inboxes_of(window)[node] = mail;
     }
 
     /// As [`Calendar::send`], whoever sends it.
@@ -310,7 +331,7 @@ impl Calendar {
         let window = self.pace.window_of(self.sides[node], time);
         let at = (time - self.pace.begin(window)) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
-        if is_near(self.window, window, self.mail_reach) {
+        if self.has_inboxes_for(window) {
             self.put(node, window, &descriptor);
         } else {
             self.far_mail.entry(window).or_default().push((node, descriptor));
@@ -320,19 +341,19 @@ impl Calendar {
     /// Fetches what tells where the mail of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
-        super::prefetch(&self.inboxes, self.rows[0] + node);
+        super::prefetch(&self.near[NOW], node);
     }
 
     /// The mail of `node` for this window, which stays where it is.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
-        &self.inboxes[self.rows[0] + node]
+        &self.near[NOW][node]
     }
 
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Mail {
-        std::mem::replace(&mut self.inboxes[self.rows[0] + node], Mail::NONE)
+        std::mem::replace(&mut self.near[NOW][node], Mail::NONE)
     }
 
     /// Returns what [`Calendar::take_mail`] gave.
@@ -345,7 +366,7 @@ impl Calendar {
     /// then, as if all had been read.
     #[cold]
     pub(crate) fn keep_mail<'m>(&mut self, node: u32, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) {
-        self.inboxes[self.rows[0] + node] = self.rooms.keep(mail, rest);
+        self.near[NOW][node] = self.rooms.keep(mail, rest);
     }
 }
 
@@ -354,8 +375,8 @@ pub(crate) struct Outlet<'a> {
     calendar: &'a mut Calendar,
     node: u32,
     port: u16,
-    /// The inbox in which the last packet has arrived, and when its window begins and ends.
-    place: u32,
+    /// In which inbox the last packet has arrived, and when its window begins and ends.
+    later: bool,
     begin: u64,
     end: u64,
     /// Where its mail ends.
@@ -375,37 +396,39 @@ impl Outlet<'_> {
         self.tail.push(packet, (time - self.begin) as u32, self.port);
     }
 
-    /// Counts in the inbox what has been sent there.
+    /// Where the mail of the inbox ends.
     #[inline(always)]
-    fn close(&mut self) {
-        *self.calendar.inboxes[self.place].tail() = self.tail;
+    fn inbox(&mut self) -> &mut Tail {
+        let near = &mut self.calendar.near;
+        if self.later { near[LATER][self.node].tail() } else { near[SOON][self.node].tail() }
     }
 
     /// Turns to the inbox for what arrives at `time`, behind the end of the first window. Returns whether there is one
     /// near enough.
     #[inline(never)]
     fn turn_to_window_of(&mut self, time: u64) -> bool {
-        let second = self.calendar.second_inbox(self.node, time);
-        if let Some((place, begin)) = second {
-            self.close();
-            (self.place, self.begin, self.end) = (place, begin, begin + self.calendar.length);
-            self.tail = *self.calendar.inboxes[place].tail();
+        let (begin, length) = (self.calendar.next - self.calendar.begin + self.calendar.length, self.calendar.length);
+        if time - begin >= length {
+            return false;
         }
-        second.is_some()
+        *self.inbox() = self.tail;
+        (self.later, self.begin, self.end) = (true, begin, begin + length);
+        self.tail = *self.inbox();
+        true
     }
 
     #[inline(never)]
     fn make_room(&mut self) {
-        self.close();
-        self.calendar.make_room_from(self.place, self.node, self.begin);
-        self.tail = *self.calendar.inboxes[self.place].tail();
+        *self.inbox() = self.tail;
+        self.calendar.make_room_near(self.node, self.later);
+        self.tail = *self.inbox();
     }
 }
 
 impl Drop for Outlet<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.close();
+        *self.inbox() = self.tail;
     }
 }
 

@@ -87,7 +87,7 @@ unsafe fn write(place: *mut Descriptor, packet: &Descriptor, at: u32, port: u16)
         ((*place).at, (*place).port) = (at, port);
     }
     // Where whoever sends there after the next will write.
-    super::prefetch_bytes(place.wrapping_add(2).cast(), 1);
+    super::prefetch_at(place.wrapping_add(2));
 }
 
 impl Tail {

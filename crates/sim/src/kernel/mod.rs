@@ -25,15 +25,21 @@ pub use window::{Parallel, run, run_recorded};
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]
 pub(crate) fn prefetch<T>(table: &[T], index: u32) {
+    // `wrapping_add` makes no promise about where the pointer points.
+    prefetch_at(table.as_ptr().wrapping_add(index as usize));
+}
+
+/// Tells the processor that what lies at `place`, if anything, will be needed soon.
+#[inline(always)]
+pub(crate) fn prefetch_at<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch only touches the cache and does nothing for an address that is not
-        // mapped; `wrapping_add` makes no promise about where the pointer points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(index as usize).cast()) }
+        // SAFETY: a prefetch only touches the cache and does nothing for an address that is not mapped.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (table, index);
+    let _ = place;
 }
 
 /// Tells the processor that all of `things` will be needed soon.
@@ -46,27 +52,18 @@ pub(crate) fn prefetch_all<T>(things: &[T]) {
 #[inline(always)]
 pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
     const LINE: usize = 64;
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // Two at a time, which may be one more than asked for, are less to do.
-        let fetch_two = |at: usize| {
-            // SAFETY: as above.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at).cast());
-                _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(at + LINE).cast());
-            }
-        };
-        let mut at = 0;
-        while at + 2 * LINE < count {
-            fetch_two(at);
-            fetch_two(at + 2 * LINE);
-            at += 4 * LINE;
-        }
-        if at < count {
-            fetch_two(at);
-        }
+    // Two at a time, which may be one more than asked for, are less to do.
+    let fetch_two = |at: usize| {
+        prefetch_at(bytes.wrapping_add(at));
+        prefetch_at(bytes.wrapping_add(at + LINE));
+    };
+    let mut at = 0;
+    while at + 2 * LINE < count {
+        fetch_two(at);
+        fetch_two(at + 2 * LINE);
+        at += 4 * LINE;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, count);
+    if at < count {
+        fetch_two(at);
+    }
 }

@@ -74,12 +74,6 @@ impl Pace {
         time / self.step
     }
 
-    /// The row of a table with a row for each window of a node, the number of which is a power of two.
-    #[inline(always)]
-    pub(crate) fn row(self, window: u64, rows: u32) -> u32 {
-        (window >> self.overlap) as u32 & (rows - 1)
-    }
-
     /// Until when everything has happened once `window` has run until `end`.
     pub(crate) fn done(self, window: u64, end: Instant) -> Instant {
         Instant::from_ps(self.begin(window + 1)).min(end)

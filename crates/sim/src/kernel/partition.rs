@@ -175,7 +175,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             if node < hosts {
                 mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
                 let nic = &self.hosts[node].nic;
-                nic.waiting().into_iter().for_each(|address| super::prefetch_bytes(address, 1));
+                nic.waiting().into_iter().for_each(super::prefetch_at);
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
@@ -203,8 +203,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
                 let line = self.line_of(switch.site.first_port + port, 0);
-                let queues = self.queues.part(switch.site.first_queue(line), switch.site.per_line);
-                self.lines[line].prefetch_packets(queues, &self.store);
+                self.lines[line].prefetch_packets(&self.queues, &self.store);
             }
         }
     }

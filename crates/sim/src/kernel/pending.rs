@@ -11,7 +11,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Times of numbered things, each of which has one at most; of equal ones the lowest number comes first.
 pub(crate) struct Pending {
-    /// From `head` to `end`. Before them stands one that is earlier, behind them [`NEVER`].
+    /// From `head` to `end`. Behind them is [`NEVER`] everywhere.
     times: Table<u64>,
     /// Whose they are.
     whose: Table<u32>,
@@ -29,8 +29,7 @@ impl Pending {
     /// For things numbered below `count`, none of which has a time.
     pub(crate) fn new(count: u32) -> Self {
         let room = ROUNDS * (count as usize + 2);
-        let mut times = Table::of(room, || NEVER);
-        times[0] = 0;
+        let times = Table::of(room, || NEVER);
         Self { times, whose: Table::of(room, || 0), head: 1, end: 1, first: NEVER, in_order: true }
     }
 
@@ -80,25 +79,33 @@ impl Pending {
         self.insert(who, time);
     }
 
-    /// Puts a time in its place. It is later than what stands before the first.
+    /// Puts a time in its place.
     #[inline(always)]
     fn insert(&mut self, who: u32, time: u64) {
         let end = self.end;
+        // Where there is no last one, an old one stands there, or none.
         if time > self.times[end - 1] {
-            (self.times[end], self.whose[end]) = (time, who);
+            self.add(who, time);
         } else {
             self.insert_before_the_last(who, time);
         }
-        self.end = end + 1;
+    }
+
+    /// Adds a time behind the last.
+    #[inline(always)]
+    fn add(&mut self, who: u32, time: u64) {
+        (self.times[self.end], self.whose[self.end]) = (time, who);
+        self.end += 1;
+        // [`NEVER`] has its place, too.
         if self.end as usize == self.times.len() {
             self.return_to_the_beginning();
         }
-        self.times[self.end] = NEVER;
     }
 
     #[inline(never)]
     fn insert_before_the_last(&mut self, who: u32, time: u64) {
-        let mut place = self.end;
+        self.add(who, time);
+        let mut place = self.end - 1;
         while place > self.head && (self.times[place - 1], self.whose[place - 1]) > (time, who) {
             (self.times[place], self.whose[place]) = (self.times[place - 1], self.whose[place - 1]);
             place -= 1;
@@ -113,6 +120,7 @@ impl Pending {
         self.times.copy_within(list.clone(), 1);
         self.whose.copy_within(list, 1);
         (self.head, self.end) = (1, 1 + self.end - self.head);
+        self.times.iter_mut().skip(self.end as usize).for_each(|time| *time = NEVER);
     }
 
     /// Takes the time of `who` away; returns whether it had one.
@@ -131,18 +139,15 @@ impl Pending {
     /// Forgets all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        (self.head, self.end) = (1, 1);
+        self.head = self.end;
         self.first = NEVER;
-        self.times[1] = NEVER;
     }
 
     /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before
     /// the first of these, and [put in order](Self::put_in_order) before anything else.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
-        (self.times[self.end], self.whose[self.end]) = (time, who);
-        self.end += 1;
-        self.times[self.end] = NEVER;
+        self.add(who, time);
         self.first = self.first.min(time);
         self.in_order = false;
     }

@@ -148,17 +148,6 @@ pub(crate) struct Part<'a, T> {
     entries: PhantomData<&'a mut [T]>,
 }
 
-impl<T> Part<'_, T> {
-    /// What of it begins with entry `first`, numbered from there.
-    #[inline(always)]
-    pub(crate) fn part_mut(&mut self, first: u32) -> Part<'_, T> {
-        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: the end of the table at most.
-        let begin = unsafe { self.begin.add(first as usize) };
-        Part { begin, len: self.len - first as usize, entries: PhantomData }
-    }
-}
-
 impl<T> Index<u32> for Part<'_, T> {
     type Output = T;
     #[inline(always)]

@@ -173,9 +173,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
         let site = &self.switches[switch].site;
-        let mut queues = self.queues.part_mut(site.first_queue(line));
+        let queue = site.first_queue(line);
         self.lines[line].remove(u64::from(next.frame));
-        self.lines[line].push(&mut queues, 0, &mut self.store, &next, next.flags);
+        self.lines[line].push(&mut self.queues, queue, &mut self.store, &next, next.flags);
         self.egress[out].waiting |= 1 << class;
     }
 }

@@ -45,7 +45,7 @@ impl<'a> Lists<'a> {
         memory: &'a mut Vec<Entry>,
         (classes, more): (u32, usize),
     ) -> Self {
-        let count = |class| buffer.queues[class].packets(buffer.store).count();
+        let count = |class| buffer.queues[buffer.first_queue + class].packets(buffer.store).count();
         let room = more + classes_of(waiting).map(count).sum::<usize>();
         memory.reserve(room * classes as usize);
         let mut begins = [memory.as_mut_ptr(); 8];
@@ -104,7 +104,7 @@ impl Listed<'_> {
     pub(super) fn take_out(&mut self, classes: u8) {
         let Self { buffer, lists, .. } = self;
         for class in classes_of(classes) {
-            buffer.lines[class].empty(&mut buffer.queues[class], buffer.store, |place| {
+            buffer.lines[class].empty(buffer.queues, buffer.store, |place| {
                 lists.push(class as u8, Entry(place | Entry::STORED));
             });
         }
@@ -122,7 +122,7 @@ impl Listed<'_> {
                     buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
                     buffer.store.put(packet, packet.flags)
                 });
-                buffer.lines[class].append_to(&mut buffer.queues[class], buffer.store, place);
+                buffer.lines[class].append_to(buffer.queues, buffer.first_queue + class, buffer.store, place);
             }
         }
     }

@@ -60,9 +60,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let class = self.egress[at].waiting.ilog2() as u8;
             let line = self.line_of(at, class);
             let switch = self.egress[at].owner;
-            let mut queues = self.queues.part_mut(self.switches[switch].site.first_queue(line));
             let line = &mut self.lines[line];
-            let packet = *line.pop(&mut queues, &mut self.store);
+            let packet = *line.pop(&mut self.queues, &mut self.store);
             if line.is_empty() {
                 self.egress[at].waiting &= !(1 << class);
             }

@@ -16,7 +16,7 @@ use super::switch::Site;
 use crate::kernel::calendar::Outlet;
 use crate::kernel::order::Key;
 use crate::kernel::partition::Partition;
-use crate::kernel::table::Part;
+use crate::kernel::table::{Part, Table};
 use crate::kernel::tally::Tally;
 
 /// How many of the packets that come to an output have come, and whether the last of them waits; all others have left.
@@ -141,7 +141,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let line = at * self.classes;
         let buffer = Buffer {
             lines: self.lines.part_mut(line),
-            queues: self.queues.part_mut(visit.site.first_queue(line)),
+            queues: &mut self.queues,
+            first_queue: visit.site.first_queue(line),
             store: &mut self.store,
             inputs: self.ingress.part_mut(visit.site.first_port),
         };
@@ -207,8 +208,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 pub(super) struct Buffer<'a> {
     /// By class.
     pub(super) lines: Part<'a, Line>,
-    /// Of all lines.
-    pub(super) queues: Part<'a, Queue>,
+    pub(super) queues: &'a mut Table<Queue>,
+    /// Where those of the first line lie.
+    pub(super) first_queue: u32,
     pub(super) store: &'a mut Store,
     /// By port.
     pub(super) inputs: Part<'a, Ingress>,
@@ -366,8 +368,8 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
         let class = if ONE_CLASS { 0 } else { packet.class };
         let line = &mut buffer.lines[class.into()];
         let flags = red.mark(packet, line.bytes, pool, tally);
-        let mut queues = buffer.queues.part_mut(u32::from(class) * *per_line);
-        line.push(&mut queues, u32::from(packet.port) & *input_mask, buffer.store, packet, flags);
+        let queue = buffer.first_queue + u32::from(class) * *per_line + (u32::from(packet.port) & *input_mask);
+        line.push(buffer.queues, queue, buffer.store, packet, flags);
         port.waiting |= 1 << class;
         buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
     }
@@ -380,10 +382,9 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
         class: u8,
         place: &'p mut MaybeUninit<Descriptor>,
     ) -> &'p Descriptor {
-        let Self { buffer, per_line, .. } = self;
+        let buffer = &mut self.buffer;
         let line = &mut buffer.lines[class.into()];
-        let mut queues = buffer.queues.part_mut(u32::from(class) * *per_line);
-        let packet = place.write(*line.pop(&mut queues, buffer.store));
+        let packet = place.write(*line.pop(buffer.queues, buffer.store));
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }

@@ -6,13 +6,15 @@
 //! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An
 //!    input-queued switch has one per (output, class, input): virtual output queues. A shared-buffer
 //!    switch has one per (output, class).
-//! 3. *Lines*: the queues of one (output, class) that hold something stand in a ring. Serving takes
+//! 3. *Lines*: the queues of one (output, class) that hold something stand in a ring, by their numbers in the
+//!    partition.
+//!    Serving takes
 //!    one packet from the first queue and sends that queue to the back: round-robin over inputs (IRN
 //!    section 4.1) at constant cost, whatever the number of ports.
 
 use super::descriptor::Descriptor;
 use crate::kernel::prefetch;
-use crate::kernel::table::{Part, Table};
+use crate::kernel::table::Table;
 
 /// No place in a store; no queue.
 pub(super) const NONE: u32 = u32::MAX;
@@ -111,7 +113,7 @@ pub(super) struct Next {
     pub(super) place: u32,
 }
 
-/// The queues of one class that wait for one output, numbered by their inputs.
+/// The queues of one class that wait for one output.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     first: u32,
@@ -169,7 +171,7 @@ impl Line {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        queues: &mut Part<'_, Queue>,
+        queues: &mut Table<Queue>,
         queue: u32,
         store: &mut Store,
         packet: &Descriptor,
@@ -189,13 +191,13 @@ impl Line {
 
     /// Takes the next packet in round-robin order. The line must not be empty. What is returned is in nobody's `at`.
     #[inline(always)]
-    pub(crate) fn pop<'s>(&mut self, queues: &mut Part<'_, Queue>, store: &'s mut Store) -> &'s Descriptor {
+    pub(crate) fn pop<'s>(&mut self, queues: &mut Table<Queue>, store: &'s mut Store) -> &'s Descriptor {
         self.take(self.next(queues), queues, store)
     }
 
     /// Which packet is next in round-robin order. The line must not be empty.
     #[inline(always)]
-    pub(super) fn next(&self, queues: &Part<'_, Queue>) -> Next {
+    pub(super) fn next(&self, queues: &Table<Queue>) -> Next {
         Next { queue: self.first, place: queues[self.first].head }
     }
 
@@ -204,7 +206,7 @@ impl Line {
     pub(super) fn take<'s>(
         &mut self,
         Next { queue, place }: Next,
-        queues: &mut Part<'_, Queue>,
+        queues: &mut Table<Queue>,
         store: &'s mut Store,
     ) -> &'s Descriptor {
         let entry = &mut queues[queue];
@@ -227,7 +229,8 @@ impl Line {
 
     /// Empties its only queue, which says of each packet where that lies in the store, but still counts what waits.
     #[inline]
-    pub(super) fn empty(&mut self, queue: &mut Queue, store: &Store, mut list: impl FnMut(u32)) {
+    pub(super) fn empty(&mut self, queues: &mut Table<Queue>, store: &Store, mut list: impl FnMut(u32)) {
+        let queue = &mut queues[self.first];
         let mut place = queue.head;
         while place != NONE {
             list(place);
@@ -237,16 +240,17 @@ impl Line {
         (self.first, self.last) = (NONE, NONE);
     }
 
-    /// Puts what lies at `place` of the store, and has been counted, at the end of its only queue.
+    /// Puts what lies at `place` of the store, and has been counted, at the end of `queue`, its only one.
     #[inline]
-    pub(super) fn append_to(&mut self, queue: &mut Queue, store: &mut Store, place: u32) {
+    pub(super) fn append_to(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, place: u32) {
         store.link(place, NONE);
-        if queue.head == NONE {
-            *queue = Queue { head: place, tail: place, next: NONE };
-            (self.first, self.last) = (0, 0);
+        let entry = &mut queues[queue];
+        if entry.head == NONE {
+            *entry = Queue { head: place, tail: place, next: NONE };
+            (self.first, self.last) = (queue, queue);
         } else {
-            store.link(queue.tail, place);
-            queue.tail = place;
+            store.link(entry.tail, place);
+            entry.tail = place;
         }
     }
 
@@ -266,7 +270,7 @@ impl Line {
     }
 
     /// Takes the packet that came last out again. The line must not be empty, and have one queue.
-    pub(crate) fn pop_last(&mut self, queues: &mut Part<'_, Queue>, store: &mut Store) -> Descriptor {
+    pub(crate) fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         debug_assert_eq!(self.first, self.last, "one queue");
         let entry = &mut queues[self.first];
         let (mut before, mut place) = (NONE, entry.head);
@@ -287,16 +291,17 @@ impl Line {
 
     /// Fetches the packets that are served next, one of each queue.
     #[inline]
-    pub(crate) fn prefetch_packets(&self, queues: &[Queue], store: &Store) {
-        let mut queue = queues.get(self.first as usize);
-        while let Some(entry) = queue {
+    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
+        let mut queue = self.first;
+        while queue != NONE {
+            let entry = &queues[queue];
             prefetch(&store.places, entry.head);
-            queue = queues.get(entry.next as usize);
+            queue = entry.next;
         }
     }
 
     #[inline(always)]
-    fn append(&mut self, queues: &mut Part<'_, Queue>, queue: u32) {
+    fn append(&mut self, queues: &mut Table<Queue>, queue: u32) {
         if self.first == NONE {
             self.first = queue;
         } else {

@@ -76,10 +76,10 @@ impl Site {
         line.wrapping_mul(self.per_line).wrapping_add(self.queues)
     }
 
-    /// The queue of packets from `input`, as the switch numbers its ports, among those of a line.
+    /// The queue of a line for packets from `input`, as the switch numbers its ports.
     #[inline(always)]
-    pub(crate) fn queue_of(&self, input: u32) -> u32 {
-        input & self.input_mask
+    pub(crate) fn queue_of(&self, line: u32, input: u16) -> u32 {
+        self.first_queue(line) + (u32::from(input) & self.input_mask)
     }
 
     /// All queues of a line.
@@ -323,10 +323,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
         let line = self.line_of(out, class);
-        let mut queues = self.queues.part_mut(site.first_queue(line));
+        let queue = site.queue_of(line, packet.port);
         let line = &mut self.lines[line];
         let flags = self.extras[out].red.mark(packet, line.bytes, &mut self.pool, &mut self.tally);
-        line.push(&mut queues, site.queue_of(packet.port.into()), &mut self.store, packet, flags);
+        line.push(&mut self.queues, queue, &mut self.store, packet, flags);
         if RECORDED {
             self.note_queued(at, out, packet.slot);
         }
@@ -383,9 +383,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.events += 1;
         let port = &mut self.egress[at];
         let line = at * self.classes + u32::from(class);
-        let mut queues = self.queues.part_mut(site.first_queue(line));
         let line = &mut self.lines[line];
-        let packet = *line.pop(&mut queues, &mut self.store);
+        let packet = *line.pop(&mut self.queues, &mut self.store);
         let ingress = site.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);

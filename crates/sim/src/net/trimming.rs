@@ -108,10 +108,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Makes room for data at port `out`, or cuts it.
     fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
-        let mut queues = self.queues.part_mut(self.switches[switch].site.first_queue(line));
         let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
-            let last = line.pop_last(&mut queues, &mut self.store);
+            let last = line.pop_last(&mut self.queues, &mut self.store);
             if line.is_empty() {
                 // What comes in its place may be longer than the queue: nothing waits here then.
                 self.egress[out].waiting &= !(1 << packet.class);

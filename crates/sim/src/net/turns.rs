@@ -28,9 +28,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut outputs = self.egress.part_mut(site.first_port);
         let mut inputs = self.ingress.part_mut(site.first_port);
         let mut lines = self.lines.part_mut(site.first_port);
-        let mut queues = self.queues.part_mut(site.first_queue(site.first_port));
+        let first_queue = site.first_queue(site.first_port);
         let mut extras = self.extras.part_mut(site.first_port);
-        let (store, calendar, pool, tally) = (&mut self.store, &mut self.calendar, &mut self.pool, &mut self.tally);
+        let (queues, store, calendar) = (&mut self.queues, &mut self.store, &mut self.calendar);
+        let (pool, tally) = (&mut self.pool, &mut self.tally);
         let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
             let frame = u64::from(packet.frame);
             let ends = begins + (frame + gap) * port.ps_per_byte();
@@ -65,9 +66,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
                     debug_assert!(!begins, "a port that is free, and may send, keeps nobody waiting");
                     input.buffered = buffered;
-                    let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
+                    let line = &mut lines[out];
                     let flags = extras[out].red.mark(packet, line.bytes, pool, tally);
-                    line.push(&mut queues, site.queue_of(packet.port.into()), store, packet, flags);
+                    let queue = first_queue + out * site.per_line + (u32::from(packet.port) & site.input_mask);
+                    line.push(queues, queue, store, packet, flags);
                     port.waiting = 1;
                     if !port.free_pending && busy_until > arrival {
                         port.free_pending = true;
@@ -86,8 +88,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if !port.is_due() || port.slow_path {
                     break;
                 }
-                let (line, mut queues) = (&mut lines[out], queues.part_mut(out * site.per_line));
-                let next = line.next(&queues);
+                let line = &mut lines[out];
+                let next = line.next(queues);
                 let packet = store.at(next.place);
                 let input = &mut inputs[packet.port.into()];
                 let buffered = input.buffered - u64::from(packet.frame);
@@ -95,7 +97,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     break;
                 }
                 input.buffered = buffered;
-                let ends = send(port, due, line.take(next, &mut queues, store));
+                let ends = send(port, due, line.take(next, queues, store));
                 served += 1;
                 if line.is_empty() {
                     port.waiting = 0;
