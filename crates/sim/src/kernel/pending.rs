@@ -85,32 +85,31 @@ impl Pending {
         let end = self.end;
         // Where there is no last one, an old one stands there, or none.
         if time > self.times[end - 1] {
-            self.add(who, time);
+            (self.times[end], self.whose[end]) = (time, who);
         } else {
             self.insert_before_the_last(who, time);
         }
-    }
-
-    /// Adds a time behind the last.
-    #[inline(always)]
-    fn add(&mut self, who: u32, time: u64) {
-        (self.times[self.end], self.whose[self.end]) = (time, who);
-        self.end += 1;
-        // [`NEVER`] has its place, too.
-        if self.end as usize == self.times.len() {
-            self.return_to_the_beginning();
-        }
+        self.lengthen();
     }
 
     #[inline(never)]
     fn insert_before_the_last(&mut self, who: u32, time: u64) {
-        self.add(who, time);
-        let mut place = self.end - 1;
+        let mut place = self.end;
         while place > self.head && (self.times[place - 1], self.whose[place - 1]) > (time, who) {
             (self.times[place], self.whose[place]) = (self.times[place - 1], self.whose[place - 1]);
             place -= 1;
         }
         (self.times[place], self.whose[place]) = (time, who);
+    }
+
+    /// Counts what has been added behind the last.
+    #[inline(always)]
+    fn lengthen(&mut self) {
+        self.end += 1;
+        // There has to be room for [`NEVER`], too.
+        if self.end as usize == self.times.len() {
+            self.return_to_the_beginning();
+        }
     }
 
     #[cold]
@@ -147,7 +146,8 @@ impl Pending {
     /// the first of these, and [put in order](Self::put_in_order) before anything else.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
-        self.add(who, time);
+        (self.times[self.end], self.whose[self.end]) = (time, who);
+        self.lengthen();
         self.first = self.first.min(time);
         self.in_order = false;
     }
