@@ -24,7 +24,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
 use crate::eqif::CARRIERS;
-use crate::nic::{Due, Nic, NicParams};
+use crate::nic::{Deadlines, Due, Nic, NicParams};
 use crate::qp::Completion;
 use crate::tcp::TCP;
 
@@ -138,8 +138,13 @@ impl Nic {
         }
     }
 
-    #[cold]
     pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {
-        self.deadlines.push(at, Due::timer(slot), TUNNEL);
+        arm(&mut self.deadlines, at, slot);
     }
+}
+
+/// The tunnel at `slot` has a deadline.
+#[cold]
+fn arm(deadlines: &mut Deadlines, at: Instant, slot: u32) {
+    deadlines.push(at, Due::timer(slot), TUNNEL);
 }

@@ -1,5 +1,6 @@
 //! Tunnels that begin here, and the messages that they carry.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
@@ -9,8 +10,8 @@ use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EQDS, TUNNEL};
-use crate::eqif::NATIVE;
-use crate::nic::{Handled, Nic, NicParams, put};
+use crate::eqif::{Eqifs, NATIVE};
+use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 
 /// The sending end of a tunnel, with the queue of its messages.
@@ -41,6 +42,45 @@ impl Outbound {
     fn first<'a>(&self, messages: &'a [Option<Message>]) -> Option<&'a Message> {
         messages[*self.queue.front()? as usize].as_ref()
     }
+
+    /// Puts it where its wishes say, after anything happened to it; `slot` is its own.
+    #[inline(always)]
+    fn settle(&mut self, slot: u32, messages: &[Option<Message>], mtu: u16, eqds: &EqdsParams, to: Turns<'_>) {
+        if !self.queued && !self.sender.is_out_of_credit(eqds) {
+            let head = self.head(messages, mtu, eqds.header);
+            if self.sender.next(eqds, head) != Wish::Nothing {
+                return self.stand(slot, to);
+            }
+        }
+        self.arm(slot, to.deadlines);
+    }
+
+    /// Stands in the ready ring.
+    #[inline(always)]
+    fn stand(&mut self, slot: u32, to: Turns<'_>) {
+        self.queued = true;
+        match to.eqifs {
+            None => to.ready.push_back(slot),
+            Some(eqifs) => eqifs.join(to.ready, NATIVE, slot - EQDS),
+        }
+        self.arm(slot, to.deadlines);
+    }
+
+    #[inline(always)]
+    fn arm(&mut self, slot: u32, deadlines: &mut Deadlines) {
+        let at = self.sender.poll_timeout();
+        if at < self.armed {
+            self.armed = at;
+            super::arm(deadlines, at, slot);
+        }
+    }
+}
+
+/// What tells a NIC when it is a tunnel's turn.
+struct Turns<'a> {
+    ready: &'a mut VecDeque<u32>,
+    eqifs: &'a mut Option<Box<Eqifs>>,
+    deadlines: &'a mut Deadlines,
 }
 
 /// A packet of a message.
@@ -144,7 +184,7 @@ impl Nic {
         let head = state.head(messages, mtu, eqds.header);
         let queue = &mut state.queue;
         let sent = state.sender.poll_transmit(eqds, cx.now, head, || take_turn(queue, messages, mtu, eqds.header));
-        let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
+        let Some(Transmit { cargo, seq, pull_target, flags, retransmission, another }) = sent else { return false };
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
         let class = message.or_else(|| state.first(messages)).map_or(params.ack_class, |message| message.class);
@@ -178,7 +218,13 @@ impl Nic {
         } else {
             self.stats.acks_sent += 1;
         }
-        self.refresh_tunnel(mtu, eqds, tunnel);
+        let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
+        if another {
+            // Nobody has to ask.
+            state.stand(slot, turns);
+        } else {
+            state.settle(slot, messages, mtu, eqds, turns);
+        }
         true
     }
 
@@ -209,7 +255,8 @@ impl Nic {
                 free.push(piece.message);
             }
         });
-        self.refresh_tunnel(params.mtu, eqds, tunnel);
+        let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
+        state.settle(packet.slot, messages, params.mtu, eqds, turns);
         Handled::Taken
     }
 
@@ -234,25 +281,10 @@ impl Nic {
     }
 
     /// Puts a tunnel where its wishes say, after anything happened to it.
-    #[inline(always)]
     fn refresh_tunnel(&mut self, mtu: u16, eqds: &EqdsParams, tunnel: u32) {
         let state = &mut self.tunnels.outbound[tunnel as usize];
-        let slot = EQDS + tunnel;
-        if !state.queued && !state.sender.is_out_of_credit(eqds) {
-            let head = state.head(&self.tunnels.messages, mtu, eqds.header);
-            if state.sender.next(eqds, head) != Wish::Nothing {
-                state.queued = true;
-                match &mut self.eqifs {
-                    None => self.ready.push_back(slot),
-                    Some(eqifs) => eqifs.join(&mut self.ready, NATIVE, tunnel),
-                }
-            }
-        }
-        let at = state.sender.poll_timeout();
-        if at < state.armed {
-            state.armed = at;
-            self.arm_tunnel(at, slot);
-        }
+        let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
+        state.settle(EQDS + tunnel, &self.tunnels.messages, mtu, eqds, turns);
     }
 
     #[cold]

@@ -118,7 +118,7 @@ impl Nic {
         let (_, entropy) = paths.next(eqif.tunnel.paths);
         let (dst, number) = (*dst, *number);
         eqifs.outbound[carrier as usize].queued = false;
-        let Some(Transmit { cargo, seq, pull_target, flags, retransmission }) = sent else { return false };
+        let Some(Transmit { cargo, seq, pull_target, flags, retransmission, .. }) = sent else { return false };
         let payload = cargo.map_or(0, |cargo| cargo.frame);
         *packet = Packet {
             sent_at: cx.now,

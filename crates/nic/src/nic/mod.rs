@@ -27,8 +27,7 @@ use selvedge_wire::{Packet, Repr};
 use answers::Answers;
 pub use arriving::Incoming;
 pub(crate) use arriving::answer;
-use deadlines::Deadlines;
-pub(crate) use deadlines::Due;
+pub(crate) use deadlines::{Deadlines, Due};
 
 use crate::echo::Echo;
 use crate::eqds::{EQDS, Tunnels};

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
@@ -29,9 +30,12 @@ pub(crate) struct Order {
     dealt: Vec<MaybeUninit<Key>>,
     /// How many keys a row has room for.
     width: u32,
-    /// Where the keys of each output end. Of some node, there are more.
-    ends: Table<u32>,
+    /// Where the keys of each output end, among those. Of some node, there are more.
+    ends: Table<*mut Key>,
 }
+
+// SAFETY: it owns the keys at whose ends it points.
+unsafe impl Send for Order {}
 
 /// What is noted of a packet while the mail is sorted.
 #[derive(Clone, Copy)]
@@ -134,27 +138,30 @@ impl Order {
         }
         self.dealt.reserve(room);
         while self.ends.len() < ports as usize {
-            self.ends.push(0);
+            self.ends.push(ptr::null_mut());
         }
+        let mut row = self.dealt.as_mut_ptr().cast::<Key>();
         for port in 0..ports {
-            let begin = port * self.width;
             // SAFETY: there is room for all rows.
-            unsafe { (*self.dealt.as_mut_ptr().add(begin as usize)).write(Key::FIRST) };
-            self.ends[port] = begin + 1;
+            unsafe {
+                row.write(Key::FIRST);
+                self.ends[port] = row.add(1);
+                row = row.add(self.width as usize);
+            }
         }
         if mail.len() <= MANY {
             let mut places = 0..mail.len();
-            return places.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of));
+            return places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of));
         }
         if mail.len() > SOME {
             self.sort_first(mail, window);
             let mut places = self.keys[1..=mail.len()].iter().map(|key| key.place());
-            return places.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of));
+            return places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of));
         }
         let firsts = self.note_parts(mail, window);
         // SAFETY: they have been noted.
         let in_parts = unsafe { InParts::new(self.notes.as_ptr(), &firsts) };
-        in_parts.all(|place| deal_one(&mut self.dealt, &mut self.ends, mail, place, ports, &output_of))
+        in_parts.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of))
     }
 
     #[cold]
@@ -175,10 +182,9 @@ impl Order {
     /// The keys that were dealt out to `port`, in order.
     #[inline(always)]
     pub(crate) fn dealt_to(&self, port: u32) -> &[Key] {
-        let begin = port * self.width + 1;
-        let count = self.ends[port] - begin;
+        let begin = self.dealt.as_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
         // SAFETY: these have been written.
-        unsafe { std::slice::from_raw_parts(self.dealt.as_ptr().add(begin as usize).cast(), count as usize) }
+        unsafe { std::slice::from_raw_parts(begin, self.ends[port].offset_from(begin) as usize) }
     }
 
     /// The key of number `n`; nobody reads on behind the last one, which belongs to no window.
@@ -240,8 +246,7 @@ impl Keys<'_> {
 /// whether it has such a row.
 #[inline(always)]
 fn deal_one(
-    dealt: &mut Vec<MaybeUninit<Key>>,
-    ends: &mut Table<u32>,
+    ends: &mut Table<*mut Key>,
     mail: &[Descriptor],
     place: usize,
     ports: u32,
@@ -256,8 +261,10 @@ fn deal_one(
     }
     let end = &mut ends[output];
     // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
-    unsafe { insert(dealt.as_mut_ptr().cast::<Key>().add(*end as usize), Key::of(packet, place)) };
-    *end += 1;
+    unsafe {
+        insert(*end, Key::of(packet, place));
+        *end = end.add(1);
+    }
     true
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn kind_of(packet: &Packet) -> usize {
     match packet.repr {
         Repr::Data(_) => 0,
         Repr::Ack(_) | Repr::EqdsControl(_) => 1,
+        Repr::EqdsData(data) => usize::from(data.payload == 0),
         _ => kind_of_others(packet),
     }
 }

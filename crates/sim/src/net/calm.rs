@@ -66,7 +66,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
         let ways = self.forwarding.ways_of(site.routes);
         let window = self.calendar.end() - self.calendar.begin();
-        order.deal(mail, window, self.switches[site.switch].ports, |packet| {
+        order.deal(mail, window, self.switches[site.switch].ports, move |packet| {
             if packet.is_pause() {
                 return if pauses_are_calm { packet.port.into() } else { UNKNOWN };
             }

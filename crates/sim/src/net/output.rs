@@ -258,19 +258,20 @@ impl Output<'_> {
         if busy < from && self.port.ready() != 0 {
             busy = self.serve_until(visit, waiting, from, from + 1);
         }
-        let mut count = 0;
-        for &key in keys {
+        let mut keys = keys.iter();
+        let is_over = loop {
+            let Some(&key) = keys.as_slice().first() else { break true };
             let (packet, time) = (key.packet(visit.mail), key.time());
             busy = self.serve_until(visit, waiting, busy, time);
             if packet.is_pause() {
-                break;
+                break false;
             }
             if busy <= time && self.port.is_open() {
                 self.passed += 1;
                 busy = self.send(time, packet);
             } else {
                 if !waiting.takes(packet) || self.port.paused == Egress::DOWN {
-                    break;
+                    break false;
                 }
                 // Those who may not leave do not keep others waiting.
                 let begins = busy <= time && self.port.ready() == 0;
@@ -279,16 +280,16 @@ impl Output<'_> {
                     busy = self.serve_until(visit, waiting, time, time + 1);
                 }
             }
-            count += 1;
-        }
-        if count == keys.len() {
+            keys.next();
+        };
+        if is_over {
             busy = self.serve_until(visit, waiting, busy, visit.length);
         }
         *self.events += self.served;
         if self.bytes > 0 {
             self.port.add_frames(visit.instant(busy), self.served + self.passed, self.bytes);
         }
-        &keys[count..]
+        keys.as_slice()
     }
 
     /// The same with queues, where `first` waits and has no place in one.

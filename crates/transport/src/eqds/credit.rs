@@ -63,6 +63,9 @@ impl Credit {
     /// are the others.
     #[inline]
     pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64) {
+        if self.unasked == 0 {
+            return;
+        }
         let back = u64::from(self.unasked).min(bytes) as u32;
         self.unasked -= back;
         let taken = back.min(self.reserved);
@@ -89,7 +92,7 @@ impl Credit {
         // Never more than one window, whatever the other end says.
         self.granted = granted.min(u64::from(scale.window - self.burst)) as u32;
         // What lies behind must not come round again when numbers wrap.
-        if scale.numbers.distance(self.target, pull) > 0 {
+        if scale.numbers.is_after(pull, self.target) {
             self.target = pull;
         }
         self.promise.stay_near(scale, pull);
@@ -119,7 +122,7 @@ impl Credit {
         let want = demand.min(u64::from(scale.window)).saturating_sub(have) as u32;
         let target = scale.numbers.add(self.pull, want.div_ceil(scale.quantum));
         let expected = self.promise.beyond(scale, self.target);
-        if scale.numbers.distance(expected, target) > 0 { target } else { expected }
+        if scale.numbers.is_after(target, expected) { target } else { expected }
     }
 
     /// Quanta that the receiver has been asked for, or has promised, and has not granted yet.
@@ -204,7 +207,7 @@ impl Promise {
     /// `pull` has been reached.
     #[inline]
     pub(super) fn catch_up(&mut self, scale: &Scale, pull: u32) {
-        if scale.numbers.distance(pull, self.number) <= 0 {
+        if !scale.numbers.is_after(self.number, pull) {
             *self = Self { number: pull, room: 0 };
         }
     }
@@ -212,6 +215,6 @@ impl Promise {
     /// The promised number or `target`, whichever is later.
     #[inline]
     pub(super) fn beyond(&self, scale: &Scale, target: u32) -> u32 {
-        if scale.numbers.distance(target, self.number) > 0 { self.number } else { target }
+        if scale.numbers.is_after(self.number, target) { self.number } else { target }
     }
 }

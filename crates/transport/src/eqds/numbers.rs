@@ -35,6 +35,11 @@ impl Numbers {
     pub const fn distance(self, from: u32, to: u32) -> i32 {
         (to.wrapping_sub(from) << self.unused) as i32 >> self.unused
     }
+    /// Whether `number` comes after `other`.
+    #[inline]
+    pub const fn is_after(self, number: u32, other: u32) -> bool {
+        (number.wrapping_sub(other) << self.unused) as i32 > 0
+    }
     /// The first number of the epoch of `number`.
     #[inline]
     pub const fn first(self, number: u32) -> u32 {
@@ -71,6 +76,7 @@ mod tests {
             let last = numbers.add(0, u32::MAX);
             assert_eq!(numbers.distance(last, numbers.add(last, 3)), 3);
             assert_eq!(numbers.distance(2, last), -3);
+            assert!(numbers.is_after(2, last) && !numbers.is_after(last, 2) && !numbers.is_after(last, last));
             assert_eq!(numbers.epoch_after(last, 1), 0);
             assert_eq!(numbers.first(0x1_0fff), if bits == 16 { 0xc00 } else { 0x1_0c00 });
         }

@@ -122,7 +122,7 @@ impl<H: Copy> Receiver<H> {
         let tunnel = self.tunnel.as_mut()?;
         let numbers = params.numbers;
         tunnel.pull = numbers.add(tunnel.pull, 1);
-        if numbers.distance(tunnel.target, tunnel.pull) > 0 {
+        if numbers.is_after(tunnel.pull, tunnel.target) {
             tunnel.target = tunnel.pull;
         }
         tunnel.promise.catch_up(&scale(params), tunnel.pull);
@@ -223,7 +223,7 @@ impl<H: Copy> Tunnel<H> {
     #[inline]
     fn note_target(&mut self, params: &EqdsParams, target: u32) {
         let numbers = params.numbers;
-        if numbers.distance(self.target, target) <= 0 {
+        if !numbers.is_after(target, self.target) {
             return;
         }
         self.target = target;

@@ -78,6 +78,9 @@ pub struct Transmit<H> {
     pub flags: Flags,
     /// Whether it was sent before.
     pub retransmission: bool,
+    /// That [`Sender::next`] would be [`Wish::Send`] again, if no packet is larger than a quantum of credit. Where it is
+    /// not set, that may be so all the same.
+    pub another: bool,
 }
 
 impl<H: Copy> Sender<H> {
@@ -344,8 +347,14 @@ impl<H: Copy> Sender<H> {
     /// Whether a new number may be used: within what the receiver keeps, and, with SYN, within the epoch.
     #[inline]
     fn has_room(&self, params: &EqdsParams) -> bool {
+        self.window.len() < params.reorder && (self.state == State::Established || self.is_in_first_epoch(params))
+    }
+
+    /// Whether the next number is of the epoch with which the tunnel began.
+    #[cold]
+    fn is_in_first_epoch(&self, params: &EqdsParams) -> bool {
         let used = params.numbers.distance(self.base, self.window.first()) as u32 + self.window.len();
-        self.window.len() < params.reorder && (self.state == State::Established || used < params.numbers.epoch_length())
+        used < params.numbers.epoch_length()
     }
 
     #[inline]
@@ -373,10 +382,10 @@ impl<H: Copy> Sender<H> {
         let pull_target = self.ask(params);
         (self.asked_at, self.repeat) = (now, false);
         self.arm(params, now);
-        // Nothing follows that would bring an acknowledgement along.
-        let last = self.demand() == 0 || self.credit.held() < params.quantum || !self.has_room(params);
-        let flags = self.syn().with(Flags::ACK.when(last || retransmission));
-        Transmit { cargo: Some(cargo), seq, pull_target, flags, retransmission }
+        // Where nothing follows that would bring an acknowledgement along, one is asked for.
+        let another = self.demand() > 0 && self.credit.held() >= params.quantum && self.has_room(params);
+        let flags = self.syn().with(Flags::ACK.when(!another || retransmission));
+        Transmit { cargo: Some(cargo), seq, pull_target, flags, retransmission, another }
     }
 
     fn request(&mut self, params: &EqdsParams, now: Instant) -> Transmit<H> {
@@ -385,7 +394,8 @@ impl<H: Copy> Sender<H> {
         (self.asked_at, self.repeat) = (now, false);
         self.arm(params, now);
         let seq = self.window.next(params.numbers);
-        Transmit { cargo: None, seq, pull_target, flags: Flags::RTS.with(self.syn()), retransmission: false }
+        let flags = Flags::RTS.with(self.syn());
+        Transmit { cargo: None, seq, pull_target, flags, retransmission: false, another: false }
     }
 
     /// The target to announce now.

@@ -111,7 +111,7 @@ impl<H: Copy> Window<H> {
 
     /// All packets before `seq` have arrived.
     pub(super) fn acknowledge_to(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
-        while numbers.distance(self.first, seq) > 0 {
+        while numbers.is_after(seq, self.first) {
             let Some(packet) = self.packets.pop_front() else { break };
             self.first = numbers.add(self.first, 1);
             self.settle(packet.fate, u64::from(packet.bytes), packet.cargo, freed);
