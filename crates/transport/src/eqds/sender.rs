@@ -78,7 +78,7 @@ pub struct Transmit<H> {
     pub flags: Flags,
     /// Whether it was sent before.
     pub retransmission: bool,
-    /// That [`Sender::next`] would be [`Wish::Send`] again, if no packet is larger than a quantum of credit. Where it is
+    /// That [`Sender::next`] would be [`Wish::Send`] again, where no packet is larger than a quantum of credit. If it is
     /// not set, that may be so all the same.
     pub another: bool,
 }
