@@ -223,13 +223,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let owner = self.egress[out].owner;
         let switch = &self.switches[owner];
         let mut by_input = BTreeMap::new();
-        for class in 0..self.classes as u8 {
-            for queue in switch.site.queues_of(self.line_of(out, class)) {
-                let queue = &self.queues[queue];
-                for packet in queue.packets(&self.store) {
-                    let ingress = switch.site.first_port + u32::from(packet.port);
-                    *by_input.entry(ingress).or_default() += u64::from(packet.frame);
-                }
+        for queue in self.queues.part(self.egress[out].first_queue, self.classes * switch.site.per_line) {
+            for packet in queue.packets(&self.store) {
+                let ingress = switch.site.first_port + u32::from(packet.port);
+                *by_input.entry(ingress).or_default() += u64::from(packet.frame);
             }
         }
         by_input

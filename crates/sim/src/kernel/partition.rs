@@ -60,7 +60,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
     /// The order of the mail that is being read; kept for its memory.
-    pub(crate) order: Order,
+    pub(crate) order: Option<Box<Order>>,
     /// What waits for the output that is visited; kept for its memory.
     pub(crate) listed: Vec<Entry>,
     pub(crate) now: Instant,
@@ -179,8 +179,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
-                    let queues = switch.site.queues_of(self.line_of(switch.site.first_port + port, 0));
-                    prefetch_all(self.queues.part(queues.start, queues.end - queues.start));
+                    let first = self.egress[switch.site.first_port + port].first_queue;
+                    prefetch_all(self.queues.part(first, switch.site.per_line));
                 }
             }
         }
@@ -304,7 +304,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
-        if self.egress[at].slow_path {
+        if self.egress[at].takes_slow_path() {
             return self.transmit_slow(at, packet);
         }
         if RECORDED {
@@ -369,7 +369,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// The same if something is left to do there. Of hosts, nobody knows.
     pub(crate) fn return_to_do_more(&mut self, at: u32) {
         let port = &self.egress[at];
-        if port.is_host || port.pause_due || port.waiting != 0 {
+        if port.is_host || port.pause_due() || port.waiting != 0 {
             self.return_when_free(at);
         }
     }
@@ -378,7 +378,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// straight through, as where nobody ever waited.
     pub(crate) fn forget_idle(&mut self, at: u32) {
         let port = &mut self.egress[at];
-        if port.free_pending && !port.is_host && !port.pause_due && port.waiting == 0 {
+        if port.free_pending && !port.is_host && !port.pause_due() && port.waiting == 0 {
             let switch = &mut self.switches[port.owner];
             // A port that is served just now counts as one to come back to, but nobody does.
             if switch.pending.forget(at - switch.site.first_port) {
@@ -405,7 +405,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// if more waits.
     pub(crate) fn serve(&mut self, at: u32) {
         let port = &self.egress[at];
-        if port.pause_due {
+        if port.pause_due() {
             self.send_pause(at);
         } else if port.is_host {
             self.serve_host(port.owner, at);

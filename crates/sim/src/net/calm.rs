@@ -24,7 +24,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             // One that wants to hear of packets that leave has a slow_below.
             input.slow_below == 0
                 && input.buffered + u64::from(input.most) <= input.slow_above
-                && !self.egress[at].pause_due
+                && !self.egress[at].pause_due()
         };
         is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }

@@ -173,7 +173,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
         let site = &self.switches[switch].site;
-        let queue = site.first_queue(line);
+        let queue = site.queue(&self.egress[out], class, 0);
         self.lines[line].remove(u64::from(next.frame));
         self.lines[line].push(&mut self.queues, queue, &mut self.store, &next, next.flags);
         self.egress[out].waiting |= 1 << class;

@@ -34,7 +34,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &self.egress[at];
         let mut passed = Passed { count: 0, one_waits: false };
         // Where switches trim, most packets have to wait.
-        if port.is_clear() && !port.slow_path && self.trimmers.is_empty() {
+        if port.is_plainly_clear() && self.trimmers.is_empty() {
             passed = self.pass(visit, at, keys);
             if passed.count == keys.len() && !passed.one_waits {
                 return true;
@@ -98,7 +98,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
-        if self.egress[at].slow_path || self.has_long_queue(at) {
+        if self.egress[at].takes_slow_path() || self.has_long_queue(at) {
             return self.serve_slow(visit, at, keys);
         }
         let (before, mut keys) = keys.split_at(passed.count);
@@ -142,7 +142,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let buffer = Buffer {
             lines: self.lines.part_mut(line),
             queues: &mut self.queues,
-            first_queue: visit.site.first_queue(line),
+            first_queue: port.first_queue,
             store: &mut self.store,
             inputs: self.ingress.part_mut(visit.site.first_port),
         };

@@ -75,7 +75,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Compares what the peer of port `at` shall know with what it has been told.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
-        self.egress[at].pause_due = port.shall_pause() != port.announced || self.refresh_is_due(at);
+        let due = port.shall_pause() != port.announced || self.refresh_is_due(at);
+        self.egress[at].set_pause_due(due);
         self.forget_idle(at);
     }
 

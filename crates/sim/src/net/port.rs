@@ -37,16 +37,21 @@ pub(crate) struct Egress {
     pub(crate) paused: u8,
     /// Whether its node will come back when it is free.
     pub(crate) free_pending: bool,
-    /// Whether the peer has to be told of a pause or its end.
-    pub(crate) pause_due: bool,
+    /// What is out of the ordinary: [`PAUSE_DUE`], [`SLOW_PATH`].
+    special: u8,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
     /// Whether the peer is in another partition.
     is_away: bool,
-    /// Whether what it sends takes the slow path: to another partition, at a rate of no whole picoseconds per byte, or
-    /// with [records](super::records) beside it.
-    pub(crate) slow_path: bool,
+    /// Where the queues of its lines begin, class by class, if it belongs to a switch.
+    pub(crate) first_queue: u32,
 }
+
+/// Bits of [`Egress::special`]. The peer has to be told of a pause or its end.
+const PAUSE_DUE: u8 = 1;
+/// What it sends takes the slow path: to another partition, at a rate of no whole picoseconds per byte, or with
+/// [records](super::records) beside it.
+const SLOW_PATH: u8 = 2;
 
 /// What has entered through a port: half a cache line.
 #[repr(align(32))]
@@ -132,15 +137,15 @@ impl Egress {
             peer: u32::MAX,
             peer_node: u32::MAX,
             is_away: false,
-            slow_path: ps_per_byte == 0,
             owner,
             peer_port: 0,
             peer_partition: 0,
             waiting: 0,
             paused: 0,
             free_pending: false,
-            pause_due: false,
+            special: if ps_per_byte == 0 { SLOW_PATH } else { 0 },
             is_host,
+            first_queue: 0,
         }
     }
 }
@@ -171,15 +176,46 @@ impl Egress {
     /// Whether nothing waits, nothing forbids to send, and nobody is about to come back: one comparison.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
-        u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)]) == 0
+        self.state() & !u32::from_ne_bytes([0, 0, 0, SLOW_PATH]) == 0
+    }
+
+    /// The same where what it sends takes no slow path, either.
+    #[inline(always)]
+    pub(crate) fn is_plainly_clear(&self) -> bool {
+        self.state() == 0
     }
 
     /// Where there is one class: whether something waits, nothing forbids to send it, its node has come back for that,
-    /// and there is nothing else to send: one comparison.
+    /// there is nothing else to send, and it takes no slow path: one comparison.
     #[inline(always)]
-    pub(crate) fn is_due(&self) -> bool {
-        let flags = [self.waiting, self.paused, u8::from(self.free_pending), u8::from(self.pause_due)];
-        u32::from_ne_bytes(flags) == u32::from_ne_bytes([1, 0, 1, 0])
+    pub(crate) fn is_plainly_due(&self) -> bool {
+        self.state() == u32::from_ne_bytes([1, 0, 1, 0])
+    }
+
+    #[inline(always)]
+    fn state(&self) -> u32 {
+        u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), self.special])
+    }
+
+    /// Whether the peer has to be told of a pause or its end.
+    #[inline(always)]
+    pub(crate) fn pause_due(&self) -> bool {
+        self.special & PAUSE_DUE != 0
+    }
+
+    pub(crate) fn set_pause_due(&mut self, due: bool) {
+        self.special = self.special & !PAUSE_DUE | if due { PAUSE_DUE } else { 0 };
+    }
+
+    /// Whether what it sends takes the slow path, for one of the reasons there are.
+    #[inline(always)]
+    pub(crate) fn takes_slow_path(&self) -> bool {
+        self.special & SLOW_PATH != 0
+    }
+
+    /// Lets what it sends take the slow path.
+    pub(crate) fn take_slow_path(&mut self) {
+        self.special |= SLOW_PATH;
     }
 
     /// Whether nothing waits, and nothing forbids to send: one comparison.
@@ -245,7 +281,9 @@ impl Egress {
     /// The peer is in that partition.
     pub(crate) fn lead_to(&mut self, partition: u16, is_away: bool) {
         (self.peer_partition, self.is_away) = (partition, is_away);
-        self.slow_path |= is_away;
+        if is_away {
+            self.take_slow_path();
+        }
     }
 }
 

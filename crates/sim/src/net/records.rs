@@ -2,7 +2,7 @@
 //! the headers of RDMA packets (see [`super::verbs`]).
 //!
 //! Off, it costs nothing: what leaves through ports that read or write takes the slow path
-//! ([`Egress::slow_path`](super::port::Egress::slow_path)), as those of an awkward rate do anyway. Records
+//! ([`Egress::takes_slow_path`](super::port::Egress::takes_slow_path)), as those of an awkward rate do anyway. Records
 //! lie by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};

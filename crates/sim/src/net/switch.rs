@@ -44,8 +44,6 @@ pub(crate) struct Site {
     pub(crate) first_port: u32,
     /// Where its routes begin.
     pub(crate) routes: u32,
-    /// Where the queues of a first line would lie.
-    pub(crate) queues: u32,
     /// How many queues a line has: with virtual output queues one per input, else one.
     pub(crate) per_line: u32,
     /// Bits of an input's number that tell its queue; none where all inputs share one.
@@ -70,22 +68,10 @@ impl Site {
         ways.port(packet.leaf, ecmp_hash(packet.entropy, self.salt))
     }
 
-    /// Where the queues of a line begin.
+    /// The queue of packets of `class` from `input`, as the switch numbers its ports, for one of these.
     #[inline(always)]
-    pub(crate) fn first_queue(&self, line: u32) -> u32 {
-        line.wrapping_mul(self.per_line).wrapping_add(self.queues)
-    }
-
-    /// The queue of a line for packets from `input`, as the switch numbers its ports.
-    #[inline(always)]
-    pub(crate) fn queue_of(&self, line: u32, input: u16) -> u32 {
-        self.first_queue(line) + (u32::from(input) & self.input_mask)
-    }
-
-    /// All queues of a line.
-    pub(crate) fn queues_of(&self, line: u32) -> Range<u32> {
-        let first = self.first_queue(line);
-        first..first + self.per_line
+    pub(crate) fn queue(&self, port: &Egress, class: u8, input: u16) -> u32 {
+        port.first_queue + u32::from(class) * self.per_line + (u32::from(input) & self.input_mask)
     }
 }
 
@@ -152,11 +138,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
         let mail = self.calendar.take_mail(node);
-        let mut order = std::mem::take(&mut self.order);
+        let mut order = self.order.take().unwrap_or_default();
         let site = self.switches[index].site;
         if self.may_be_calm(&site, limit) && self.visit_calmly(&site, &mail, &mut order, limit) {
             self.calendar.return_mail(mail);
-            self.order = order;
+            self.order = Some(order);
             return self.leave(node, self.switches[index].due(), limit);
         }
         let window = self.calendar.end() - self.calendar.begin();
@@ -171,7 +157,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.calendar.keep_mail(node, &mail, (read..mail.len()).map(|n| order.key(n).packet(&mail)));
         }
         self.calendar.return_mail(mail);
-        self.order = order;
+        self.order = Some(order);
         self.leave(node, next, limit);
     }
 
@@ -323,7 +309,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
         let line = self.line_of(out, class);
-        let queue = site.queue_of(line, packet.port);
+        let queue = site.queue(&self.egress[out], class, packet.port);
         let line = &mut self.lines[line];
         let flags = self.extras[out].red.mark(packet, line.bytes, &mut self.pool, &mut self.tally);
         line.push(&mut self.queues, queue, &mut self.store, packet, flags);
@@ -353,7 +339,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn on_port_free(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
-        if port.pause_due {
+        if port.pause_due() {
             self.events += 1;
             self.send_pause(at);
         } else {
@@ -361,7 +347,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         // The port counted as expected back until here, so that it is put in its place once.
         let port = &mut self.egress[at];
-        port.free_pending = port.busy_until > self.now && (port.pause_due || port.waiting & !port.paused != 0);
+        port.free_pending = port.busy_until > self.now && (port.pause_due() || port.waiting & !port.paused != 0);
         if port.free_pending {
             self.switches[site.switch].pending.push(at - site.first_port, port.busy_until.as_ps());
         }
@@ -405,7 +391,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.serve_switch(&site, at);
         let port = &mut self.egress[at];
         port.free_pending = false;
-        if port.frames != before && (port.pause_due || port.waiting & !port.paused != 0) {
+        if port.frames != before && (port.pause_due() || port.waiting & !port.paused != 0) {
             self.return_when_free(at);
         }
     }

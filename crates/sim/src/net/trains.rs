@@ -49,7 +49,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn send_train(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        let train = state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.slow_path);
+        let train =
+            state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.takes_slow_path());
         // Where it lies in memory it is copied as a whole.
         let Some(train) = std::hint::black_box(&train) else { return };
         // What it sends goes before what its NIC is woken for at the same time.

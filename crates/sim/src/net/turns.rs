@@ -28,7 +28,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut outputs = self.egress.part_mut(site.first_port);
         let mut inputs = self.ingress.part_mut(site.first_port);
         let mut lines = self.lines.part_mut(site.first_port);
-        let first_queue = site.first_queue(site.first_port);
         let mut extras = self.extras.part_mut(site.first_port);
         let (queues, store, calendar) = (&mut self.queues, &mut self.store, &mut self.calendar);
         let (pool, tally) = (&mut self.pool, &mut self.tally);
@@ -52,10 +51,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
                 let (packet, port) = (key.packet(mail), &mut outputs[out]);
                 let busy_until = port.busy_until.as_ps();
-                if busy_until <= arrival && port.is_clear() {
-                    if port.slow_path {
-                        break;
-                    }
+                if busy_until <= arrival && port.is_plainly_clear() {
                     send(port, arrival, packet);
                 } else {
                     let input = &mut inputs[packet.port.into()];
@@ -63,12 +59,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     if buffered > input.slow_above || port.paused == Egress::DOWN {
                         break;
                     }
+                    if busy_until <= arrival && port.takes_slow_path() && port.is_clear() {
+                        break;
+                    }
                     let begins = !port.free_pending && busy_until <= arrival && port.paused == 0;
                     debug_assert!(!begins, "a port that is free, and may send, keeps nobody waiting");
                     input.buffered = buffered;
                     let line = &mut lines[out];
                     let flags = extras[out].red.mark(packet, line.bytes, pool, tally);
-                    let queue = first_queue + out * site.per_line + (u32::from(packet.port) & site.input_mask);
+                    let queue = site.queue(port, 0, packet.port);
                     line.push(queues, queue, store, packet, flags);
                     port.waiting = 1;
                     if !port.free_pending && busy_until > arrival {
@@ -85,7 +84,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
                 let out = pending.whose_is_first();
                 let port = &mut outputs[out];
-                if !port.is_due() || port.slow_path {
+                if !port.is_plainly_due() {
                     break;
                 }
                 let line = &mut lines[out];

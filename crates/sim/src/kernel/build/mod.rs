@@ -23,7 +23,6 @@ use self::sides::{Sides, has_hosts_back_to_back};
 use super::calendar::Calendar;
 use super::fabric::Fabric;
 use super::log::Log;
-use super::order::Order;
 use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
@@ -119,7 +118,7 @@ pub(crate) fn build<const RECORDED: bool>(
             accounting: fabric.accounting,
             calendar: Calendar::new(cut.sides(index, &sides), pace, reach),
             postponed: Vec::new(),
-            order: Order::default(),
+            order: None,
             listed: Vec::new(),
             now: Instant::ZERO,
             begin: 0,

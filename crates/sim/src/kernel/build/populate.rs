@@ -43,8 +43,9 @@ pub(super) fn populate<const RECORDED: bool>(
         let at = partition.egress.len() as u32;
         places[id.index()] = (partition.index, at);
         let mut egress = Egress::new(link.delay, node.host().is_some(), owner, link.rate);
-        egress.slow_path |=
-            partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some());
+        if partition.fabric.writes_telemetry || (partition.fabric.hosts_load() && node.host().is_some()) {
+            egress.take_slow_path();
+        }
         partition.egress.push(egress);
         let window = Duration::from_ps(partition.fabric.pace.length());
         // One has begun to come in before.
@@ -106,9 +107,11 @@ pub(super) fn populate<const RECORDED: bool>(
             | BufferConfig::Trimming(_)
             | BufferConfig::FairQueued(_) => 1,
         };
-        let first_queue = partition.queues.len() as u32;
-        let queues = partition.line_of(ports.len() as u32, 0) as usize * inputs as usize;
-        partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, queues));
+        let per_port = partition.line_of(1, 0) * inputs;
+        for at in (first_port..).take(ports.len()) {
+            partition.egress[at].first_queue = partition.queues.len() as u32;
+            partition.queues.extend(std::iter::repeat_n(Queue::EMPTY, per_port as usize));
+        }
         let shared_total = match config.switch.buffer {
             BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
             BufferConfig::SharedBuffer(shared) => {
@@ -122,7 +125,6 @@ pub(super) fn populate<const RECORDED: bool>(
             leaf: routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port,
             routes: partition.forwarding.routes_of(id),
-            queues: first_queue.wrapping_sub(partition.line_of(first_port, 0).wrapping_mul(inputs)),
             per_line: inputs,
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
