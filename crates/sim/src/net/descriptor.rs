@@ -119,6 +119,12 @@ impl Descriptor {
         self.flags & Self::ECN_CAPABLE != 0
     }
 
+    /// Whether it is neither a pause frame nor one that may be marked.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flags & (Self::PAUSE | Self::ECN_CAPABLE) == 0
+    }
+
     /// Its flags once it is marked.
     pub(crate) fn flags_when_marked(&self) -> u8 {
         self.flags & !Self::ECN_CAPABLE

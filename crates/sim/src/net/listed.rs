@@ -136,7 +136,7 @@ impl Waiting for Listed<'_> {
 
     #[inline(always)]
     fn takes(&self, packet: &Descriptor) -> bool {
-        self.buffer.lines[packet.class.into()].has_room_for(packet.frame.into()) && !packet.is_markable()
+        packet.is_plain() && self.buffer.lines[packet.class.into()].has_room_for(packet.frame.into())
     }
 
     #[inline(always)]

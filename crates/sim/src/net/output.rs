@@ -220,7 +220,7 @@ pub(super) struct Buffer<'a> {
 pub(super) trait Waiting {
     /// Which class goes first of those whose bits are set: at least one is.
     fn first(ready: u8) -> u8;
-    /// Whether a packet may wait here; if not, somebody else has to see to it.
+    /// Whether what has come may wait here; if not, or if it is a pause frame, somebody else has to see to it.
     fn takes(&self, packet: &Descriptor) -> bool;
     /// A packet that is [taken](Waiting::takes) waits for `port`.
     fn put(&mut self, port: &mut Egress, key: Key, packet: &Descriptor);
@@ -253,6 +253,9 @@ impl Output<'_> {
     /// begins with what somebody else has to handle.
     #[inline(always)]
     fn run<'k>(&mut self, visit: &Visit<'_>, waiting: &mut impl Waiting, from: u64, keys: &'k [Key]) -> &'k [Key] {
+        if self.port.paused == Egress::DOWN {
+            return keys;
+        }
         let mut busy = visit.since(self.port.busy_until);
         // Where a pause has ended, something leaves before anything else comes.
         if busy < from && self.port.ready() != 0 {
@@ -263,14 +266,11 @@ impl Output<'_> {
             let Some(&key) = keys.as_slice().first() else { break true };
             let (packet, time) = (key.packet(visit.mail), key.time());
             busy = self.serve_until(visit, waiting, busy, time);
-            if packet.is_pause() {
-                break false;
-            }
-            if busy <= time && self.port.is_open() {
+            if busy <= time && self.port.is_open() && !packet.is_pause() {
                 self.passed += 1;
                 busy = self.send(time, packet);
             } else {
-                if !waiting.takes(packet) || self.port.paused == Egress::DOWN {
+                if !waiting.takes(packet) {
                     break false;
                 }
                 // Those who may not leave do not keep others waiting.
@@ -360,7 +360,7 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
     #[inline(always)]
     fn takes(&self, packet: &Descriptor) -> bool {
         let class = if ONE_CLASS { 0 } else { packet.class };
-        self.buffer.lines[class.into()].has_room_for(packet.frame.into())
+        !packet.is_pause() && self.buffer.lines[class.into()].has_room_for(packet.frame.into())
     }
 
     #[inline(always)]
