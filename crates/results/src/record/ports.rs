@@ -45,8 +45,8 @@ impl PortAccumulator {
         }
         for row in rows {
             let Some(&Some(tier)) = self.tier_of.get(row.port.index()) else { continue };
-            self.queues.note(tier.into(), row.egress_queue.get() as f64);
-            self.utilisation.note(tier.into(), row.busy.as_ps() as f64 / interval.as_ps() as f64);
+            self.queues.note(tier.into(), row.egress_queue.get());
+            self.utilisation.note(tier.into(), row.busy.as_ps());
             if !row.paused.is_zero() {
                 let line = self
                     .paused
@@ -55,8 +55,8 @@ impl PortAccumulator {
                 *line.at(time) += row.paused.as_ps();
             }
         }
-        self.queues.close(time, interval);
-        self.utilisation.close(time, interval);
+        self.queues.close(time, interval, 1);
+        self.utilisation.close(time, interval, interval.as_ps());
     }
 
     /// Egress queues over time, in whole bytes.

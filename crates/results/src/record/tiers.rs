@@ -15,8 +15,8 @@ pub(super) struct TierTimeline {
     ports: Vec<u64>,
     /// Created at the first sample, whose interval is the first bin's width.
     line: Option<Timeline<AllTiers>>,
-    /// Values of the sample at hand, by tier.
-    values: Vec<Vec<f64>>,
+    /// Values of the sample at hand, by tier: whole numbers, which are sooner compared.
+    values: Vec<Vec<u64>>,
 }
 
 /// One entry per tier.
@@ -53,28 +53,28 @@ impl TierTimeline {
     }
 
     /// A port of the tier at position `tier` has this value in the sample at hand.
-    pub(super) fn note(&mut self, tier: usize, value: f64) {
+    #[inline]
+    pub(super) fn note(&mut self, tier: usize, value: u64) {
         self.values[tier].push(value);
     }
 
-    /// The sample at hand is complete: it is of `time`, and about the `interval` before.
-    pub(super) fn close(&mut self, time: Instant, interval: Duration) {
+    /// The sample at hand is complete: it is of `time`, and about the `interval` before. So many as `unit` of its values
+    /// count as one.
+    pub(super) fn close(&mut self, time: Instant, interval: Duration, unit: u64) {
+        let unit = unit as f64;
         let all = self.line.get_or_insert_with(|| Timeline::new(BINS, interval)).at(time);
         all.0.resize(self.ports.len(), TierBin::default());
         for ((bin, values), &ports) in all.0.iter_mut().zip(&mut self.values).zip(&self.ports) {
             // A port that was not sampled had nothing to say.
-            values.resize(ports.max(values.len() as u64) as usize, 0.0);
+            values.resize(ports.max(values.len() as u64) as usize, 0);
             if let Some(last) = values.len().checked_sub(1) {
                 let rank = (values.len() * 99).div_ceil(100) - 1;
-                let (_, &mut p99, _) = values.select_nth_unstable_by(rank.min(last), f64::total_cmp);
+                let (_, &mut p99, above) = values.select_nth_unstable(rank.min(last));
+                let max = above.iter().copied().max().unwrap_or(p99);
                 bin.samples += 1;
-                bin.p99_sum += p99;
-                let mut sum = 0.0;
-                for &value in &*values {
-                    sum += value;
-                    bin.max = if value > bin.max { value } else { bin.max };
-                }
-                bin.mean_sum += sum / values.len() as f64;
+                bin.p99_sum += p99 as f64 / unit;
+                bin.max = bin.max.max(max as f64 / unit);
+                bin.mean_sum += values.iter().sum::<u64>() as f64 / unit / values.len() as f64;
             }
             values.clear();
         }
