@@ -273,11 +273,11 @@ impl Calendar {
     }
 
     #[inline(always)]
-    fn put_near<const NEAR: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
-        if self.near[NEAR][node].tail().is_full() {
-            self.make_room_near(node, NEAR == LATER);
+    fn put_near<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
+        if self.near[WHICH][node].tail().is_full() {
+            self.make_room_near(node, WHICH == LATER);
         }
-        self.near[NEAR][node].tail().push(packet, after as u32, port);
+        self.near[WHICH][node].tail().push(packet, after as u32, port);
     }
 
     /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
