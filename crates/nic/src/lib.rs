@@ -25,6 +25,7 @@ mod ndp;
 mod nic;
 mod qp;
 mod rdma;
+mod slot;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -32,4 +33,5 @@ pub mod verbs;
 
 pub use nic::{Handled, Incoming, Nic, NicParams};
 pub use qp::{Completion, NicStats, Outgoing, Report};
-pub use rdma::{ConnectionParams, Ledger, REQUESTS, VerbsParams};
+pub use rdma::{ConnectionParams, Ledger, VerbsParams};
+pub use slot::REQUESTS;

@@ -13,11 +13,8 @@ use selvedge_wire::{Ack, Data, Ecn, Packet, Pull, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams, answer, put};
 use crate::qp::{Completion, Outgoing};
+use crate::slot::{NDP, NDP_PACER};
 
-/// Slots from here on are NDP's, up to [`PACER`].
-pub(crate) const NDP: u32 = 1 << 28;
-/// What stands for the pacer among deadlines.
-const PACER: u32 = (1 << 29) - 1;
 const FIRST: Psn = Psn::new(0);
 
 /// The NDP flows of one NIC.
@@ -61,16 +58,16 @@ struct Receiving {
 
 impl Flows {
     fn sending(&self, slot: u32, qp: QpNumber) -> Option<&Sending> {
-        let place = self.senders.get(slot.checked_sub(NDP)? as usize)?;
+        let place = self.senders.get(NDP.place(slot) as usize)?;
         place.as_deref().filter(|flow| flow.qp == qp)
     }
     fn sending_mut(&mut self, slot: u32, qp: QpNumber) -> Option<&mut Sending> {
-        let place = self.senders.get_mut(slot.checked_sub(NDP)? as usize)?;
+        let place = self.senders.get_mut(NDP.place(slot) as usize)?;
         place.as_deref_mut().filter(|flow| flow.qp == qp)
     }
     /// Class of what the flow in a slot sends.
     pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
-        Some(self.senders.get(slot.checked_sub(NDP)? as usize)?.as_deref()?.class)
+        Some(self.senders.get(NDP.place(slot) as usize)?.as_deref()?.class)
     }
 }
 
@@ -96,7 +93,7 @@ impl Nic {
             queued: false,
             armed: Instant::NEVER,
         });
-        let slot = put(&mut self.ndp.senders, &mut self.ndp.free_senders, flow) + NDP;
+        let slot = NDP.slot(put(&mut self.ndp.senders, &mut self.ndp.free_senders, flow));
         self.refresh_ndp(slot, qp);
         (qp, slot)
     }
@@ -117,23 +114,23 @@ impl Nic {
             missing: size.pieces(Bytes::new(u64::from(params.mtu))),
             newest: Packet::BLANK,
         });
-        put(&mut self.ndp.receivers, &mut self.ndp.free_receivers, flow) + NDP
+        NDP.slot(put(&mut self.ndp.receivers, &mut self.ndp.free_receivers, flow))
     }
 
     #[cold]
     pub(crate) fn close_ndp_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
         let (queued, context) = self.ndp.sending(slot, qp).map(|flow| (flow.queued, flow.context))?;
-        self.ndp.senders[(slot - NDP) as usize] = None;
+        self.ndp.senders[NDP.place(slot) as usize] = None;
         // A slot that stands in the ready ring is free when it comes up there.
         if !queued {
-            self.ndp.free_senders.push(slot - NDP);
+            self.ndp.free_senders.push(NDP.place(slot));
         }
         Some(context)
     }
 
     #[cold]
     pub(crate) fn close_ndp_receiver(&mut self, slot: u32) -> Option<(u32, u32)> {
-        let at = slot.checked_sub(NDP)?;
+        let at = NDP.place(slot);
         let flow = self.ndp.receivers.get_mut(at as usize)?.take()?;
         self.ndp.free_receivers.push(at);
         if let Some(pacer) = &mut self.ndp.pacer {
@@ -163,7 +160,7 @@ impl Nic {
         data: &Data,
         slot: u32,
     ) -> Handled {
-        let Some(at) = slot.checked_sub(NDP) else { return Handled::Unknown };
+        let at = NDP.place(slot);
         let Some(flow) = self.ndp.receivers.get_mut(at as usize).and_then(Option::as_deref_mut) else {
             return Handled::Unknown;
         };
@@ -226,8 +223,8 @@ impl Nic {
     /// The next packet of the flow at `slot`, which comes up in the ready ring.
     #[inline(never)]
     pub(crate) fn serve_ndp(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32) -> Option<Packet> {
-        let Some(flow) = self.ndp.senders.get_mut((slot - NDP) as usize).and_then(Option::as_deref_mut) else {
-            self.ndp.free_senders.push(slot - NDP); // closed while it stood in the ring
+        let Some(flow) = self.ndp.senders.get_mut(NDP.place(slot) as usize).and_then(Option::as_deref_mut) else {
+            self.ndp.free_senders.push(NDP.place(slot)); // closed while it stood in the ring
             return None;
         };
         flow.queued = false;
@@ -263,7 +260,7 @@ impl Nic {
         slot: u32,
         qp: QpNumber,
     ) {
-        if slot == PACER {
+        if slot == NDP_PACER {
             if self.ndp.pacer_armed == Some(at) {
                 self.ndp.pacer_armed = None;
                 self.pull_ndp(cx, params);
@@ -294,7 +291,7 @@ impl Nic {
             && self.ndp.pacer_armed.is_none_or(|armed| at < armed)
         {
             self.ndp.pacer_armed = Some(at);
-            self.deadlines.push(at, Due::timer(PACER), QpNumber(0));
+            self.deadlines.push(at, Due::timer(NDP_PACER), QpNumber(0));
         }
     }
 

@@ -5,8 +5,7 @@
 //!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet: a short one
 //!    must not wait for a long one, as it would not if both had queue pairs of their own.
 //! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with
-//!    the acknowledgements; deadlines lie in the NIC's heap. Slots from [`EQDS`] on are tunnels', so that RDMA pays
-//!    nothing for them.
+//!    the acknowledgements; deadlines lie in the NIC's heap. They have slots of their own: RDMA pays nothing for them.
 //! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.
 //!
 //! Tunnels that carry what other stacks send are in [`crate::eqif`].
@@ -23,24 +22,13 @@ use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
-use crate::eqif::CARRIERS;
 use crate::nic::{Deadlines, Due, Nic, NicParams};
 use crate::qp::Completion;
-use crate::tcp::TCP;
+use crate::slot::TUNNELS;
 
 pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
-
-/// Slots from here to [`CARRIERS`] are tunnels' that begin here, beyond those that carry what stacks send; the last
-/// before [`TCP`] is the pacer's.
-pub(crate) const EQDS: u32 = TCP >> 1;
-pub(crate) const PACER: u32 = TCP - 1;
-/// Whether a slot in the ready ring is that of a tunnel for native messages.
-#[inline]
-pub(crate) const fn is_tunnel(slot: u32) -> bool {
-    EQDS <= slot && slot < CARRIERS
-}
 
 /// Under which queue pair number tunnels are found, and their deadlines lie.
 pub(crate) const TUNNEL: QpNumber = QpNumber(0);
@@ -121,7 +109,7 @@ impl Nic {
         match packet.repr {
             Repr::EqdsData(_) => self.tunnels.by_source.whereabouts((packet.src, TUNNEL)),
             _ => {
-                let tunnel = packet.slot.wrapping_sub(EQDS) as usize;
+                let tunnel = TUNNELS.place(packet.slot) as usize;
                 (self.tunnels.outbound.as_ptr().wrapping_add(tunnel).cast(), size_of::<Outbound>())
             }
         }
@@ -131,11 +119,7 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
         let Some(eqds) = &params.eqds else { return };
-        if slot >= CARRIERS {
-            self.on_carrier_deadline(cx, params, at, slot);
-        } else {
-            self.on_outbound_deadline(cx, params.mtu, eqds, at, slot - EQDS);
-        }
+        self.on_outbound_deadline(cx, params.mtu, eqds, at, TUNNELS.place(slot));
     }
 
     pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {

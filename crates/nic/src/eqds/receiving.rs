@@ -7,10 +7,11 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{EQDS, TUNNEL, Tunnels};
+use super::{TUNNEL, Tunnels};
 use crate::eqif::NATIVE;
 use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::Completion;
+use crate::slot::TUNNELS;
 
 /// The receiving end of a tunnel.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl Nic {
         let packets = size.pieces(Bytes::new(u64::from(params.mtu)));
         let state = Arriving { context, pieces: Pieces::new(packets), duplicates: 0 };
         let slot = put(&mut self.tunnels.arriving, &mut self.tunnels.free_arriving, state);
-        self.by_peer.insert((src, qp), EQDS + slot);
+        self.by_peer.insert((src, qp), TUNNELS.slot(slot));
     }
 
     /// Forgets a message, complete or not; returns what the caller named it, and its duplicates.
@@ -148,8 +149,8 @@ impl Nic {
             let state = &mut self.tunnels.inbound[tunnel as usize];
             state.message = state.message.filter(|message| *message != slot);
         }
-        let state = self.tunnels.arriving[(slot - EQDS) as usize].take()?;
-        self.tunnels.free_arriving.push(slot - EQDS);
+        let state = self.tunnels.arriving[TUNNELS.place(slot) as usize].take()?;
+        self.tunnels.free_arriving.push(TUNNELS.place(slot));
         Some((state.context, state.duplicates))
     }
 
@@ -266,7 +267,7 @@ impl Tunnels {
         if message.is_none() {
             *message = by_peer.get((packet.src, packet.qp));
         }
-        self.arriving[(message.as_ref()? - EQDS) as usize].as_mut()
+        self.arriving[TUNNELS.place(*message.as_ref()?) as usize].as_mut()
     }
 }
 

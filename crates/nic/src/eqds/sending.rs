@@ -9,10 +9,11 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{EQDS, TUNNEL};
+use super::TUNNEL;
 use crate::eqif::{Eqifs, NATIVE};
 use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
+use crate::slot::TUNNELS;
 
 /// The sending end of a tunnel, with the queue of its messages.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Outbound {
         self.queued = true;
         match to.eqifs {
             None => to.ready.push_back(slot),
-            Some(eqifs) => eqifs.join(to.ready, NATIVE, slot - EQDS),
+            Some(eqifs) => eqifs.join(to.ready, NATIVE, TUNNELS.place(slot)),
         }
         self.arm(slot, to.deadlines);
     }
@@ -145,7 +146,7 @@ impl Nic {
         let bytes = outgoing.size.get() + packets * u64::from(eqds.header);
         state.sender.supply(eqds, cx.now, bytes, random);
         self.refresh_tunnel(params.mtu, eqds, tunnel);
-        (qp, EQDS + slot)
+        (qp, TUNNELS.slot(slot))
     }
 
     /// The tunnel to a host.
@@ -177,7 +178,7 @@ impl Nic {
         slot: u32,
         packet: &mut Packet,
     ) -> bool {
-        let tunnel = slot - EQDS;
+        let tunnel = TUNNELS.place(slot);
         let (messages, mtu) = (&mut self.tunnels.messages, params.mtu);
         let state = &mut self.tunnels.outbound[tunnel as usize];
         state.queued = false;
@@ -238,7 +239,7 @@ impl Nic {
         control: &Control,
     ) -> Handled {
         let Some(eqds) = &params.eqds else { return Handled::Unknown };
-        let tunnel = packet.slot.wrapping_sub(EQDS);
+        let tunnel = TUNNELS.place(packet.slot);
         let (messages, free) = (&mut self.tunnels.messages, &mut self.tunnels.free_messages);
         let completions = &mut self.tunnels.completions;
         let Some(state) = self.tunnels.outbound.get_mut(tunnel as usize).filter(|state| state.dst == packet.src) else {
@@ -284,7 +285,7 @@ impl Nic {
     fn refresh_tunnel(&mut self, mtu: u16, eqds: &EqdsParams, tunnel: u32) {
         let state = &mut self.tunnels.outbound[tunnel as usize];
         let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
-        state.settle(EQDS + tunnel, &self.tunnels.messages, mtu, eqds, turns);
+        state.settle(TUNNELS.slot(tunnel), &self.tunnels.messages, mtu, eqds, turns);
     }
 
     #[cold]
@@ -310,13 +311,13 @@ impl Nic {
     }
 
     fn message(&self, slot: u32, qp: QpNumber) -> Option<&Message> {
-        let place = self.tunnels.messages.get(slot.checked_sub(EQDS)? as usize)?;
+        let place = self.tunnels.messages.get(TUNNELS.place(slot) as usize)?;
         place.as_ref().filter(|message| message.qp == qp)
     }
 
     /// Class of what the tunnel in a slot sends next.
     pub(crate) fn tunnel_class(&self, slot: u32) -> Option<u8> {
-        let state = self.tunnels.outbound.get(slot.checked_sub(EQDS)? as usize)?;
+        let state = self.tunnels.outbound.get(TUNNELS.place(slot) as usize)?;
         let message = state.queue.front().and_then(|message| self.tunnels.messages[*message as usize].as_ref())?;
         Some(message.class)
     }

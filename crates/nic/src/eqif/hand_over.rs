@@ -8,11 +8,10 @@ use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, RdmaEqif};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{ENGINE, Eqifs, OF_RDMA, OF_TCP, UNARMED};
-use crate::ndp::NDP;
+use super::{Eqifs, OF_RDMA, OF_TCP, UNARMED};
 use crate::nic::{Nic, NicParams};
 use crate::qp::NicStats;
-use crate::tcp::TCP;
+use crate::slot::{ENGINE, Owner};
 
 /// The RDMA engine as its EQIF sees it: what it would send.
 #[derive(Debug)]
@@ -117,19 +116,16 @@ impl Nic {
         let mut any = false;
         for _ in 0..self.ready.len() {
             let Some(slot) = self.ready.pop_front() else { break };
-            if slot >= TCP && eqif.tcp.is_some() {
-                any = true;
-                let segment = self.uncounted(|nic| nic.serve_tcp(cx, slot));
-                if let Some(segment) = segment {
-                    self.take_segment(cx, params, eqif, segment);
+            match (Owner::of(slot), &mut self.eqifs) {
+                (Owner::Tcp, _) if eqif.tcp.is_some() => {
+                    any = true;
+                    let segment = self.uncounted(|nic| nic.serve_tcp(cx, slot));
+                    if let Some(segment) = segment {
+                        self.take_segment(cx, params, eqif, segment);
+                    }
                 }
-            } else if slot < NDP
-                && eqif.rdma.is_some()
-                && let Some(eqifs) = &mut self.eqifs
-            {
-                eqifs.engine.ready.push_back(slot);
-            } else {
-                self.ready.push_back(slot);
+                (Owner::QueuePair, Some(eqifs)) if eqif.rdma.is_some() => eqifs.engine.ready.push_back(slot),
+                _ => self.ready.push_back(slot),
             }
         }
         any

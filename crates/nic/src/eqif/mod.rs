@@ -33,9 +33,8 @@ use selvedge_transport::table::Table;
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::Packet;
 
-use crate::eqds::EQDS;
 use crate::nic::Nic;
-use crate::tcp::TCP;
+use crate::slot::EDGE;
 
 use hand_over::Engine;
 use receiving::Carried;
@@ -45,17 +44,6 @@ use sending::Carrier;
 pub(crate) const NATIVE: u8 = 0;
 const OF_TCP: u8 = 1;
 const OF_RDMA: u8 = 2;
-
-/// Slots from here on are tunnels' that carry packets of stacks and begin here.
-pub(crate) const CARRIERS: u32 = EQDS + (EQDS >> 1);
-/// Slots from here on are such tunnels' that end here, in deadlines.
-const CARRIED: u32 = CARRIERS + (EQDS >> 2);
-/// All tunnels that begin here, in the ready ring.
-pub(crate) const EDGE: u32 = TCP - 2;
-/// The RDMA engine, in deadlines.
-const ENGINE: u32 = TCP - 3;
-
-const _: () = assert!(CARRIERS < CARRIED && CARRIED < ENGINE && CARRIED - CARRIERS > 1 << 20);
 
 /// The EQIFs of one NIC.
 #[derive(Debug)]

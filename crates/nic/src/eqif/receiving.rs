@@ -7,9 +7,10 @@ use selvedge_units::Instant;
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{CARRIED, Eqifs, NATIVE, UNARMED, key};
+use super::{Eqifs, NATIVE, UNARMED, key};
 use crate::eqds::{Arrival, End, Origin, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
+use crate::slot::CARRIED;
 
 /// The receiving end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
@@ -123,10 +124,9 @@ impl Nic {
         params: &NicParams,
         eqif: &EqifParams,
         at: Instant,
-        slot: u32,
+        place: u32,
     ) {
         let Some(eqifs) = self.eqifs.as_deref_mut() else { return };
-        let place = slot - CARRIED;
         let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
         if state.armed != at {
             return;
@@ -143,7 +143,7 @@ impl Nic {
         let at = state.end.receiver.poll_timeout(&eqif.tunnel);
         if at < state.armed {
             state.armed = at;
-            self.arm_tunnel(at, CARRIED + place);
+            self.arm_tunnel(at, CARRIED.slot(place));
         }
     }
 }

@@ -7,9 +7,9 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{CARRIERS, EDGE, ENGINE, Eqifs, NATIVE, OF_RDMA, UNARMED, key};
-use crate::eqds::EQDS;
+use super::{Eqifs, NATIVE, OF_RDMA, UNARMED, key};
 use crate::nic::{Handled, Nic, NicParams};
+use crate::slot::{CARRIERS, Owner, TUNNELS};
 
 /// The sending end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Nic {
             let turn = self.eqifs.as_mut().and_then(|eqifs| eqifs.schedule.pop(eqif.tunnel.quantum));
             let Some((number, tunnel)) = turn else { break };
             sent = match number {
-                NATIVE => self.serve_tunnel(cx, params, eqds, EQDS + tunnel, packet),
+                NATIVE => self.serve_tunnel(cx, params, eqds, TUNNELS.slot(tunnel), packet),
                 _ => self.serve_carrier(cx, params, eqif, tunnel, packet),
             };
             if let Some(eqifs) = self.eqifs.as_mut().filter(|_| sent) {
@@ -125,7 +125,7 @@ impl Nic {
             src: self.id,
             dst,
             qp: cargo.map_or(NO_FLOW, |cargo| forward_qp(&cargo)),
-            slot: CARRIERS + carrier,
+            slot: CARRIERS.slot(carrier),
             entropy,
             frame: cargo.map_or(eqif.tunnel.control_frame, |cargo| cargo.frame + eqif.tunnel.header as u16),
             class: cargo.map_or(params.ack_class, |cargo| cargo.class),
@@ -182,7 +182,7 @@ impl Nic {
         control: &Control,
     ) -> Handled {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return Handled::Unknown };
-        let carrier = packet.slot.wrapping_sub(CARRIERS);
+        let carrier = CARRIERS.place(packet.slot);
         let Some(state) = eqifs.outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
             return Handled::Unknown;
         };
@@ -195,15 +195,14 @@ impl Nic {
     /// A deadline of a tunnel that carries packets, or of the engine, has come. What follows from it for stacks,
     /// [`Nic::hand_over`] sees to.
     #[cold]
-    pub(crate) fn on_carrier_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
+    pub(crate) fn on_carrier_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, owner: Owner) {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return };
-        if slot == ENGINE {
-            return eqifs.engine.wakes(at);
-        }
-        if slot >= super::CARRIED {
-            return self.on_reorder_deadline(cx, params, eqif, at, slot);
-        }
-        let carrier = slot - CARRIERS;
+        let carrier = match owner {
+            Owner::Engine => return eqifs.engine.wakes(at),
+            Owner::Carried(place) => return self.on_reorder_deadline(cx, params, eqif, at, place),
+            Owner::Carrier(place) => place,
+            _ => return,
+        };
         let state = &mut eqifs.outbound[carrier as usize];
         if state.armed != at {
             return;
@@ -231,7 +230,7 @@ impl Nic {
             eqifs.join(&mut self.ready, number, carrier);
         }
         if arms {
-            self.arm_tunnel(at, CARRIERS + carrier);
+            self.arm_tunnel(at, CARRIERS.slot(carrier));
         }
     }
 }
@@ -257,5 +256,3 @@ fn outer_ecn(inner: Ecn) -> Ecn {
         Ecn::Capable | Ecn::Marked => Ecn::Capable,
     }
 }
-
-const _: () = assert!(EDGE > ENGINE);

@@ -13,11 +13,8 @@ use selvedge_units::{Bytes, HostId, Instant};
 use selvedge_wire::{Data, Ecn, Packet, Repr};
 
 use super::{FIRST_PSN, Nic, NicParams};
-use crate::eqds::{EQDS, is_tunnel};
-use crate::eqif::EDGE;
-use crate::ndp::NDP;
 use crate::qp::SendQp;
-use crate::rdma::{ACKS, REQUESTS};
+use crate::slot::{Owner, TUNNELS};
 
 impl Nic {
     /// Whether something may be ready to send.
@@ -170,7 +167,9 @@ impl Nic {
         self.ready.pop_front();
         match &params.eqds {
             // Most packets of tunnels; nothing is left to do after the call.
-            Some(eqds) if is_tunnel(slot) && params.qp_burst == 1 => self.serve_tunnel(cx, params, eqds, slot, packet),
+            Some(eqds) if TUNNELS.has(slot) && params.qp_burst == 1 => {
+                self.serve_tunnel(cx, params, eqds, slot, packet)
+            }
             _ => self.send_otherwise(cx, params, slot, packet),
         }
     }
@@ -179,22 +178,25 @@ impl Nic {
     #[cold]
     #[inline(never)]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        if let Some(eqds) = params.eqds.as_ref().filter(|_| is_tunnel(slot)) {
-            let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
-            self.keep_turn(slot, params.qp_burst);
-            return sent;
-        }
-        if slot < NDP {
-            self.free_senders.push(slot); // closed while it stood in the ring
-            return false;
-        }
-        match slot {
-            EDGE => return self.serve_edge(cx, params, packet),
-            REQUESTS => return self.serve_requests(cx, params, packet),
-            ACKS => return self.serve_acks(cx.now, packet),
-            _ => {}
-        }
-        let segment = if slot < EQDS { self.serve_ndp(cx, params, slot) } else { self.serve_tcp(cx, slot) };
+        let segment = match Owner::of(slot) {
+            Owner::QueuePair => {
+                self.free_senders.push(slot); // closed while it stood in the ring
+                return false;
+            }
+            Owner::Tunnel => {
+                let Some(eqds) = &params.eqds else { return false };
+                let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
+                self.keep_turn(slot, params.qp_burst);
+                return sent;
+            }
+            Owner::Edge => return self.serve_edge(cx, params, packet),
+            Owner::Requests => return self.serve_requests(cx, params, packet),
+            Owner::Acks => return self.serve_acks(cx.now, packet),
+            Owner::Ndp => self.serve_ndp(cx, params, slot),
+            Owner::Tcp => self.serve_tcp(cx, slot),
+            // They stand there as one, or not at all.
+            Owner::Carrier(_) | Owner::Carried(_) | Owner::Engine | Owner::Pacer => return false,
+        };
         let Some(segment) = segment else { return false };
         *packet = segment;
         self.keep_turn(slot, params.qp_burst);

@@ -11,11 +11,9 @@ use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
 use super::{Nic, NicParams, find};
-use crate::eqds::{EQDS, PACER, TUNNEL};
-use crate::ndp::NDP;
+use crate::eqds::TUNNEL;
 use crate::qp::SendQp;
-use crate::rdma::REQUESTS;
-use crate::tcp::TCP;
+use crate::slot::{Owner, PACER};
 
 impl Nic {
     /// When [`Nic::handle_timeout`] wants to be called.
@@ -35,14 +33,12 @@ impl Nic {
             let Some((at, due, qp)) = self.deadlines.pop() else { break };
             let slot = due.slot();
             let Some(state) = find(&mut self.senders, slot, qp) else {
-                if slot == REQUESTS {
-                    self.on_verbs_deadline(cx, at);
-                } else if (EQDS..TCP).contains(&slot) {
-                    self.on_tunnel_deadline(cx, params, at, slot);
-                } else if (NDP..EQDS).contains(&slot) {
-                    self.on_ndp_deadline(cx, params, at, slot, qp);
-                } else {
-                    self.on_tcp_deadline(cx, at, slot, qp);
+                match Owner::of(slot) {
+                    Owner::Requests => self.on_verbs_deadline(cx, at),
+                    Owner::Tunnel => self.on_tunnel_deadline(cx, params, at, slot),
+                    Owner::Ndp => self.on_ndp_deadline(cx, params, at, slot, qp),
+                    Owner::Tcp => self.on_tcp_deadline(cx, at, slot, qp),
+                    other => self.on_carrier_deadline(cx, params, at, other),
                 }
                 continue;
             };
@@ -197,16 +193,17 @@ impl Due {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slot::{TCP, TUNNELS};
 
     const QP: QpNumber = QpNumber(1);
 
     #[test]
     fn deadlines_come_in_their_order_pulls_among_them() {
         let at = Instant::from_ps;
-        let tunnel = Due::timer(EQDS);
+        let tunnel = Due::timer(TUNNELS.slot(0));
         let mut deadlines = Deadlines::new();
         assert_eq!(deadlines.next(), Instant::NEVER);
-        deadlines.push(at(30), Due::timer(TCP), QP);
+        deadlines.push(at(30), Due::timer(TCP.slot(0)), QP);
         deadlines.push(at(20), tunnel, TUNNEL);
         deadlines.set_pull(at(20));
         assert!(!deadlines.take_pull(), "tunnels come before the pacer at the same time");
@@ -216,7 +213,7 @@ mod tests {
         assert_eq!(deadlines.next(), at(30));
         deadlines.set_pull(at(30));
         assert!(deadlines.take_pull(), "flows of TCP come behind it");
-        assert_eq!(deadlines.pop(), Some((at(30), Due::timer(TCP), QP)));
+        assert_eq!(deadlines.pop(), Some((at(30), Due::timer(TCP.slot(0)), QP)));
         assert_eq!((deadlines.next(), deadlines.pop()), (Instant::NEVER, None));
     }
 }

@@ -30,12 +30,13 @@ pub(crate) use arriving::answer;
 pub(crate) use deadlines::{Deadlines, Due};
 
 use crate::echo::Echo;
-use crate::eqds::{EQDS, Tunnels};
+use crate::eqds::Tunnels;
 use crate::eqif::Eqifs;
-use crate::ndp::{self, NDP};
+use crate::ndp;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::rdma::{Rdma, VerbsParams};
-use crate::tcp::{Flows, TCP};
+use crate::slot::{Owner, TCP};
+use crate::tcp::Flows;
 
 /// What a NIC needs to know about its world; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
@@ -265,7 +266,7 @@ impl Nic {
 
     #[cold]
     fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        if slot < TCP { self.close_ndp_sender(slot, qp) } else { self.close_tcp_sender(slot, qp) }
+        if TCP.has(slot) { self.close_tcp_sender(slot, qp) } else { self.close_ndp_sender(slot, qp) }
     }
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
@@ -301,14 +302,11 @@ impl Nic {
     /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove((src, qp))?;
-        if slot >= TCP {
-            return self.close_tcp_receiver(src, slot, qp);
-        }
-        if slot >= EQDS {
-            return self.close_message(src, slot);
-        }
-        if slot >= NDP {
-            return self.close_ndp_receiver(slot);
+        match Owner::of(slot) {
+            Owner::QueuePair => {}
+            Owner::Tcp => return self.close_tcp_receiver(src, slot, qp),
+            Owner::Ndp => return self.close_ndp_receiver(slot),
+            _ => return self.close_message(src, slot),
         }
         self.free_receivers.push(slot);
         let mut state = self.receivers[slot as usize].take()?;

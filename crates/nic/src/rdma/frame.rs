@@ -7,9 +7,10 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, AckKind, Bth, Data, Ecn, Header, Opcode, Packet, Repr, Syndrome};
 
-use super::{REQUESTS, since};
+use super::since;
 use crate::nic::NicParams;
 use crate::qp::NicStats;
+use crate::slot::REQUESTS;
 use crate::verbs::{Route, Stats, Transmit};
 
 /// The address of a host's RNIC.

@@ -28,18 +28,12 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams};
-use crate::tcp::TCP;
+use crate::slot::{ACKS, REQUESTS};
 use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, Transmit, VerbsError};
 
 pub use connection::{ConnectionParams, VerbsParams};
 use frame::{packet, route_of};
 pub use ledger::Ledger;
-
-/// Requests and answers, in the ready ring; deadlines, too. Packets of applications' queue pairs have it as their
-/// [`slot`](Packet::slot), and no others.
-pub const REQUESTS: u32 = TCP - 4;
-/// Acknowledgements, in the ready ring.
-pub(crate) const ACKS: u32 = TCP - 5;
 
 /// The RNIC of one NIC.
 pub(crate) struct Rdma {

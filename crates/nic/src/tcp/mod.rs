@@ -17,10 +17,8 @@ use selvedge_wire::{Ecn, Header, Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, NicStats, Outgoing};
+use crate::slot::TCP;
 use bundle::Bundles;
-
-/// Slots from here on are TCP's. One bit more is taken by deadlines.
-pub(crate) const TCP: u32 = 1 << 30;
 
 /// The TCP flows of one NIC.
 #[derive(Debug, Default)]
@@ -158,27 +156,27 @@ fn initial(qp: QpNumber) -> (TcpSeq, TcpSeq) {
 
 impl Flows {
     fn get(&self, slot: u32, qp: QpNumber) -> Option<&Flow> {
-        let place = self.places.get(slot.checked_sub(TCP)? as usize)?;
+        let place = self.places.get(TCP.place(slot) as usize)?;
         place.as_deref().filter(|flow| flow.qp == qp)
     }
     fn get_mut(&mut self, slot: u32, qp: QpNumber) -> Option<&mut Flow> {
-        let place = self.places.get_mut(slot.checked_sub(TCP)? as usize)?;
+        let place = self.places.get_mut(TCP.place(slot) as usize)?;
         place.as_deref_mut().filter(|flow| flow.qp == qp)
     }
     /// Class of what the flow in a slot sends.
     pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
-        let flow = self.places.get(slot.checked_sub(TCP)? as usize)?.as_deref()?;
+        let flow = self.places.get(TCP.place(slot) as usize)?.as_deref()?;
         Some(if flow.is_opener { flow.classes.data } else { flow.classes.ack })
     }
     fn put(&mut self, flow: Box<Flow>) -> u32 {
-        put(&mut self.places, &mut self.free, flow) + TCP
+        TCP.slot(put(&mut self.places, &mut self.free, flow))
     }
     /// Takes a flow out. A slot that stands in the ready ring is free when it comes up there.
     fn take(&mut self, slot: u32, qp: QpNumber) -> Option<Box<Flow>> {
         self.get(slot, qp)?;
-        let flow = self.places[(slot - TCP) as usize].take()?;
+        let flow = self.places[TCP.place(slot) as usize].take()?;
         if !flow.queued {
-            self.free.push(slot - TCP);
+            self.free.push(TCP.place(slot));
         }
         Some(flow)
     }
@@ -287,8 +285,8 @@ impl Nic {
     /// The next packet of the flow at `slot`, which comes up in the ready ring.
     #[inline(never)]
     pub(crate) fn serve_tcp(&mut self, cx: &mut Cx<'_>, slot: u32) -> Option<Packet> {
-        let Some(flow) = self.tcp.places.get_mut((slot - TCP) as usize).and_then(Option::as_deref_mut) else {
-            self.tcp.free.push(slot - TCP); // closed while it stood in the ring
+        let Some(flow) = self.tcp.places.get_mut(TCP.place(slot) as usize).and_then(Option::as_deref_mut) else {
+            self.tcp.free.push(TCP.place(slot)); // closed while it stood in the ring
             return None;
         };
         flow.queued = false;

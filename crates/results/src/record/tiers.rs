@@ -58,8 +58,7 @@ impl TierTimeline {
         self.values[tier].push(value);
     }
 
-    /// The sample at hand is complete: it is of `time`, and about the `interval` before. So many as `unit` of its values
-    /// count as one.
+    /// The sample at hand is complete: it is of `time`, and about the `interval` before. `unit` of a value is one.
     pub(super) fn close(&mut self, time: Instant, interval: Duration, unit: u64) {
         let unit = unit as f64;
         let all = self.line.get_or_insert_with(|| Timeline::new(BINS, interval)).at(time);
