@@ -71,14 +71,14 @@ impl Fabric {
     }
 
     /// Data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
-    /// rate times propagation, as the paper counts. It leaves out serialisation, which is a twentieth of its default
-    /// round trip; on short and on slow links it is most of it, and flows would wait for acknowledgements on an idle
-    /// path. Where such a path holds over a quarter more, or has a link slower than its sender's, that counts. (To
-    /// overestimate is harmless, section 3.2.)
+    /// rate times propagation, as the paper counts. It leaves out serialisation, which is less than a twentieth of its
+    /// default round trip; on short and on slow links it is most of it, and flows would wait for acknowledgements on an
+    /// idle path. Where such a path holds over a twentieth more, or has a link slower than its sender's, that counts.
+    /// (To overestimate is harmless, section 3.2.)
     pub fn frames_in_flight(&self) -> u64 {
         let propagating = self.bdp.pieces(self.frame).max(1);
         let idle = self.pipe().pieces(self.frame + self.gap);
-        if !self.sender_is_slowest || idle * 4 > propagating * 5 { idle.max(propagating) } else { propagating }
+        if !self.sender_is_slowest || idle * 20 > propagating * 21 { idle.max(propagating) } else { propagating }
     }
 }
 

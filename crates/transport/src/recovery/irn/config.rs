@@ -34,7 +34,7 @@ pub struct IrnConfig {
     pub rto_high: Setting<Duration>,
     /// BDP-FC: packets a flow may have in flight. Default: "auto", the largest bandwidth-delay product of
     /// any path over the largest data frame, rounded up; where serialisation makes an idle path
-    /// hold over a quarter more than that (short links), or that path has a link slower than its
+    /// hold over a twentieth more than that (short links), or that path has a link slower than its
     /// sender's, what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
