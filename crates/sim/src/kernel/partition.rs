@@ -28,7 +28,6 @@ use super::prefetch_all;
 use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::window::Stretch;
-use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
@@ -270,16 +269,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
         let packet = self.pool.get(slot);
-        let kind = match packet.repr {
-            Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::NetRt(_) => PacketKind::Ack,
-            Repr::Pause(_) => PacketKind::Pause,
-            Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
-            Repr::Tcp(_) | Repr::EqdsControl(_) => PacketKind::Ack,
-            Repr::EqdsData(data) if data.payload > 0 => PacketKind::Data,
-            Repr::EqdsData(_) => PacketKind::Ack,
-        };
-        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
+        let (kind, bytes) = (kind_of(packet), u64::from(packet.frame));
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, bytes));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
@@ -459,24 +450,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 record.eqif.add(eqif);
             }
         }
-        record.data_delivered += self.tally.delivered[0];
-        record.acks_delivered += self.tally.delivered[1];
-        record.pauses_delivered += self.tally.delivered[2];
-        record.cnps_delivered += self.tally.delivered[3];
-        record.ecn_marks += self.tally.ecn_marks;
-        record.trimmed_drops += self.tally.trimmed_drops;
+        self.tally.add_to(record);
         if !self.fabric.senders_choose_ways() {
             let switches = self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
             *record.path_switches.get_or_insert(0) += switches;
         }
-        let messages = &mut record.netrt.message_drops;
-        let drops =
-            [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops, messages];
-        for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
-            total.add(mine);
-        }
         self.tors.iter().flatten().for_each(|tor| tor.add_to(&mut record.netrt));
-        record.netrt.messages_delivered += self.tally.delivered[4];
         for packet in self.pool.live() {
             record.in_flight[kind_of(packet)] += 1;
         }
