@@ -118,6 +118,62 @@ pub(crate) struct Partition<const RECORDED: bool> {
 const ASKING: usize = 4 * 64;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
+    /// One without nodes, of so many; `shared` is what it has in common with the others.
+    pub(crate) fn new(
+        index: u16,
+        count: usize,
+        shared: (Arc<Fabric>, Arc<Forwarding>),
+        gap: Bytes,
+        calendar: Calendar,
+        workload: Workload,
+    ) -> Self {
+        let (fabric, forwarding) = shared;
+        Self {
+            index,
+            gap: gap.get(),
+            classes: fabric.classes,
+            accounting: fabric.accounting,
+            fabric,
+            forwarding,
+            calendar,
+            postponed: Vec::new(),
+            order: None,
+            listed: Vec::new(),
+            now: Instant::ZERO,
+            begin: 0,
+            stop: 0,
+            pool: Pool::new(),
+            store: Store::new(),
+            records: Records::default(),
+            egress: Table::new(),
+            ingress: Table::new(),
+            extras: Table::new(),
+            accounts: Table::new(),
+            trimmers: Table::new(),
+            fair: Table::new(),
+            lines: Table::new(),
+            queues: Table::new(),
+            switches: Table::new(),
+            balancers: Table::new(),
+            tors: Table::new(),
+            hosts: Table::new(),
+            applications: Vec::new(),
+            outboxes: (0..count).map(|_| Outbox::default()).collect(),
+            workload,
+            next_arrival: None,
+            later: 0,
+            closing: false,
+            rows: Vec::new(),
+            ranks: Vec::new(),
+            tally: Tally::default(),
+            events: 0,
+            flows_started: 0,
+            flows_finished: 0,
+            flows_closed: 0,
+            log: Log::default(),
+        }
+    }
+
     /// Handles what is left of a window before the end of the stretch.
     pub(crate) fn run_window(&mut self, stretch: Stretch) {
         if self.closing {
