@@ -3,7 +3,7 @@
 use selvedge_sim::Beside;
 use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, TransportConfig, Trimming};
 use selvedge_sim::topology::Bdp;
-use selvedge_sim::workload::Summary;
+use selvedge_sim::workload::WorkloadSummary;
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
@@ -15,7 +15,7 @@ pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
 
 /// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
 /// transports of hosts whose links have other rates than the fastest, where that makes a difference.
-pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[Summary]) -> Transports {
+pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[WorkloadSummary]) -> Transports {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
     let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);

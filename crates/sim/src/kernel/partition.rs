@@ -19,7 +19,7 @@ use selvedge_units::{Bytes, HostId, Instant, mix64};
 use selvedge_wire::Repr;
 
 use super::calendar::Calendar;
-use super::fabric::Fabric;
+use super::fabric::FabricParams;
 use super::log::Log;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
@@ -48,11 +48,11 @@ use crate::workload::{FlowSpec, Workload};
 /// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
 pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
-    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) fabric: Arc<FabricParams>,
     pub(crate) forwarding: Arc<Forwarding>,
     /// What every frame takes on the wire beside itself.
     pub(crate) gap: u64,
-    /// See [`Fabric::classes`].
+    /// See [`FabricParams::classes`].
     pub(crate) classes: u32,
     pub(crate) accounting: Accounting,
     pub(crate) calendar: Calendar,
@@ -122,7 +122,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn new(
         index: u16,
         count: usize,
-        shared: (Arc<Fabric>, Arc<Forwarding>),
+        shared: (Arc<FabricParams>, Arc<Forwarding>),
         gap: Bytes,
         calendar: Calendar,
         workload: Workload,

@@ -14,7 +14,7 @@ use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig
 use crate::kernel::partition::Partition;
 use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
-use crate::net::buffer::{Account, Limits, Queueing};
+use crate::net::buffer::{Account, InputLimits, Queueing};
 use crate::net::fair::FairLine;
 use crate::net::host::Host;
 use crate::net::marking::Red;
@@ -164,7 +164,7 @@ impl<'a> Blueprint<'a> {
     fn limit_input<const RECORDED: bool>(&self, partition: &mut Partition<RECORDED>, at: u32, link: &Link, node: Node) {
         let accounting = &partition.fabric.accounting;
         let limits = match self.config.switch.buffer {
-            BufferConfig::Trimming(_) => Limits::NONE,
+            BufferConfig::Trimming(_) => InputLimits::NONE,
             _ if !accounting.is_plain => return,
             _ => self.limits(link, node, (accounting.lossless != 0).then(|| self.headroom(link))),
         };
@@ -233,14 +233,14 @@ impl<'a> Blueprint<'a> {
 
     /// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or
     /// for all lossy ones.
-    fn limits(&self, link: &Link, node: Node, headroom: Option<Bytes>) -> Limits {
-        let BufferConfig::InputQueued(own) = self.config.switch.buffer else { return Limits::NONE };
-        let Some(buffer) = own.room(link, node) else { return Limits::NONE };
+    fn limits(&self, link: &Link, node: Node, headroom: Option<Bytes>) -> InputLimits {
+        let BufferConfig::InputQueued(own) = self.config.switch.buffer else { return InputLimits::NONE };
+        let Some(buffer) = own.room(link, node) else { return InputLimits::NONE };
         let most = buffer.get();
-        let Some(headroom) = headroom else { return Limits { most, ..Limits::NONE } };
+        let Some(headroom) = headroom else { return InputLimits { most, ..InputLimits::NONE } };
         let xoff = buffer.saturating_sub(headroom);
         let xon = xoff.saturating_sub(self.config.switch.pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
-        Limits { xoff: xoff.get(), xon: xon.get(), most }
+        InputLimits { xoff: xoff.get(), xon: xon.get(), most }
     }
 
     /// What ports of a switch share of its buffer: what their headroom leaves.

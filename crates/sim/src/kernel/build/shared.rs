@@ -14,15 +14,15 @@ use super::frames::tcp_framing;
 use super::tempo::Tempo;
 use crate::config::{BufferConfig, SimConfig};
 use crate::error::ConfigError;
-use crate::kernel::fabric::{Attachment, Fabric};
+use crate::kernel::fabric::{Attachment, FabricParams};
 use crate::net::buffer::{Accounting, Queueing};
 use crate::net::host::Host;
 use crate::net::{fair, trimming};
 use crate::topology::InnerNics;
-use crate::workload::Summary;
+use crate::workload::WorkloadSummary;
 
 /// Which workloads TCP carries.
-pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[Summary]) -> Result<Vec<bool>, ConfigError> {
+pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
     match &config.beside {
         Some(beside) if config.transport.tcp.is_none() => {
             beside.which(summaries).map_err(|error| error.within("beside"))
@@ -84,7 +84,7 @@ pub(super) fn fabric(
     cut: &Cut,
     tempo: &Tempo,
     tcp_workloads: Vec<bool>,
-) -> Result<Fabric, ConfigError> {
+) -> Result<FabricParams, ConfigError> {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
@@ -103,7 +103,7 @@ pub(super) fn fabric(
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
     // RDMA headers vary; the queue of a packet has room for the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
-    Ok(Fabric {
+    Ok(FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),
         nic: Arc::clone(nic),
         buffer: config.switch.buffer,
