@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use selvedge_telemetry::{DropReason, Drops, Reordering, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, PacketKind, Reordering, RunRecord};
 use selvedge_units::{Instant, PortId};
 use serde::{Deserialize, Serialize};
 
@@ -176,8 +176,8 @@ pub struct RunTotals {
     pub pause_drops: DropCounts,
     pub cnp_drops: DropCounts,
     pub reordering: ReorderingTotals,
-    /// Data packets, acknowledgements, pause frames, congestion notifications, NetRT's messages.
-    pub in_flight: [u64; 5],
+    /// In the order of [`PacketKind::ALL`].
+    pub in_flight: [u64; PacketKind::ALL.len()],
     pub netrt: NetRtReport,
     pub eqif: EqifReport,
     pub paused_us: f64,
@@ -233,7 +233,7 @@ impl RunTotals {
             pause_drops: (&record.pause_drops).into(),
             cnp_drops: (&record.cnp_drops).into(),
             reordering: record.reordering.into(),
-            in_flight: record.in_flight,
+            in_flight: PacketKind::ALL.map(|kind| record.in_flight[kind]),
             netrt: (&record.netrt).into(),
             eqif: (&record.eqif).into(),
             paused_us: record.paused.as_us_f64(),

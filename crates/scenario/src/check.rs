@@ -10,7 +10,7 @@ mod timeouts;
 
 use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, PfcConfig, Trimming};
 use selvedge_sim::topology::Link;
-use selvedge_sim::workload::Summary;
+use selvedge_sim::workload::WorkloadSummary;
 use selvedge_sim::{Beside, ConfigError};
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
@@ -42,7 +42,7 @@ pub(crate) fn check(
     series: &str,
     scenario: &Scenario,
     network: &Network,
-    workloads: &[Summary],
+    workloads: &[WorkloadSummary],
 ) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
     check_buffer(scenario, network)?;
@@ -61,7 +61,7 @@ pub(crate) fn check(
 }
 
 /// Acknowledgements that data of the other direction may keep waiting for ever.
-fn acks_behind_data(scenario: &Scenario, workloads: &[Summary]) -> Option<Finding> {
+fn acks_behind_data(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Option<Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
     let data = asked.chain([nic.data_class]).max().unwrap_or_default();
@@ -373,7 +373,7 @@ pub(crate) fn check_accounts(
 pub(crate) fn check_priorities(
     scenario: &Scenario,
     priorities: &[u8],
-    workloads: &[Summary],
+    workloads: &[WorkloadSummary],
 ) -> Result<Option<Finding>, Finding> {
     if let BufferConfig::Trimming(trimming) = &scenario.switch.buffer {
         check_headers_above(scenario, trimming, workloads)?;
@@ -411,7 +411,7 @@ pub(crate) fn check_priorities(
 }
 
 /// Refuses data that would travel with the headers of trimmed packets, or before them.
-fn check_headers_above(scenario: &Scenario, trimming: &Trimming, workloads: &[Summary]) -> Result<(), Finding> {
+fn check_headers_above(scenario: &Scenario, trimming: &Trimming, workloads: &[WorkloadSummary]) -> Result<(), Finding> {
     let class = trimming.header_class;
     let refuse = |whose: String, priority: u8, other: &str| {
         let give = if priority < 7 {

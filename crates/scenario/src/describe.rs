@@ -1,7 +1,7 @@
 //! A plan in one line, for titles.
 
 use selvedge_sim::topology::Topology;
-use selvedge_sim::workload::Summary;
+use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::Rate;
 
 use crate::plan::{Plan, PlannedSeries};
@@ -21,7 +21,7 @@ impl Plan {
 
     /// What stands at this place among the workloads of each series; the operations of one count as one.
     fn workloads_at(&self, position: usize) -> Option<String> {
-        let found: Vec<&Summary> =
+        let found: Vec<&WorkloadSummary> =
             self.series.iter().filter_map(|series| whole(&series.workloads).nth(position)).collect();
         let described = found.iter().map(|workload| {
             let loads = found.iter().filter(|other| other.kind == workload.kind).filter_map(|other| other.load);
@@ -37,8 +37,8 @@ impl Plan {
 }
 
 /// Workloads, without the further operations of each.
-fn whole(workloads: &[Summary]) -> impl Iterator<Item = &Summary> {
-    let of = |workload: &Summary| match workload.operation {
+fn whole(workloads: &[WorkloadSummary]) -> impl Iterator<Item = &WorkloadSummary> {
+    let of = |workload: &WorkloadSummary| match workload.operation {
         Some(operation) => workload.key.trim_end_matches(operation).to_owned(),
         None => workload.key.clone(),
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{DropList, LossModel, LossPlan, link_events};
 use selvedge_sim::topology::{Framing, Graph, LinkLoad, Topology};
-use selvedge_sim::workload::{BuildEnv, Extent, Measure, Sizes, Summary, WorkloadConfig};
+use selvedge_sim::workload::{BuildEnv, Extent, Measure, Sizes, WorkloadConfig, WorkloadSummary};
 use selvedge_sim::{ConfigError, SimConfig};
 use selvedge_units::{Duration, Instant, Rate, Setting};
 
@@ -60,7 +60,7 @@ pub struct PlannedSeries {
     /// Its network.
     pub network: Arc<Network>,
     /// Each of its workloads in numbers.
-    pub workloads: Vec<Summary>,
+    pub workloads: Vec<WorkloadSummary>,
     /// The most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
     /// How many flows a run has, if that is known beforehand.
@@ -298,7 +298,7 @@ type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
 /// A series' workloads in numbers.
 #[derive(Clone, Debug)]
 struct Traffic {
-    summaries: Vec<Summary>,
+    summaries: Vec<WorkloadSummary>,
     worst_link: Option<LinkLoad>,
     extent: Extent,
 }
@@ -484,7 +484,7 @@ struct Resolved {
 }
 
 impl Resolved {
-    fn of(variant: &Variant, network: &Network, workloads: &[Summary]) -> Result<Self, Finding> {
+    fn of(variant: &Variant, network: &Network, workloads: &[WorkloadSummary]) -> Result<Self, Finding> {
         let mut scenario = variant.scenario.clone();
         let transports = resolve(&mut scenario, network, workloads);
         let transport = scenario.transport;
@@ -566,7 +566,7 @@ const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header
 const MOST_SEEDS: u64 = 10_000;
 
 /// No flow of these workloads starts before this.
-fn first_start(workloads: &[Summary]) -> Duration {
+fn first_start(workloads: &[WorkloadSummary]) -> Duration {
     workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
 }
 

@@ -1,9 +1,13 @@
 //! Every "auto" of a scenario, derived from its network.
 
+use std::collections::BTreeSet;
+
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, TransportConfig, Trimming};
+use selvedge_sim::config::{
+    BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, SwitchConfig, TransportConfig, Trimming,
+};
 use selvedge_sim::topology::Bdp;
-use selvedge_sim::workload::Summary;
+use selvedge_sim::workload::WorkloadSummary;
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
@@ -13,77 +17,125 @@ use crate::scenario::Scenario;
 /// Transports by the rate of hosts' links.
 pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
 
+/// What the longest round trip consists of, with gaps.
+#[derive(Clone, Copy)]
+struct RoundTrip {
+    /// A full packet.
+    packet: Bytes,
+    /// Its acknowledgement.
+    answer: Bytes,
+}
+
 /// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
 /// transports of hosts whose links have other rates than the fastest, where that makes a difference.
-pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[Summary]) -> Transports {
+pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[WorkloadSummary]) -> Transports {
     let Scenario { switch, nic, transport, beside, .. } = scenario;
-    let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
     let frame = nic.payload(transport) + nic.data_header(transport);
-
-    // One value where all links are alike; else each input keeps its own.
     let wire = nic.with_longest_header(transport, beside.as_ref());
-    let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, &wire));
+    resolve_switch(switch, network, &wire, frame, xon_gap_of(nic, transport));
+
+    let trip = RoundTrip { packet: frame + nic.gap, answer: nic.ack_frame(transport) + nic.gap };
+    let data = switch.data_priorities(nic, beside.as_ref(), workloads);
+    let mut fabric = fabric(network, switch, &data, trip, nic.gap);
+    switch.netrt.resolve(&fabric);
+    if transport.eqds.is_some() {
+        // All tunnels have the same credit, but those inside servers, where both ends are.
+        let pipe = network.widest_pipe(trip.packet, trip.answer);
+        fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(pipe));
+    }
+    let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
+    let (mut needs, others) = resolve_transports(transport, &fabric, network, nic, trip, trims);
+    if let Some(Beside { tcp, .. }) = beside {
+        tcp.resolve(&transport.around_tcp(&fabric), nic.mtu);
+        // Through tunnels, its queues are in EQIFs, and marks, too.
+        let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
+        needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
+    }
+    resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
+    others
+}
+
+/// Buffers of switches, and what depends on links alone.
+fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig, frame: Bytes, xon_gap: Bytes) {
+    // One value where all links are alike; else each input keeps its own.
+    let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, wire));
     let first = per_link.next();
     if per_link.all(|other| Some(other) == first) {
         drop(per_link);
         settle(&mut switch.pfc.headroom, first);
     }
+    settle(&mut switch.pfc.xon_gap, Some(xon_gap));
     if let BalancingConfig::Flowlet(flowlet) = &mut switch.balancing {
         settle(&mut flowlet.gap, Some(network.base_rtt()));
     }
-    let xon_gap = xon_gap_of(nic, transport);
-    settle(&mut switch.pfc.xon_gap, Some(xon_gap));
-
-    let room = (bdp * 2).max(least_room(network, &wire, xon_gap));
-    if let BufferConfig::InputQueued(buffer) = &mut switch.buffer {
-        // One value where all ports are alike; else each keeps its own.
-        let mut own = network.own_buffers();
-        let first = own.next().flatten();
-        if own.all(|other| other == first) {
-            settle(&mut buffer.per_port, Some(first.unwrap_or(room)));
+    let room = (network.bdp().bytes * 2).max(least_room(network, wire, xon_gap));
+    match &mut switch.buffer {
+        BufferConfig::InputQueued(buffer) => {
+            // One value where all ports are alike; else each keeps its own.
+            let mut own = network.own_buffers();
+            let first = own.next().flatten();
+            if own.all(|other| other == first) {
+                settle(&mut buffer.per_port, Some(first.unwrap_or(room)));
+            }
         }
+        BufferConfig::FairQueued(fair) => {
+            settle(&mut fair.per_port, Some(room));
+            settle(&mut fair.quantum, Some(frame));
+        }
+        BufferConfig::Trimming(trimming) => {
+            let headers = trimming.header_room(frame);
+            settle(&mut trimming.headers, headers);
+            settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
+        }
+        BufferConfig::SharedBuffer(_) => {}
     }
-    if let BufferConfig::FairQueued(fair) = &mut switch.buffer {
-        settle(&mut fair.per_port, Some(room));
-        settle(&mut fair.quantum, Some(frame));
-    }
-    if let BufferConfig::Trimming(trimming) = &mut switch.buffer {
-        let headers = trimming.header_room(frame);
-        settle(&mut trimming.headers, headers);
-        settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
-    }
+}
 
-    let (packet, answer) = (frame + nic.gap, nic.ack_frame(transport) + nic.gap);
+/// What transports are told of `network`, whose data has these priorities.
+fn fabric(
+    network: &Network,
+    switch: &SwitchConfig,
+    data: &BTreeSet<u8>,
+    RoundTrip { packet, answer }: RoundTrip,
+    gap: Bytes,
+) -> Fabric {
+    let frame = packet - gap;
+    let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
+    let line_rate = network.line_rate();
     // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
     let least_rtt = network.longest_rtt(packet, packet + answer);
-    let data = switch.data_priorities(nic, beside.as_ref(), workloads);
-    let mut fabric = Fabric {
+    Fabric {
         pfc: switch.pfc.enabled,
-        line_rate: network.line_rate(),
+        line_rate,
         bdp,
         sender_is_slowest,
         frame,
-        gap: nic.gap,
-        base_rtt: network.longest_rtt_from(network.line_rate(), packet, answer),
-        fill_time: network.fill_time(network.line_rate(), packet, answer),
+        gap,
+        base_rtt: network.longest_rtt_from(line_rate, packet, answer),
+        fill_time: network.fill_time(line_rate, packet, answer),
         links: network.longest().links,
         inputs: network.most_inputs(),
         congested_rtt: network
             .base_rtt()
-            .saturating_add(network.longest_queueing(&switch.buffer, frame, nic.gap, &data))
+            .saturating_add(network.longest_queueing(&switch.buffer, frame, gap, data))
             .max(least_rtt),
         acks: false,
-    };
-    switch.netrt.resolve(&fabric);
-    let mut inside = None;
-    if transport.eqds.is_some() {
-        // All tunnels have the same credit, but those inside servers, where both ends are.
-        fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(network.widest_pipe(packet, answer)));
-        inside = network.widest_pipe_inside(packet, answer);
     }
-    let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
+}
+
+/// Resolves the transport of the hosts with the fastest links. Returns what it needs, and the transports of the other
+/// hosts, where those differ.
+fn resolve_transports(
+    transport: &mut TransportConfig,
+    fabric: &Fabric,
+    network: &Network,
+    nic: &NicConfig,
+    RoundTrip { packet, answer }: RoundTrip,
+    trims: bool,
+) -> (Needs, Transports) {
+    let inside = transport.eqds.and_then(|_| network.widest_pipe_inside(packet, answer));
     let written = *transport;
-    let mut needs = transport.resolve(&fabric, nic, trims);
+    let needs = transport.resolve(fabric, nic, trims);
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
     let mut agreed: Option<TransportConfig> = None;
     let others = others.map(|line_rate| {
@@ -98,21 +150,14 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[S
             None => network.fill_time(line_rate, packet, answer),
             Some(pipe) => line_rate.time_for(pipe),
         };
-        other.resolve(&Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..fabric }, nic, trims);
+        other.resolve(&Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..*fabric }, nic, trims);
         if inside.is_some() {
             agreed.get_or_insert(other);
         }
         (line_rate, other)
     });
     let others = others.filter(|(_, other)| other != transport).collect();
-    if let Some(Beside { tcp, .. }) = beside {
-        tcp.resolve(&transport.around_tcp(&fabric), nic.mtu);
-        // Through tunnels, its queues are in EQIFs, and marks, too.
-        let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
-        needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
-    }
-    resolve_ecn(&mut switch.ecn, &needs, network.line_rate());
-    others
+    (needs, others)
 }
 
 /// What `transport` and `others` have in common; each host has its own of what is left at "auto".

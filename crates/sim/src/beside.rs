@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::config::NicConfig;
 use crate::topology::Framing;
-use crate::workload::Summary;
+use crate::workload::WorkloadSummary;
 
 /// Workloads whose flows speak TCP, whatever the others do: a network that RDMA shares.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Beside {
     ///
     /// # Errors
     /// There is none of a name; the key is "workloads".
-    pub fn which(&self, all: &[Summary]) -> Result<Vec<bool>, ConfigError> {
+    pub fn which(&self, all: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
         let mut which = vec![false; all.len()];
         for name in &self.workloads {
             let mut is_known = false;

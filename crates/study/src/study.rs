@@ -7,7 +7,7 @@ use selvedge_results::{
     merge, render_report, summarise,
 };
 use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
-use selvedge_sim::workload;
+use selvedge_sim::workload::WorkloadSummary;
 
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
@@ -157,7 +157,7 @@ fn recovery_of(scenario: &Scenario) -> &'static str {
 }
 
 /// What the groups of a workload are, if it has any.
-fn group_traits(workload: &workload::Summary) -> Option<GroupTraits> {
+fn group_traits(workload: &WorkloadSummary) -> Option<GroupTraits> {
     workload.group?;
     let kind = match workload.kind {
         _ if workload.is_job() => GroupKind::Job,

@@ -9,10 +9,12 @@
 extern crate alloc;
 
 mod eqif;
+mod kind;
 mod row;
 mod trace;
 
 pub use eqif::EqifTotals;
+pub use kind::{ByKind, PacketKind};
 pub use row::{
     Deadlock, DropReason, Drops, Fill, FlowRow, GroupParts, NetRtTotals, Observer, PausedHop, PortInfo, PortKind,
     PortRow, PortTotals, RankRow, Reordering, RunRecord,

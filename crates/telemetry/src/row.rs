@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
 
 use crate::eqif::EqifTotals;
+use crate::kind::ByKind;
 
 /// One flow, reported when the receiver has its last byte (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -353,9 +354,8 @@ pub struct RunRecord {
     pub cnp_drops: Drops,
     /// What receivers did with data out of order, where they keep it apart.
     pub reordering: Reordering,
-    /// Packets still in the fabric when the run ended: data, acknowledgements, pause frames,
-    /// congestion notifications, NetRT's messages. What NetRT's switches hold counts as in the fabric.
-    pub in_flight: [u64; 5],
+    /// Packets still in the fabric when the run ended. What NetRT's switches hold counts as in the fabric.
+    pub in_flight: ByKind<u64>,
     /// What NetRT's switches did.
     pub netrt: NetRtTotals,
     /// What EQIFs did.

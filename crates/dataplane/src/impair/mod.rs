@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!   namespace A                                          namespace B
-//!     eth0 (TUN) ──> [ Lane: fates ] ──> [ Line: queue ] ──> eth0 (TUN)
-//!     eth0 (TUN) <── [ Line: queue ] <── [ Lane: fates ] <── eth0 (TUN)
+//!     eth0 (TUN) ──> [ Lane: fates ] ──> [ Pipe: queue ] ──> eth0 (TUN)
+//!     eth0 (TUN) <── [ Pipe: queue ] <── [ Lane: fates ] <── eth0 (TUN)
 //! ```
 //!
-//! 1. What happens is decided packet by packet by pure state machines ([`Lane`], [`Line`]); the thread ([`Testbed`])
+//! 1. What happens is decided packet by packet by pure state machines ([`Lane`], [`Pipe`]); the thread ([`Testbed`])
 //!    only carries packets and tells the time. A test of theirs needs no device.
 //! 2. Each direction, class of packet and kind of impairment has a random stream of its own: the n-th data packet of a
 //!    direction has the same fate whatever passes beside it, and switching duplication on moves no loss.
@@ -18,8 +18,8 @@ mod class;
 mod counts;
 mod damage;
 mod lane;
-mod line;
 mod namespace;
+mod pipe;
 mod privilege;
 mod settings;
 mod signal;
@@ -29,7 +29,7 @@ mod tun;
 pub use class::{Class, classify};
 pub use counts::Counts;
 pub use lane::{Fate, Lane};
-pub use line::Line;
+pub use pipe::Pipe;
 pub use privilege::acquire;
 pub use settings::{Impairment, Loss};
 pub use signal::ask_to_end;

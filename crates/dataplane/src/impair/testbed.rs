@@ -13,8 +13,8 @@ use nix::sys::time::TimeSpec;
 use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
-use super::line::Line;
 use super::namespace::{Namespace, QUEUE, explained};
+use super::pipe::Pipe;
 use super::settings::Impairment;
 use crate::clock::Clock;
 
@@ -41,7 +41,7 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Testbed {
     namespaces: [Namespace; 2],
-    relay: Option<JoinHandle<io::Result<[Line; 2]>>>,
+    relay: Option<JoinHandle<io::Result<[Pipe; 2]>>>,
     stop: Arc<Stop>,
 }
 
@@ -74,10 +74,10 @@ impl Testbed {
         let namespaces = [namespace(0)?, namespace(1)?];
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let stop = Arc::new(Stop { wake, is_wanted: AtomicBool::new(false) });
-        let line = |end: usize| Line::new(Lane::new(&plan.impairments[end], plan.seed, end as u64));
+        let pipe = |end: usize| Pipe::new(Lane::new(&plan.impairments[end], plan.seed, end as u64));
         let relay = Relay {
             devices: [namespaces[0].device.try_clone()?, namespaces[1].device.try_clone()?],
-            lines: [line(0), line(1)],
+            pipes: [pipe(0), pipe(1)],
             clock: Clock::start(),
             stop: Arc::clone(&stop),
         };
@@ -90,13 +90,13 @@ impl Testbed {
     /// # Errors
     /// When a device failed.
     pub fn close(mut self) -> io::Result<Report> {
-        let lines = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
+        let pipes = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
         let [first, second] = &mut self.namespaces;
         let overflowed = [first.overflowed()?, second.overflowed()?];
-        Ok(Report { counts: lines.map(|line| *line.counts()), overflowed })
+        Ok(Report { counts: pipes.map(|pipe| *pipe.counts()), overflowed })
     }
 
-    fn end(&mut self) -> Option<io::Result<[Line; 2]>> {
+    fn end(&mut self) -> Option<io::Result<[Pipe; 2]>> {
         self.stop.is_wanted.store(true, Ordering::Relaxed);
         let _ = self.stop.wake.write(1);
         let relay = self.relay.take()?;
@@ -114,13 +114,13 @@ impl Drop for Testbed {
 struct Relay {
     devices: [std::fs::File; 2],
     /// From each device to the other.
-    lines: [Line; 2],
+    pipes: [Pipe; 2],
     clock: Clock,
     stop: Arc<Stop>,
 }
 
 impl Relay {
-    fn run(mut self) -> io::Result<[Line; 2]> {
+    fn run(mut self) -> io::Result<[Pipe; 2]> {
         // Else the kernel adds 50 us to short waits.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut buffer = vec![0; 1 << 16];
@@ -142,14 +142,14 @@ impl Relay {
                 self.give(end);
             }
         }
-        Ok(self.lines)
+        Ok(self.pipes)
     }
 
     /// Takes what an end has sent; returns whether there was any.
     fn take(&mut self, end: usize, buffer: &mut [u8]) -> io::Result<bool> {
         for taken in 0..TURN {
             match self.devices[end].read(buffer) {
-                Ok(length) => self.lines[end].handle_packet(self.clock.now(), &buffer[..length]),
+                Ok(length) => self.pipes[end].handle_packet(self.clock.now(), &buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken > 0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(explained("cannot read from a device")(error)),
@@ -160,13 +160,13 @@ impl Relay {
 
     /// Gives the other end what has arrived from this one.
     fn give(&mut self, end: usize) {
-        let Self { devices, lines, clock, .. } = self;
+        let Self { devices, pipes, clock, .. } = self;
         let other = &mut devices[1 - end];
-        lines[end].deliver(clock.now(), |packet| other.write(packet).is_ok());
+        pipes[end].deliver(clock.now(), |packet| other.write(packet).is_ok());
     }
 
     fn wait(&self) -> io::Result<()> {
-        let deadline = self.lines.iter().filter_map(Line::poll_timeout).min();
+        let deadline = self.pipes.iter().filter_map(Pipe::poll_timeout).min();
         let most = deadline.map(|at| TimeSpec::from(self.clock.until(at)));
         let [first, second] = &self.devices;
         let mut waits =

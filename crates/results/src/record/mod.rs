@@ -27,7 +27,7 @@ pub struct PointRecorder {
     files: PointFiles,
     series: String,
     seed: u64,
-    fabric: Fabric,
+    port_table: PortTable,
     flow_rows: FlowWriter,
     port_rows: PortWriter,
     flows: FlowAccumulator,
@@ -50,17 +50,17 @@ impl PointRecorder {
             std::fs::remove_file(&files.summary)
                 .map_err(|error| ResultsError::io(&files.summary, "replace it", &error))?;
         }
-        let fabric = Fabric::new(ports);
+        let port_table = PortTable::new(ports);
         Ok(Self {
             flow_rows: FlowWriter::create(&files.flows, series, seed)?,
             port_rows: PortWriter::create(&files.ports, series, seed, ports)?,
             flows: FlowAccumulator::default(),
             workloads: Vec::new(),
-            ports: PortAccumulator::new(&fabric),
+            ports: PortAccumulator::new(&port_table),
             files,
             series: series.into(),
             seed,
-            fabric,
+            port_table,
             begin: Instant::ZERO,
             last_sample: Instant::ZERO,
             failed: None,
@@ -115,12 +115,12 @@ impl PointRecorder {
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,
-            run: RunTotals::new(record, self.begin, self.fabric.host_utilisation(record, self.begin)),
+            run: RunTotals::new(record, self.begin, self.port_table.host_utilisation(record, self.begin)),
             flows: self.flows.finish(),
             workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
             queues: self.ports.queues(),
             utilisation: self.ports.utilisation(),
-            pauses: self.ports.pauses(&self.fabric, &record.ports),
+            pauses: self.ports.pauses(&self.port_table, &record.ports),
         };
         summary.save(parts, &self.files.summary)?;
         Ok(summary)
@@ -179,13 +179,13 @@ impl Observer for PointRecorder {
 }
 
 /// The ports by number.
-struct Fabric {
+struct PortTable {
     ports: Vec<Option<PortInfo>>,
     /// Number of ports by tier.
     tiers: BTreeMap<Tier, u64>,
 }
 
-impl Fabric {
+impl PortTable {
     fn new(infos: &[PortInfo]) -> Self {
         let len = infos.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
         let mut ports = vec![None; len];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_telemetry::{PortInfo, PortRow, PortTotals};
 use selvedge_units::{Duration, Instant};
 
-use super::Fabric;
+use super::PortTable;
 use super::tiers::TierTimeline;
 use crate::Tier;
 use crate::point::{PausedPort, Pauses, PortTimes, TierPauses, WORST_PORTS};
@@ -26,15 +26,15 @@ pub(super) struct PortAccumulator {
 }
 
 impl PortAccumulator {
-    pub(super) fn new(fabric: &Fabric) -> Self {
-        let tiers: Vec<_> = fabric.tiers.iter().map(|(&tier, &ports)| (tier, ports)).collect();
+    pub(super) fn new(table: &PortTable) -> Self {
+        let tiers: Vec<_> = table.tiers.iter().map(|(&tier, &ports)| (tier, ports)).collect();
         let timeline = || TierTimeline::new(tiers.iter().map(|&(_, ports)| ports).collect());
         let (queues, utilisation) = (timeline(), timeline());
         let place = |port: &Option<PortInfo>| {
             let tier = Tier::from(port.as_ref()?.kind);
             tiers.iter().position(|&(known, _)| known == tier).map(|place| place as u8)
         };
-        let tier_of = fabric.ports.iter().map(place).collect();
+        let tier_of = table.ports.iter().map(place).collect();
         Self { tiers, tier_of, queues, utilisation, paused: BTreeMap::new(), first_interval: Duration::ZERO }
     }
 
@@ -69,11 +69,11 @@ impl PortAccumulator {
         self.utilisation.times(&self.tiers, 1e4)
     }
 
-    pub(super) fn pauses(&self, fabric: &Fabric, totals: &[PortTotals]) -> Pauses {
+    pub(super) fn pauses(&self, table: &PortTable, totals: &[PortTotals]) -> Pauses {
         let mut by_tier = BTreeMap::<(Tier, Tier), TierPauses>::new();
         let mut paused: Vec<(&PortTotals, &PortInfo)> = Vec::new();
         for port in totals {
-            let Some(info) = fabric.port(port.id.index()) else { continue };
+            let Some(info) = table.port(port.id.index()) else { continue };
             let (by, stopped) = (info.peer_kind.into(), info.kind.into());
             let pair = by_tier.entry((by, stopped)).or_insert(TierPauses {
                 by,

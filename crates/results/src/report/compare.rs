@@ -8,6 +8,7 @@ use super::html::section;
 use super::lines::{stack, wrap};
 use crate::Ratio;
 use crate::number;
+use crate::traits::Compared;
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
@@ -30,11 +31,26 @@ const PAIRS: usize = 24;
 
 /// One panel per compared metric, one row per pair.
 pub(super) fn ratios(study: &Study<'_>) -> String {
-    let mut pairs: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
-    let all = pairs.len();
-    // Every case has its pairs over its first series, however many; of the others as many as there is room for.
+    let all: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
+    let pairs = shown(study, &all);
+    let Some(extent) = extent(&pairs) else { return String::new() };
+    let mut lead = match study.summary.ignores_seeds() {
+        false => "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
+        true => "Ratios; above 1 the first of the two is slower.",
+    }
+    .to_owned();
+    if all.len() > pairs.len() {
+        let _ = write!(lead, " {} of {} pairs; the others are in summary.json.", pairs.len(), all.len());
+    }
+    let plot = Forest::new(study, pairs, extent).draw();
+    section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{plot}</figure>"))
+}
+
+/// Every case has its pairs over its first series, however many; of the others as many as there is room for.
+fn shown<'a>(study: &Study<'_>, all: &[&'a [Ratio]]) -> Vec<&'a [Ratio]> {
     let leads = |pair: &[Ratio]| study.summary.leads(&pair[0].to);
-    let mut room = PAIRS.saturating_sub(pairs.iter().filter(|pair| leads(pair)).count());
+    let mut room = PAIRS.saturating_sub(all.iter().filter(|pair| leads(pair)).count());
+    let mut pairs = all.to_vec();
     pairs.retain(|pair| {
         if leads(pair) {
             return true;
@@ -43,39 +59,99 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         room = room.saturating_sub(1);
         has_room
     });
+    pairs
+}
+
+/// The lowest and the highest that is plotted; `None` if nothing is.
+fn extent(pairs: &[&[Ratio]]) -> Option<(f64, f64)> {
     let known = pairs.iter().flat_map(|pair| pair.iter());
     let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
-    let Some((low, high)) = bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
+    bounds.fold(None, |extent: Option<(f64, f64)>, [low, high]| {
         Some(extent.map_or((low.min(0.9), high.max(1.1)), |extent| (extent.0.min(low), extent.1.max(high))))
-    }) else {
-        return String::new();
-    };
-    let labels: Vec<_> = pairs.iter().map(|pair| wrap(&format!("{} / {}", pair[0].of, pair[0].to), LABEL)).collect();
-    let longest = labels.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-    let most_lines = labels.iter().map(Vec::len).max().unwrap_or(1);
-    let left = (longest as f64 * 7.2 + 16.0).max(100.0);
-    let row_height = ROW + (most_lines as f64 - 1.0) * LINE;
-    let compared = study.summary.compared();
-    let has_interval = !study.summary.ignores_seeds();
-    let panel = (WIDTH - left) / compared.len() as f64;
-    let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
-    let plot = (panel - numbers - GAPS).max(40.0);
-    let titles: Vec<_> =
-        compared.iter().map(|metric| wrap(&metric.title, ((panel - 10.0) / TITLE).max(8.0) as usize)).collect();
-    let top = TOP + (titles.iter().map(Vec::len).max().unwrap_or(1) as f64 - 1.0) * TITLE_LINE;
-    let bottom = top + row_height * pairs.len() as f64;
-    let mut out = format!(
-        "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
-        bottom + BOTTOM
-    );
-    for (column, metric) in compared.iter().enumerate() {
-        let axis = Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08);
-        let x0 = left + column as f64 * panel;
-        let place = |value: f64| x0 + axis.place(value) * plot;
-        out += &stack(&titles[column], "class=\"title\"", x0, 14.0, TITLE_LINE);
+    })
+}
+
+/// The plot, and where its parts are.
+struct Forest<'a> {
+    pairs: Vec<&'a [Ratio]>,
+    /// By pair, in lines.
+    labels: Vec<Vec<String>>,
+    compared: Vec<Compared>,
+    /// By metric, in lines.
+    titles: Vec<Vec<String>>,
+    has_intervals: bool,
+    axis: Axis,
+    /// How much labels take.
+    left: f64,
+    /// How wide a panel is, and what is plotted in it, without the numbers beside.
+    panel: f64,
+    plot: f64,
+    row_height: f64,
+    /// Where rows begin and end.
+    top: f64,
+    bottom: f64,
+}
+
+impl<'a> Forest<'a> {
+    fn new(study: &Study<'_>, pairs: Vec<&'a [Ratio]>, (low, high): (f64, f64)) -> Self {
+        let label = |pair: &&[Ratio]| wrap(&format!("{} / {}", pair[0].of, pair[0].to), LABEL);
+        let labels: Vec<_> = pairs.iter().map(label).collect();
+        let longest = labels.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
+        let most_lines = labels.iter().map(Vec::len).max().unwrap_or(1);
+        let left = (longest as f64 * 7.2 + 16.0).max(100.0);
+        let row_height = ROW + (most_lines as f64 - 1.0) * LINE;
+        let compared = study.summary.compared();
+        let panel = (WIDTH - left) / compared.len() as f64;
+        let numbers = pairs.iter().flat_map(|pair| pair.iter()).map(numbers_width).fold(0.0, f64::max);
+        let titles: Vec<_> =
+            compared.iter().map(|metric| wrap(&metric.title, ((panel - 10.0) / TITLE).max(8.0) as usize)).collect();
+        let top = TOP + (titles.iter().map(Vec::len).max().unwrap_or(1) as f64 - 1.0) * TITLE_LINE;
+        Self {
+            has_intervals: !study.summary.ignores_seeds(),
+            axis: Axis::log("", Quantity::Plain, low, high).exact(low / 1.08, high * 1.08),
+            left,
+            panel,
+            plot: (panel - numbers - GAPS).max(40.0),
+            row_height,
+            top,
+            bottom: top + row_height * pairs.len() as f64,
+            pairs,
+            labels,
+            compared,
+            titles,
+        }
+    }
+
+    fn draw(&self) -> String {
+        let mut out = format!(
+            "<svg class=\"forest wide\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Ratios of series with confidence intervals\">",
+            self.bottom + BOTTOM
+        );
+        for (column, metric) in self.compared.iter().enumerate() {
+            let x0 = self.left + column as f64 * self.panel;
+            out += &stack(&self.titles[column], "class=\"title\"", x0, 14.0, TITLE_LINE);
+            self.draw_grid(&mut out, x0);
+            for (row, (pair, label)) in self.pairs.iter().zip(&self.labels).enumerate() {
+                let y = self.top + (row as f64 + 0.5) * self.row_height;
+                if column == 0 {
+                    let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
+                    out += &stack(label, "class=\"name\"", 0.0, first, LINE);
+                }
+                if let Some(ratio) = pair.iter().find(|ratio| ratio.metric == metric.metric) {
+                    self.draw_ratio(&mut out, ratio, x0, y);
+                }
+            }
+        }
+        out += "</svg>";
+        out
+    }
+
+    /// The ticks of the panel that begins at `x0`.
+    fn draw_grid(&self, out: &mut String, x0: f64) {
+        let Self { top, bottom, .. } = self;
         let mut last = f64::NEG_INFINITY;
-        for tick in axis.ticks() {
-            let x = place(tick);
+        for tick in self.axis.ticks() {
+            let x = self.place(tick, x0);
             let class = if (tick - 1.0).abs() < 1e-9 { "one" } else { "grid" };
             let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {top}V{bottom}\"/>");
             // Crowded labels help nobody.
@@ -89,38 +165,30 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
                 last = x;
             }
         }
-        for (row, (pair, label)) in pairs.iter().zip(&labels).enumerate() {
-            let y = top + (row as f64 + 0.5) * row_height;
-            if column == 0 {
-                let first = y + 4.0 - (label.len() as f64 - 1.0) / 2.0 * LINE;
-                out += &stack(label, "class=\"name\"", 0.0, first, LINE);
-            }
-            let Some(ratio) = pair.iter().find(|ratio| ratio.metric == metric.metric) else { continue };
-            let Some(mean) = ratio.estimate.mean else { continue };
-            let mut text = number::ratio(mean);
-            if let Some([low, high]) = ratio.estimate.ci95.filter(|_| has_interval) {
-                let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
-                text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
-            }
-            let _ = write!(
-                out,
-                "<circle class=\"mean\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-                place(mean),
-                x0 + plot + 10.0,
-                y + 4.0
-            );
+    }
+
+    /// One row of the panel that begins at `x0`.
+    fn draw_ratio(&self, out: &mut String, ratio: &Ratio, x0: f64, y: f64) {
+        let Some(mean) = ratio.estimate.mean else { return };
+        let place = |value: f64| self.place(value, x0);
+        let mut text = number::ratio(mean);
+        if let Some([low, high]) = ratio.estimate.ci95.filter(|_| self.has_intervals) {
+            let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
+            text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
         }
+        let _ = write!(
+            out,
+            "<circle class=\"mean\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
+            place(mean),
+            x0 + self.plot + 10.0,
+            y + 4.0
+        );
     }
-    out += "</svg>";
-    let mut lead = match has_interval {
-        true => "Ratios paired by seed, geometric means with 95 % intervals; above 1 the first of the two is slower.",
-        false => "Ratios; above 1 the first of the two is slower.",
+
+    /// Where a value is in the panel that begins at `x0`.
+    fn place(&self, value: f64, x0: f64) -> f64 {
+        x0 + self.axis.place(value) * self.plot
     }
-    .to_owned();
-    if all > pairs.len() {
-        let _ = write!(lead, " {} of {all} pairs; the others are in summary.json.", pairs.len());
-    }
-    section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{out}</figure>"))
 }
 
 /// How wide a ratio and its interval are, as text.

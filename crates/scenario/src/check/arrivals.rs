@@ -1,13 +1,13 @@
 //! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::{LARGEST_FLOW, Measure, Summary, Window, WorkloadConfig};
+use selvedge_sim::workload::{LARGEST_FLOW, Measure, Window, WorkloadConfig, WorkloadSummary};
 use selvedge_units::{Duration, Instant};
 
 use super::Finding;
 
 /// Refuses workloads whose flows come at random, but not in the time that there is for them; `end`: when the run ends
 /// at the latest.
-pub(crate) fn check_arrivals(workloads: &[Summary], end: Option<Duration>) -> Result<(), Finding> {
+pub(crate) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration>) -> Result<(), Finding> {
     for workload in workloads {
         let refuse = |message| Err(Finding::new(&format!("workload.{}", workload.key), message));
         if let Some(last) = workload.last.into_iter().chain([workload.first]).max().filter(|&last| last > WORLD) {
@@ -64,7 +64,11 @@ pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Meas
 }
 
 /// Refuses windows of measurement in which no flow can start: the run ends before, or the last flow has started.
-pub(crate) fn check_window(workloads: &[Summary], end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
+pub(crate) fn check_window(
+    workloads: &[WorkloadSummary],
+    end: Option<Duration>,
+    measure: &Measure,
+) -> Result<(), Finding> {
     let Measure::Window(Window { from, .. }) = *measure else { return Ok(()) };
     let refuse = |message| Err(Finding::new("measure.window.from", message));
     if let Some(end) = end.filter(|&end| end <= from) {
@@ -85,7 +89,11 @@ pub(crate) fn check_window(workloads: &[Summary], end: Option<Duration>, measure
 
 /// Tells of workloads that are to repeat, of which a run of so many `flows` has one repetition at most. (Those that
 /// repeat a million times until the run ends are meant to.)
-pub(crate) fn check_repeats(config: &WorkloadConfig, workloads: &[Summary], flows: Option<u64>) -> Vec<Finding> {
+pub(crate) fn check_repeats(
+    config: &WorkloadConfig,
+    workloads: &[WorkloadSummary],
+    flows: Option<u64>,
+) -> Vec<Finding> {
     let Some(flows) = flows else { return Vec::new() };
     let repeats = |kind: &str| -> Vec<u32> {
         match kind {

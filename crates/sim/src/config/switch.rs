@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{BufferConfig, NicConfig};
 use crate::beside::Beside;
 use crate::net::balancing::BalancingConfig;
-use crate::workload::Summary;
+use crate::workload::WorkloadSummary;
 
 /// Every switch of the fabric.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -129,13 +129,18 @@ impl EcnConfig {
 
 impl SwitchConfig {
     /// Priorities that data has, lowest first.
-    pub fn data_priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> BTreeSet<u8> {
+    pub fn data_priorities(
+        &self,
+        nic: &NicConfig,
+        beside: Option<&Beside>,
+        workloads: &[WorkloadSummary],
+    ) -> BTreeSet<u8> {
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
         asked.chain([nic.data_class]).chain(beside.and_then(|beside| beside.class)).collect()
     }
     /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
     /// positions here as classes.
-    pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[Summary]) -> Vec<u8> {
+    pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[WorkloadSummary]) -> Vec<u8> {
         let answers = [nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {
             BufferConfig::Trimming(trimming) => Some(trimming.header_class),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use selvedge_telemetry::DropReason;
+use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_units::{Bytes, Chance, Domain, Rng, TwoStates};
 use serde::{Deserialize, Serialize};
 
@@ -43,17 +43,6 @@ pub enum Affected {
     /// All of these.
     #[default]
     All,
-}
-
-/// The kinds of packets that are counted separately.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PacketKind {
-    /// With payload.
-    Data = 0,
-    /// Acknowledgements, negative ones and congestion notifications.
-    Ack = 1,
-    /// PFC frames.
-    Pause = 2,
 }
 
 /// How losses are decided.
@@ -166,8 +155,16 @@ pub struct LossPlan {
 /// What one direction of one link loses.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaneLoss {
-    /// By kind of packet; several rules may apply.
+    /// By [`LossClass`]; several rules may apply.
     processes: [Vec<LossProcess>; 3],
+}
+
+/// Packets that are lost by the same processes.
+#[derive(Clone, Copy)]
+enum LossClass {
+    Data = 0,
+    Ack = 1,
+    Pause = 2,
 }
 
 impl LossPlan {
@@ -208,11 +205,11 @@ impl LossPlan {
 
     fn add(&mut self, lanes: &[Lane], affected: Affected, process: &Process, seed: u64, rule: u64) {
         for &lane in lanes {
-            for kind in affected.kinds() {
-                // Lanes take 24 bits (at most 2^22 links), kinds 2.
-                let entity = rule << 32 | (*kind as u64) << 28 | lane.index() as u64;
+            for class in affected.classes() {
+                // Lanes take 24 bits (at most 2^22 links), classes 2.
+                let entity = rule << 32 | (*class as u64) << 28 | lane.index() as u64;
                 let rng = Rng::stream(seed, Domain::LinkLoss, entity);
-                self.lanes.entry(lane).or_default().processes[*kind as usize].push(process(rng));
+                self.lanes.entry(lane).or_default().processes[*class as usize].push(process(rng));
             }
         }
     }
@@ -222,17 +219,30 @@ impl LaneLoss {
     /// Why the next packet of this kind is lost, if it is; it is `bytes` long. To be asked once per packet.
     pub fn lost(&mut self, kind: PacketKind, bytes: u64) -> Option<DropReason> {
         // All rules count every packet, whatever the others say.
-        self.processes[kind as usize].iter_mut().fold(None, |reason, process| reason.or(process.lost(bytes)))
+        self.processes[LossClass::of(kind) as usize]
+            .iter_mut()
+            .fold(None, |reason, process| reason.or(process.lost(bytes)))
+    }
+}
+
+impl LossClass {
+    /// What is short and answers data is lost alike, and so are messages between switches.
+    const fn of(kind: PacketKind) -> Self {
+        match kind {
+            PacketKind::Data => Self::Data,
+            PacketKind::Ack | PacketKind::Cnp | PacketKind::NetRt => Self::Ack,
+            PacketKind::Pause => Self::Pause,
+        }
     }
 }
 
 impl Affected {
-    const fn kinds(self) -> &'static [PacketKind] {
+    const fn classes(self) -> &'static [LossClass] {
         match self {
-            Self::Data => &[PacketKind::Data],
-            Self::Ack => &[PacketKind::Ack],
-            Self::Pause => &[PacketKind::Pause],
-            Self::All => &[PacketKind::Data, PacketKind::Ack, PacketKind::Pause],
+            Self::Data => &[LossClass::Data],
+            Self::Ack => &[LossClass::Ack],
+            Self::Pause => &[LossClass::Pause],
+            Self::All => &[LossClass::Data, LossClass::Ack, LossClass::Pause],
         }
     }
 }

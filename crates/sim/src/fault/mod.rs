@@ -12,8 +12,6 @@ mod selector;
 
 pub use corrupt::{BitErrorProcess, BitErrors};
 pub use failure::{LinkEvent, LinkFailure, link_events};
-pub use loss::{
-    Affected, Bursty, DropList, GilbertElliott, LaneLoss, LossConfig, LossModel, LossPlan, PacketKind, RandomLoss,
-};
+pub use loss::{Affected, Bursty, DropList, GilbertElliott, LaneLoss, LossConfig, LossModel, LossPlan, RandomLoss};
 pub use process::LossProcess;
 pub use selector::{Direction, Lane, LinkSelector};

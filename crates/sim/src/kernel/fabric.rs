@@ -11,7 +11,7 @@ use crate::net::buffer::{Accounting, Queueing};
 use crate::topology::{Framing, InnerNics, Paths};
 
 /// What all partitions share and nobody changes during a window.
-pub(crate) struct Fabric {
+pub(crate) struct FabricParams {
     /// What a NIC needs to know; see [`Host`](crate::net::host::Host) for what depends on its link.
     pub(crate) nic: Arc<NicParams>,
     /// How many bytes of a host its visits touch.
@@ -63,7 +63,7 @@ pub(crate) struct Fabric {
     pub(crate) tcp_class: u8,
 }
 
-impl Fabric {
+impl FabricParams {
     /// Whether hosts lay something beside packets that they send.
     pub(crate) fn hosts_load(&self) -> bool {
         self.has_cargo || self.has_verbs

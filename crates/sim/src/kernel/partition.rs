@@ -19,7 +19,7 @@ use selvedge_units::{Bytes, HostId, Instant, mix64};
 use selvedge_wire::Repr;
 
 use super::calendar::Calendar;
-use super::fabric::Fabric;
+use super::fabric::FabricParams;
 use super::log::Log;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
@@ -28,7 +28,6 @@ use super::prefetch_all;
 use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::window::Stretch;
-use crate::fault::PacketKind;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
@@ -49,11 +48,11 @@ use crate::workload::{FlowSpec, Workload};
 /// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
 pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
-    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) fabric: Arc<FabricParams>,
     pub(crate) forwarding: Arc<Forwarding>,
     /// What every frame takes on the wire beside itself.
     pub(crate) gap: u64,
-    /// See [`Fabric::classes`].
+    /// See [`FabricParams::classes`].
     pub(crate) classes: u32,
     pub(crate) accounting: Accounting,
     pub(crate) calendar: Calendar,
@@ -119,6 +118,62 @@ pub(crate) struct Partition<const RECORDED: bool> {
 const ASKING: usize = 4 * 64;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
+    /// One without nodes, of so many; `shared` is what it has in common with the others.
+    pub(crate) fn new(
+        index: u16,
+        count: usize,
+        shared: (Arc<FabricParams>, Arc<Forwarding>),
+        gap: Bytes,
+        calendar: Calendar,
+        workload: Workload,
+    ) -> Self {
+        let (fabric, forwarding) = shared;
+        Self {
+            index,
+            gap: gap.get(),
+            classes: fabric.classes,
+            accounting: fabric.accounting,
+            fabric,
+            forwarding,
+            calendar,
+            postponed: Vec::new(),
+            order: None,
+            listed: Vec::new(),
+            now: Instant::ZERO,
+            begin: 0,
+            stop: 0,
+            pool: Pool::new(),
+            store: Store::new(),
+            records: Records::default(),
+            egress: Table::new(),
+            ingress: Table::new(),
+            extras: Table::new(),
+            accounts: Table::new(),
+            trimmers: Table::new(),
+            fair: Table::new(),
+            lines: Table::new(),
+            queues: Table::new(),
+            switches: Table::new(),
+            balancers: Table::new(),
+            tors: Table::new(),
+            hosts: Table::new(),
+            applications: Vec::new(),
+            outboxes: (0..count).map(|_| Outbox::default()).collect(),
+            workload,
+            next_arrival: None,
+            later: 0,
+            closing: false,
+            rows: Vec::new(),
+            ranks: Vec::new(),
+            tally: Tally::default(),
+            events: 0,
+            flows_started: 0,
+            flows_finished: 0,
+            flows_closed: 0,
+            log: Log::default(),
+        }
+    }
+
     /// Handles what is left of a window before the end of the stretch.
     pub(crate) fn run_window(&mut self, stretch: Stretch) {
         if self.closing {
@@ -270,16 +325,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
         let packet = self.pool.get(slot);
-        let kind = match packet.repr {
-            Repr::Data(_) => PacketKind::Data,
-            Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::NetRt(_) => PacketKind::Ack,
-            Repr::Pause(_) => PacketKind::Pause,
-            Repr::Tcp(tcp) if tcp.payload() > 0 => PacketKind::Data,
-            Repr::Tcp(_) | Repr::EqdsControl(_) => PacketKind::Ack,
-            Repr::EqdsData(data) if data.payload > 0 => PacketKind::Data,
-            Repr::EqdsData(_) => PacketKind::Ack,
-        };
-        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, u64::from(packet.frame)));
+        let (kind, bytes) = (kind_of(packet), u64::from(packet.frame));
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, bytes));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);
@@ -459,24 +506,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 record.eqif.add(eqif);
             }
         }
-        record.data_delivered += self.tally.delivered[0];
-        record.acks_delivered += self.tally.delivered[1];
-        record.pauses_delivered += self.tally.delivered[2];
-        record.cnps_delivered += self.tally.delivered[3];
-        record.ecn_marks += self.tally.ecn_marks;
-        record.trimmed_drops += self.tally.trimmed_drops;
+        self.tally.add_to(record);
         if !self.fabric.senders_choose_ways() {
             let switches = self.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
             *record.path_switches.get_or_insert(0) += switches;
         }
-        let messages = &mut record.netrt.message_drops;
-        let drops =
-            [&mut record.data_drops, &mut record.ack_drops, &mut record.pause_drops, &mut record.cnp_drops, messages];
-        for (total, mine) in drops.into_iter().zip(&self.tally.drops) {
-            total.add(mine);
-        }
         self.tors.iter().flatten().for_each(|tor| tor.add_to(&mut record.netrt));
-        record.netrt.messages_delivered += self.tally.delivered[4];
         for packet in self.pool.live() {
             record.in_flight[kind_of(packet)] += 1;
         }

@@ -1,40 +1,63 @@
 //! Packets, counted by kind.
 
-use selvedge_telemetry::Drops;
+use selvedge_telemetry::{ByKind, Drops, PacketKind, RunRecord};
 use selvedge_wire::{Packet, Repr};
 
-/// Packets by kind, as `[data, acknowledgement, pause, congestion notification, message between switches]`.
+/// What has become of packets.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
-    pub(crate) drops: [Drops; 5],
-    pub(crate) delivered: [u64; 5],
+    pub(crate) drops: ByKind<Drops>,
+    pub(crate) delivered: ByKind<u64>,
     pub(crate) ecn_marks: u64,
     /// Packets dropped when they were cut to their headers already.
     pub(crate) trimmed_drops: u64,
 }
 
-/// The index of a packet's kind in a [`Tally`].
+impl Tally {
+    pub(crate) fn add_to(&self, record: &mut RunRecord) {
+        let netrt = &mut record.netrt;
+        for (kind, delivered, drops) in [
+            (PacketKind::Data, &mut record.data_delivered, &mut record.data_drops),
+            (PacketKind::Ack, &mut record.acks_delivered, &mut record.ack_drops),
+            (PacketKind::Pause, &mut record.pauses_delivered, &mut record.pause_drops),
+            (PacketKind::Cnp, &mut record.cnps_delivered, &mut record.cnp_drops),
+            (PacketKind::NetRt, &mut netrt.messages_delivered, &mut netrt.message_drops),
+        ] {
+            *delivered += self.delivered[kind];
+            drops.add(&self.drops[kind]);
+        }
+        record.ecn_marks += self.ecn_marks;
+        record.trimmed_drops += self.trimmed_drops;
+    }
+}
+
+/// What a packet counts as.
 #[inline(always)]
-pub(crate) fn kind_of(packet: &Packet) -> usize {
+pub(crate) fn kind_of(packet: &Packet) -> PacketKind {
     match packet.repr {
-        Repr::Data(_) => 0,
-        Repr::Ack(_) | Repr::EqdsControl(_) => 1,
-        Repr::EqdsData(data) => usize::from(data.payload == 0),
+        Repr::Data(_) => PacketKind::Data,
+        Repr::Ack(_) | Repr::EqdsControl(_) => PacketKind::Ack,
+        Repr::EqdsData(data) => with_payload(data.payload > 0),
         _ => kind_of_others(packet),
     }
 }
 
 /// The same of packets of which there are few, or which have to be asked.
 #[inline(never)]
-fn kind_of_others(packet: &Packet) -> usize {
+fn kind_of_others(packet: &Packet) -> PacketKind {
     match packet.repr {
-        Repr::Data(_) => 0,
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) => 1,
-        Repr::Pause(_) => 2,
-        Repr::Cnp => 3,
-        Repr::NetRt(_) => 4,
-        Repr::Tcp(tcp) => usize::from(tcp.payload() == 0),
-        Repr::EqdsData(data) => usize::from(data.payload == 0),
-        Repr::EqdsControl(_) => 1,
+        Repr::Data(_) => PacketKind::Data,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) | Repr::EqdsControl(_) => PacketKind::Ack,
+        Repr::Pause(_) => PacketKind::Pause,
+        Repr::Cnp => PacketKind::Cnp,
+        Repr::NetRt(_) => PacketKind::NetRt,
+        Repr::Tcp(tcp) => with_payload(tcp.payload() > 0),
+        Repr::EqdsData(data) => with_payload(data.payload > 0),
     }
+}
+
+/// What packets of either kind count as.
+#[inline(always)]
+fn with_payload(has_payload: bool) -> PacketKind {
+    if has_payload { PacketKind::Data } else { PacketKind::Ack }
 }

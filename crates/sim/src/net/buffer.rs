@@ -39,14 +39,14 @@ pub(crate) struct Account {
     /// Bytes in the headroom of a shared buffer.
     pub(crate) in_headroom: u64,
     /// Fixed limits. Shared buffers compute theirs.
-    pub(crate) limits: Limits,
+    pub(crate) limits: InputLimits,
     /// Headroom in a shared buffer.
     pub(crate) headroom: u64,
 }
 
 /// Fixed limits of an input's buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct InputLimits {
     /// X-OFF above it.
     pub(crate) xoff: u64,
     /// X-ON at it and below.
@@ -55,7 +55,7 @@ pub(crate) struct Limits {
     pub(crate) most: u64,
 }
 
-impl Limits {
+impl InputLimits {
     pub(crate) const NONE: Self = Self { xoff: u64::MAX, xon: u64::MAX, most: u64::MAX };
 
     /// [`Ingress::slow_above`](super::port::Ingress::slow_above) and slow_below while nobody is paused.
@@ -70,7 +70,7 @@ impl Limits {
 }
 
 impl Account {
-    pub(crate) const fn new(limits: Limits, headroom: u64) -> Self {
+    pub(crate) const fn new(limits: InputLimits, headroom: u64) -> Self {
         Self { buffered: 0, in_headroom: 0, limits, headroom }
     }
 }

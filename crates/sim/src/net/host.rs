@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use selvedge_nic::{Handled, Nic, NicParams};
-use selvedge_telemetry::{DropReason, FlowRow};
+use selvedge_telemetry::{DropReason, FlowRow, PacketKind};
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, HostId, Instant, Rate};
 use selvedge_wire::Repr;
@@ -256,8 +256,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 (kind_of(packet), self.handle_with_record(host, descriptor.slot))
             }
             // Nobody has to ask again what it is.
-            Repr::Data(_) => (0, nic.handle_packet(&mut cx, params, packet)),
-            Repr::Ack(_) => (1, nic.handle_packet(&mut cx, params, packet)),
+            Repr::Data(_) => (PacketKind::Data, nic.handle_packet(&mut cx, params, packet)),
+            Repr::Ack(_) => (PacketKind::Ack, nic.handle_packet(&mut cx, params, packet)),
             _ => (kind_of(packet), nic.handle_packet(&mut cx, params, packet)),
         };
         if RECORDED {

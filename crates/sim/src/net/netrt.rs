@@ -6,7 +6,7 @@
 //! that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays
 //! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it.
 
-use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
+use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
 use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};
 use selvedge_units::{Bytes, Instant, Rate, mix64};
 use selvedge_wire::netrt::Message;
@@ -189,7 +189,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A message from the ToR at the other end.
     fn take_message(&mut self, switch: u32, descriptor: &Descriptor, message: &Message) {
         let packet = self.pool.take(descriptor.slot);
-        self.tally.delivered[4] += 1;
+        self.tally.delivered[PacketKind::NetRt] += 1;
         let Some(tor) = &mut self.tors[switch] else { return };
         match message {
             Message::Request(request) => {

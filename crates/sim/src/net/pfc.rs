@@ -7,6 +7,7 @@
 //! frame does not stop a link for ever. That it is time to refresh says the time alone: what the peer
 //! has been told stays written down until it is told otherwise.
 
+use selvedge_telemetry::PacketKind;
 use selvedge_units::{Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 
@@ -90,7 +91,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
         let Repr::Pause(pause) = self.pool.take(slot).repr else { return };
-        self.tally.delivered[2] += 1;
+        self.tally.delivered[PacketKind::Pause] += 1;
         let expires = self.now.saturating_add(self.pause_time(at, pause.quanta));
         let port = &mut self.egress[at];
         let extra = &mut self.extras[at];

@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, mix64};
 use selvedge_wire::Packet;
 
-use super::buffer::Limits;
+use super::buffer::InputLimits;
 use super::marking::Red;
 use crate::fault::LaneLoss;
 
@@ -90,7 +90,7 @@ pub(crate) struct PortExtra {
     /// ECN marking at this output.
     pub(crate) red: Red,
     /// Of this input, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
-    pub(crate) limits: Limits,
+    pub(crate) limits: InputLimits,
     /// When the pause of each class runs out unless it is refreshed; meaningless unless it is paused.
     pub(crate) pause_expires: [Instant; 8],
     /// Since when each class is paused; meaningless unless it is.
@@ -300,7 +300,7 @@ impl PortExtra {
             loss: None,
             down: false,
             red,
-            limits: Limits::NONE,
+            limits: InputLimits::NONE,
             pause_expires: [Instant::ZERO; 8],
             class_paused_since: [Instant::ZERO; 8],
             paused_since: Instant::NEVER,

@@ -13,7 +13,7 @@ use selvedge_wire::{Packet, PathRecord};
 use super::descriptor::Descriptor;
 use super::host::Host;
 use super::pool::Slot;
-use crate::kernel::fabric::Fabric;
+use crate::kernel::fabric::FabricParams;
 use crate::kernel::parcel::Outbox;
 use crate::kernel::partition::Partition;
 
@@ -64,7 +64,7 @@ impl Records {
     }
     /// Leaves what lies beside a packet that goes away: beside each, so that all stay in step.
     #[cold]
-    pub(crate) fn send_away(&self, fabric: &Fabric, slot: Slot, outbox: &mut Outbox) {
+    pub(crate) fn send_away(&self, fabric: &FabricParams, slot: Slot, outbox: &mut Outbox) {
         if fabric.has_cargo || fabric.writes_telemetry {
             outbox.records.push(self.get(slot));
         }

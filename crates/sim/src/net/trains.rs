@@ -4,6 +4,7 @@
 //! so it can be taken in before what the host sends meanwhile. What one queue pair sends is then disturbed by little,
 //! and its engine is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
+use selvedge_telemetry::PacketKind;
 use selvedge_units::Instant;
 
 use super::descriptor::Descriptor;
@@ -41,7 +42,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let count = mail.len() - unread.len();
         self.events += count as u64;
-        self.tally.delivered[0] += count as u64;
+        self.tally.delivered[PacketKind::Data] += count as u64;
         count
     }
 

@@ -17,7 +17,7 @@ use selvedge_units::{Bytes, Domain, HostId, QpNumber, Rng};
 use super::host::Host;
 use crate::config::TransportConfig;
 use crate::error::ConfigError;
-use crate::kernel::fabric::Fabric;
+use crate::kernel::fabric::FabricParams;
 use crate::kernel::partition::Partition;
 use crate::workload::{FlowSpec, Posting, Verb};
 
@@ -201,7 +201,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn row_of(&self, spec: &FlowSpec) -> FlowRow {
         let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let Fabric { paths, framing, .. } = &*self.fabric;
+        let FabricParams { paths, framing, .. } = &*self.fabric;
         let ideal = verb.and_then(|verb| verb.ideal(paths, [src, dst], spec.size, *framing, Bytes::new(self.gap)));
         spec.row(framing.mtu, ideal)
     }

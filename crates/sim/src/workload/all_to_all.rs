@@ -5,7 +5,7 @@ use selvedge_telemetry::GroupParts;
 use selvedge_units::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Summary};
+use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
 use super::closed_loop::{LoopPlan, Pattern};
 use super::{ClosedLoop, Hosts, SizeDistribution};
 use crate::ConfigError;
@@ -45,8 +45,12 @@ impl Kind for AllToAll {
         let others = hosts.len() as u32 - 1;
         let sizes = SizeDistribution::fixed("size", self.size)?;
         let group = Some(GroupParts::Flows(hosts.len() as u64 * u64::from(others)));
-        let summary =
-            Summary { mean_size: sizes.mean(), group, first: self.start, ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let summary = WorkloadSummary {
+            mean_size: sizes.mean(),
+            group,
+            first: self.start,
+            ..WorkloadSummary::new(Self::NAME, &hosts, &hosts)
+        };
         let plan = LoopPlan {
             workload,
             outstanding: self.outstanding.unwrap_or(others),

@@ -48,14 +48,14 @@ pub struct Workload {
     /// Applications that post work requests.
     pub postings: Vec<Posting>,
     /// Each workload, by its number.
-    pub summaries: Vec<Summary>,
+    pub summaries: Vec<WorkloadSummary>,
     /// The most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
 }
 
 /// A workload in numbers, for people.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Summary {
+pub struct WorkloadSummary {
     /// Its kind's key in a scenario.
     pub kind: &'static str,
     /// Its own key there: with its number where there are several of a kind, as in "poisson\[1\]".
@@ -109,7 +109,7 @@ impl Workload {
     }
 }
 
-impl Summary {
+impl WorkloadSummary {
     /// Whether its groups are jobs, which compute and communicate in turn.
     pub fn is_job(&self) -> bool {
         matches!(self.group, Some(GroupParts::Ranks(_)))
@@ -146,7 +146,7 @@ pub(super) trait Kind {
 /// One workload.
 pub(super) struct Part {
     pub(super) source: Source,
-    pub(super) summary: Summary,
+    pub(super) summary: WorkloadSummary,
     /// The load that it offers, where that is given.
     pub(super) offers: Vec<Offer>,
 }
@@ -169,7 +169,7 @@ pub(super) enum Source {
     Posted {
         posting: Posting,
         stream: Option<Box<dyn Generator>>,
-        others: Vec<Summary>,
+        others: Vec<WorkloadSummary>,
     },
 }
 
@@ -178,14 +178,14 @@ type Place = dyn FnOnce(&mut Triggers) -> Box<dyn Generator>;
 
 impl Part {
     /// A closed loop, which says itself how many flows it has.
-    pub(super) fn reactive(closed: ClosedLoop, summary: Summary) -> Self {
-        let summary = Summary { extent: closed.extent(), ..summary };
+    pub(super) fn reactive(closed: ClosedLoop, summary: WorkloadSummary) -> Self {
+        let summary = WorkloadSummary { extent: closed.extent(), ..summary };
         Self { source: Source::Loop(closed), summary, offers: Vec::new() }
     }
     /// A schedule, whose repetitions are jobs.
-    pub(super) fn played(player: Player, summary: Summary) -> Self {
+    pub(super) fn played(player: Player, summary: WorkloadSummary) -> Self {
         let group = Some(GroupParts::Ranks(player.ranks_of_a_job()));
-        let summary = Summary { extent: Extent::Known(player.flows()), group, ..summary };
+        let summary = WorkloadSummary { extent: Extent::Known(player.flows()), group, ..summary };
         Self { source: Source::Played(player), summary, offers: Vec::new() }
     }
 }
@@ -198,7 +198,7 @@ pub(super) struct Builder<'a> {
     loops: Vec<ClosedLoop>,
     players: Vec<Player>,
     postings: Vec<Posting>,
-    summaries: Vec<Summary>,
+    summaries: Vec<WorkloadSummary>,
     offers: Vec<Offer>,
 }
 
@@ -222,9 +222,9 @@ impl<'a> Builder<'a> {
             let number = u16::try_from(self.summaries.len());
             let number = number.map_err(|_| ConfigError::new(&key, "a scenario can have at most 65,536 workloads"))?;
             let part = config.build(number, self.env).map_err(|error| error.within(&key))?;
-            let named = |summary: Summary| match summary.operation {
-                Some(operation) => Summary { key: format!("{key}.{operation}"), ..summary },
-                None => Summary { key: key.clone(), ..summary },
+            let named = |summary: WorkloadSummary| match summary.operation {
+                Some(operation) => WorkloadSummary { key: format!("{key}.{operation}"), ..summary },
+                None => WorkloadSummary { key: key.clone(), ..summary },
             };
             self.summaries.push(named(part.summary));
             match part.source {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Summary};
+use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
 use super::flow::stream;
 use super::hosts::other_than;
 use super::{Extent, FlowSpec, Hosts, Measure, SizeDistribution, Sizes};
@@ -202,7 +202,7 @@ impl Kind for ClosedLoopConfig {
             return Err(ConfigError::new("flows-per-client", "found 0, expected at least 1"));
         }
         let mean_size = sizes.mean();
-        let summary = Summary { first: self.start, ..Summary::new(Self::NAME, &clients, &servers) };
+        let summary = WorkloadSummary { first: self.start, ..WorkloadSummary::new(Self::NAME, &clients, &servers) };
         let plan = LoopPlan {
             workload,
             outstanding: self.outstanding,
@@ -213,7 +213,7 @@ impl Kind for ClosedLoopConfig {
             start: self.start,
             jitter: self.jitter,
         };
-        Ok(Part::reactive(ClosedLoop::new(plan, &clients, env)?, Summary { mean_size, ..summary }))
+        Ok(Part::reactive(ClosedLoop::new(plan, &clients, env)?, WorkloadSummary { mean_size, ..summary }))
     }
 }
 

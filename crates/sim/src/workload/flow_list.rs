@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
 use super::{Extent, FlowSpec, Generator};
 use crate::ConfigError;
 use crate::topology::Graph;
@@ -305,14 +305,14 @@ impl Kind for FlowFile {
             hosts
         };
         let bytes: f64 = list.flows.iter().map(|flow| flow.size.get() as f64).sum();
-        let summary = Summary {
+        let summary = WorkloadSummary {
             mean_size: bytes / list.flows.len() as f64,
             extent: Extent::Known(list.flows.len() as u64),
             first: list.flows.iter().filter_map(|flow| flow.start.time()).min().unwrap_or_default(),
             duration: list.flows.iter().filter_map(|flow| flow.start.time()).max(),
             last: list.flows.iter().map(|flow| flow.start.time()).max().filter(|_| list.triggers.is_empty()).flatten(),
             priorities: list.flows.iter().filter_map(|flow| flow.priority).collect(),
-            ..Summary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
+            ..WorkloadSummary::new(Self::NAME, &ends(|flow| flow.src), &ends(|flow| flow.dst))
         };
         let source = Source::Triggered(Box::new(move |triggers| {
             let first = triggers.add(list.triggers.iter().copied());

@@ -5,7 +5,7 @@ use selvedge_units::{Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Hosts;
-use super::build::{BuildEnv, Kind, Part, Summary};
+use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
 use super::schedule::{Player, PlayerPlan, Unplayable};
 use crate::ConfigError;
 
@@ -76,7 +76,8 @@ impl Kind for GoalFile {
         let mut used = plan.hosts.clone();
         used.dedup();
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
-        let summary = Summary { mean_size, first: self.start, ..Summary::new(Self::NAME, &used, &used) };
+        let summary =
+            WorkloadSummary { mean_size, first: self.start, ..WorkloadSummary::new(Self::NAME, &used, &used) };
         let in_file = |Unplayable { line, message }: Unplayable| {
             let line = line.map_or(String::new(), |line| format!(":{line}"));
             ConfigError::new("path", format!("{}{line}: {message}", self.path))

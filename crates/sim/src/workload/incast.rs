@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
 use super::closed_loop::{MAX_OPEN, jitter};
 use super::flow::stream;
 use super::flow_list::ListedFlows;
@@ -72,13 +72,13 @@ impl Kind for Incast {
         let mut senders = waves.fixed_senders.clone().unwrap_or_else(|| waves.others.clone());
         senders.retain(|&host| waves.fixed_receiver != Some(host));
         let receivers = waves.fixed_receiver.map_or(waves.others.clone(), |receiver| vec![receiver]);
-        let summary = Summary {
+        let summary = WorkloadSummary {
             mean_size: self.size.get() as f64 / count as f64,
             extent: Extent::Known(flows),
             group: Some(GroupParts::Flows(count as u64)),
             first: self.start,
             duration: self.interval.map(|interval| self.start + interval * u64::from(repeat)),
-            ..Summary::new(Self::NAME, &senders, &receivers)
+            ..WorkloadSummary::new(Self::NAME, &senders, &receivers)
         };
         let source = match self.interval {
             Some(interval) => Source::Stream(Box::new(TimedWaves::new(waves, self.start, interval, repeat))),

@@ -34,7 +34,7 @@ mod triggers;
 mod verbs;
 
 pub use all_to_all::AllToAll;
-pub use build::{BuildEnv, Summary, Workload};
+pub use build::{BuildEnv, Workload, WorkloadSummary};
 pub use cdf::{Cdf, LARGEST_FLOW};
 pub use closed_loop::{ClosedLoop, ClosedLoopConfig};
 pub use collective::{Collective, MixtureOfExperts, Operation, Order, Pipeline, Placement, Team};
@@ -52,7 +52,7 @@ pub use permutation::Permutation;
 pub use poisson::{Pairs, Poisson};
 pub use sizes::{SizeDistribution, Sizes};
 pub use triggers::Triggers;
-pub use verbs::{Connection, Limits, Operations, Partners, Posting, Verb, Verbs};
+pub use verbs::{Connection, Operations, Partners, Posting, PostingLimits, Verb, Verbs};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Summary};
+use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
 use super::closed_loop::{LoopPlan, Pattern};
 use super::flow::stream;
 use super::{ClosedLoop, Hosts, SizeDistribution};
@@ -44,8 +44,11 @@ impl Kind for Permutation {
         }
         let sizes = SizeDistribution::fixed("size", self.size)?;
         let partners = derangement(&hosts, &mut stream(env.seed, Domain::WorkloadShape, workload, 0));
-        let summary =
-            Summary { mean_size: sizes.mean(), first: self.start, ..Summary::new(Self::NAME, &hosts, &hosts) };
+        let summary = WorkloadSummary {
+            mean_size: sizes.mean(),
+            first: self.start,
+            ..WorkloadSummary::new(Self::NAME, &hosts, &hosts)
+        };
         let plan = LoopPlan {
             workload,
             outstanding: 1,

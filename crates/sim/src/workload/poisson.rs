@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Offer, Part, Source, Summary};
+use super::build::{BuildEnv, Kind, Offer, Part, Source, WorkloadSummary};
 use super::flow::stream;
 use super::hosts::other_than;
 use super::{Extent, FlowSpec, Fraction, Generator, Hosts, SizeDistribution, Sizes};
@@ -75,7 +75,7 @@ impl Kind for Poisson {
         };
         let span = self.until.map(|until| until - self.start);
         let by_count = self.flows.or(env.stop_flows).map(|flows| seconds(flows as f64 / total));
-        let summary = Summary {
+        let summary = WorkloadSummary {
             load: Some(load),
             mean_size: sizes.mean(),
             flows_per_second: Some(total),
@@ -83,7 +83,7 @@ impl Kind for Poisson {
             first: self.start,
             last: self.until,
             duration: by_count.into_iter().chain(span).min().map(|span| self.start.saturating_add(span)),
-            ..Summary::new(Self::NAME, &senders, &receivers)
+            ..WorkloadSummary::new(Self::NAME, &senders, &receivers)
         };
         let demand = Demand { from: senders.clone(), to: receivers.clone(), load };
         let offers = vec![Offer { demand, expansion: sizes.expansion(env.framing) }];

@@ -4,7 +4,7 @@ use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BalancingConfig, DrillConfig};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine};
-use selvedge_telemetry::DropReason;
+use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_units::{Bytes, Chance, Duration, Setting};
 
 use crate::support::{Outcome, Scene, Series, drops, link, star};
@@ -52,7 +52,7 @@ fn losses_in_the_fabric_are_repaired_before_the_nic_notices() {
     assert_eq!((record.nacks_sent, record.timeouts, record.retransmissions), (0, 0, 0));
     assert!(record.netrt.retransmissions > 0 && record.netrt.given_up == 0);
     assert!(helped.finish(0) < plain.finish(0));
-    assert_eq!(record.in_flight[0], 0, "nothing is held for ever");
+    assert_eq!(record.in_flight[PacketKind::Data], 0, "nothing is held for ever");
 }
 
 /// The host is paused while copies wait, and no longer.

@@ -9,7 +9,7 @@ use selvedge_sim::workload::{
     FlowFile, FlowList, ListedFlow, Many, Measure, Start, StartUnit, TriggerKind, WorkloadConfig,
 };
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
-use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PortRow, RankRow, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PacketKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
@@ -285,18 +285,17 @@ impl Outcome {
     fn check(&self, config: &SimConfig) {
         let record = &self.record;
         // Every packet that was sent was delivered, dropped with a reason, or is under way.
-        let gone = |drops: &Drops, kind: usize| drops.total() + record.in_flight[kind];
-        let data = record.data_sent + record.netrt.retransmissions;
-        assert_eq!(data, record.data_delivered + gone(&record.data_drops, 0), "data is conserved");
         let netrt = &record.netrt;
-        assert_eq!(netrt.messages, netrt.messages_delivered + gone(&netrt.message_drops, 4), "messages are conserved");
-        assert_eq!(record.acks_sent, record.acks_delivered + gone(&record.ack_drops, 1), "ACKs are conserved");
-        assert_eq!(
-            record.pause_frames,
-            record.pauses_delivered + gone(&record.pause_drops, 2),
-            "pause frames are conserved"
-        );
-        assert_eq!(record.cnps_sent, record.cnps_delivered + gone(&record.cnp_drops, 3), "CNPs are conserved");
+        let data_sent = record.data_sent + netrt.retransmissions;
+        for (kind, sent, delivered, drops) in [
+            (PacketKind::Data, data_sent, record.data_delivered, &record.data_drops),
+            (PacketKind::Ack, record.acks_sent, record.acks_delivered, &record.ack_drops),
+            (PacketKind::Pause, record.pause_frames, record.pauses_delivered, &record.pause_drops),
+            (PacketKind::Cnp, record.cnps_sent, record.cnps_delivered, &record.cnp_drops),
+            (PacketKind::NetRt, netrt.messages, netrt.messages_delivered, &netrt.message_drops),
+        ] {
+            assert_eq!(sent, delivered + drops.total() + record.in_flight[kind], "packets are conserved: {kind:?}");
+        }
         assert!(record.retransmissions <= record.data_sent && record.nacks_sent <= record.acks_sent);
         self.check_flows(config);
         self.check_ports(config);

@@ -9,6 +9,7 @@ use selvedge_sim::workload::{
     AllToAll, ClosedLoopConfig, Fraction, Incast, Many, Measure, Pairs, Permutation, Poisson, Senders, Sizes, Start,
     TriggerKind, Window,
 };
+use selvedge_telemetry::PacketKind;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Setting};
 
@@ -207,7 +208,7 @@ fn stop_time_ends_the_run_in_the_middle() {
         let outcome = scene.run();
         assert_eq!(outcome.record.end, Instant::ZERO + end);
         assert!(outcome.record.flows_finished < outcome.record.flows_started);
-        assert!(outcome.record.in_flight[0] > 0);
+        assert!(outcome.record.in_flight[PacketKind::Data] > 0);
         assert!(outcome.flows.iter().all(|row| row.start < Instant::ZERO + end));
     }
 }

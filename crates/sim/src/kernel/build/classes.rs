@@ -2,7 +2,7 @@
 
 use crate::config::{MOST_CLASSES, SimConfig};
 use crate::error::ConfigError;
-use crate::workload::Summary;
+use crate::workload::WorkloadSummary;
 
 /// Priorities in use, as packets carry them inside the fabric: 0 for the lowest.
 pub(super) struct Classes {
@@ -20,7 +20,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    pub(super) fn of(config: &SimConfig, workloads: &[Summary]) -> Result<Self, ConfigError> {
+    pub(super) fn of(config: &SimConfig, workloads: &[WorkloadSummary]) -> Result<Self, ConfigError> {
         let nic = &config.nic;
         let priorities = config.switch.priorities(nic, config.beside.as_ref(), workloads);
         if priorities.len() > MOST_CLASSES {

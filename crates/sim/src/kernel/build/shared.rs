@@ -4,29 +4,45 @@ use std::sync::Arc;
 
 use selvedge_nic::NicParams;
 use selvedge_transport::eqds::{EqdsParams, Policy};
-use selvedge_units::{Bytes, Duration, HostId, Rate};
+use selvedge_units::{Bytes, HostId, Rate};
 use selvedge_wire::Hole;
 use selvedge_wire::verbs::Headers;
 
 use super::classes::Classes;
 use super::cut::Cut;
-use super::tcp_framing;
+use super::frames::tcp_framing;
+use super::tempo::Tempo;
 use crate::config::{BufferConfig, SimConfig};
 use crate::error::ConfigError;
-use crate::kernel::fabric::{Attachment, Fabric};
-use crate::kernel::pace::Pace;
+use crate::kernel::fabric::{Attachment, FabricParams};
 use crate::net::buffer::{Accounting, Queueing};
 use crate::net::host::Host;
 use crate::net::{fair, trimming};
 use crate::topology::InnerNics;
+use crate::workload::WorkloadSummary;
 
-/// What the NICs of hosts with links of this rate are told.
-pub(super) fn nic(
+/// Which workloads TCP carries.
+pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
+    match &config.beside {
+        Some(beside) if config.transport.tcp.is_none() => {
+            beside.which(summaries).map_err(|error| error.within("beside"))
+        }
+        _ => Ok(vec![config.transport.tcp.is_some(); summaries.len()]),
+    }
+}
+
+/// What NICs are told, by the rate of their hosts' links.
+pub(super) fn nics(
     config: &SimConfig,
     classes: &Classes,
-    rate: Rate,
     has_verbs: bool,
-) -> Result<NicParams, ConfigError> {
+) -> Result<Vec<(Rate, Arc<NicParams>)>, ConfigError> {
+    let with_rate = |rate| Ok((rate, Arc::new(nic(config, classes, rate, has_verbs)?)));
+    config.paths.host_rates().into_iter().map(with_rate).collect()
+}
+
+/// What the NICs of hosts with links of this rate are told.
+fn nic(config: &SimConfig, classes: &Classes, rate: Rate, has_verbs: bool) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
     let transport = config.transport_at(rate);
     let (mut eqds, mut eqif) = transport.tunnels(nic);
@@ -63,10 +79,12 @@ pub(super) fn nic(
 /// What all partitions share.
 pub(super) fn fabric(
     config: &SimConfig,
-    (classes, nic): (&Classes, Arc<NicParams>),
+    classes: &Classes,
+    nic: &Arc<NicParams>,
     cut: &Cut,
-    (pace, notice): (Pace, Duration),
-) -> Result<Fabric, ConfigError> {
+    tempo: &Tempo,
+    tcp_workloads: Vec<bool>,
+) -> Result<FabricParams, ConfigError> {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let pfc = &config.switch.pfc;
     let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
@@ -85,9 +103,9 @@ pub(super) fn fabric(
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
     // RDMA headers vary; the queue of a packet has room for the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
-    Ok(Fabric {
-        busy_host_bytes: Host::busy_bytes(&nic),
-        nic,
+    Ok(FabricParams {
+        busy_host_bytes: Host::busy_bytes(nic),
+        nic: Arc::clone(nic),
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
         queueing: match &config.switch.buffer {
@@ -110,8 +128,8 @@ pub(super) fn fabric(
             })
             .collect(),
         home: home.collect(),
-        pace,
-        notice,
+        pace: tempo.pace,
+        notice: tempo.notice,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
         netrt_class,
@@ -124,7 +142,7 @@ pub(super) fn fabric(
         paths: Arc::clone(&config.paths),
         inner: InnerNics::new(graph, routes.ports()),
         framing: config.nic.framing(&config.transport),
-        tcp_workloads: Vec::new(),
+        tcp_workloads,
         tcp_framing: tcp_framing(config),
         tcp_class: classes.tcp,
     })

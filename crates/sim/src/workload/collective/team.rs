@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::workload::Hosts;
-use crate::workload::build::{BuildEnv, Part, Summary};
+use crate::workload::build::{BuildEnv, Part, WorkloadSummary};
 use crate::workload::flow::stream;
 use crate::workload::schedule::{Player, PlayerPlan, Rank, Schedule, Step, Unplayable};
 
@@ -131,11 +131,11 @@ impl Groups {
             start: Instant::ZERO + start,
             repeat,
         };
-        let summary = Summary { first: start, ..Summary::new(kind, &plan.hosts, &plan.hosts) };
+        let summary = WorkloadSummary { first: start, ..WorkloadSummary::new(kind, &plan.hosts, &plan.hosts) };
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
         Ok(Part::played(
             Player::new(plan).map_err(|Unplayable { message, .. }| ConfigError::new("", message))?,
-            Summary { mean_size, ..summary },
+            WorkloadSummary { mean_size, ..summary },
         ))
     }
 }

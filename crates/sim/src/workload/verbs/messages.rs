@@ -20,13 +20,13 @@ pub(super) struct Messages {
     shares: Vec<(Verb, f64)>,
     sizes: SizeDistribution,
     connections: Arc<[Connection]>,
-    lines: Vec<Line>,
+    progress: Vec<Progress>,
     measure: Measure,
 }
 
 /// Where one connection stands.
 #[derive(Clone, Debug)]
-struct Line {
+struct Progress {
     made: u64,
     sizes: Rng,
     operations: Rng,
@@ -43,7 +43,7 @@ impl Messages {
         connections: Vec<Connection>,
         env: &BuildEnv<'_>,
     ) -> Self {
-        let line = |n: usize| Line {
+        let begin = |n: usize| Progress {
             made: 0,
             sizes: stream(env.seed, Domain::FlowSize, first, n as u32),
             operations: stream(env.seed, Domain::Operation, first, n as u32),
@@ -53,7 +53,7 @@ impl Messages {
             operations: operations.clone(),
             shares: operations.shares(),
             sizes,
-            lines: (0..connections.len()).map(line).collect(),
+            progress: (0..connections.len()).map(begin).collect(),
             connections: connections.into(),
             measure: env.measure,
         }
@@ -66,7 +66,7 @@ impl Messages {
     }
     /// How many messages of a connection there have been.
     pub(super) fn made(&self, connection: usize) -> u64 {
-        self.lines[connection].made
+        self.progress[connection].made
     }
     /// Which connection a message belongs to.
     pub(super) fn connection_of(&self, message: &FlowSpec) -> usize {
@@ -106,10 +106,10 @@ impl Messages {
     pub(super) fn next(&mut self, connection: usize, start: Instant) -> FlowSpec {
         let count = self.connections.len() as u64;
         let Connection { src, dst } = self.connections[connection];
-        let line = &mut self.lines[connection];
-        let (n, size) = (line.made, self.sizes.sample(&mut line.sizes));
-        let verb = self.operations.pick(n, &mut line.operations);
-        line.made += 1;
+        let progress = &mut self.progress[connection];
+        let (n, size) = (progress.made, self.sizes.sample(&mut progress.sizes));
+        let verb = self.operations.pick(n, &mut progress.operations);
+        progress.made += 1;
         let place = self.shares.iter().position(|&(known, _)| known == verb).unwrap_or(0);
         FlowSpec {
             id: n * count + connection as u64,

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Duration, HostId, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, Summary};
+use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
 use super::{Extent, Fraction, Generator, Hosts, Sizes};
 use crate::ConfigError;
 
@@ -29,7 +29,7 @@ use arrivals::Arrivals;
 pub use connections::{Connection, Partners};
 use messages::Messages;
 pub use mix::{Operations, Verb};
-pub use posting::{Limits, Posting};
+pub use posting::{Posting, PostingLimits};
 
 /// Applications that use RDMA verbs over queue pairs that are connected from the start. They keep `queue-depth`
 /// requests going on each, or post at random if a load is given. Messages are counted where they were asked for: from
@@ -162,7 +162,7 @@ impl Kind for Verbs {
         check_hosts(&connections, env)?;
         let sizes = self.sizes.build(env.library).map_err(|error| error.within("sizes"))?;
         let messages = Messages::new(workload, &self.operations, sizes, connections, env);
-        let limits = Limits {
+        let limits = PostingLimits {
             depth: self.queue_depth,
             receives: self.receives.unwrap_or(self.queue_depth),
             reads: self.reads,
@@ -187,7 +187,7 @@ impl Kind for Verbs {
 
 impl Verbs {
     /// Each operation in numbers.
-    fn summaries(&self, messages: &Messages, env: &BuildEnv<'_>) -> Vec<Summary> {
+    fn summaries(&self, messages: &Messages, env: &BuildEnv<'_>) -> Vec<WorkloadSummary> {
         let ends = |of: fn(&Connection) -> HostId| {
             let hosts: BTreeSet<HostId> = messages.connections().iter().map(of).collect();
             Vec::from_iter(hosts)
@@ -198,7 +198,7 @@ impl Verbs {
         let known =
             self.messages.map(|messages_each| messages_each.saturating_mul(messages.connections().len() as u64));
         let count = known.or(env.stop_flows).map(|count| count as f64);
-        let of = |&(verb, share): &(Verb, f64)| Summary {
+        let of = |&(verb, share): &(Verb, f64)| WorkloadSummary {
             operation: (shares.len() > 1).then(|| verb.name()),
             load: self.load.map(|load| load.get() * share * messages.mean_of(verb) / messages.mean()),
             mean_size: messages.mean_of(verb),
@@ -213,7 +213,7 @@ impl Verbs {
             duration: total
                 .zip(count)
                 .map(|(total, count)| self.start.saturating_add(Duration::from_ps((count / total * 1e12) as u64))),
-            ..Summary::new(Self::NAME, &asking, &asked)
+            ..WorkloadSummary::new(Self::NAME, &asking, &asked)
         };
         shares.iter().map(of).collect()
     }

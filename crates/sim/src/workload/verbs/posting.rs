@@ -14,7 +14,7 @@ use crate::workload::{Extent, FlowSpec};
 
 /// What queue pairs and their applications allow themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct PostingLimits {
     /// Requests outstanding.
     pub depth: u32,
     /// Receive requests that wait.
@@ -34,7 +34,7 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Posting {
     messages: Messages,
-    limits: Limits,
+    limits: PostingLimits,
     /// When each connection's first messages begin, where a message follows another.
     begins: Option<Vec<Instant>>,
 }
@@ -43,7 +43,7 @@ impl Posting {
     /// Of applications that keep their queues full; each begins at `start` or up to `most` later.
     pub(super) fn closed(
         messages: Messages,
-        limits: Limits,
+        limits: PostingLimits,
         start: Duration,
         most: Duration,
         env: &BuildEnv<'_>,
@@ -65,12 +65,12 @@ impl Posting {
         Ok(Self { messages, limits, begins })
     }
     /// Of applications that post at random; their messages come in a stream.
-    pub(super) fn random(messages: Messages, limits: Limits) -> Self {
+    pub(super) fn random(messages: Messages, limits: PostingLimits) -> Self {
         Self { messages, limits, begins: None }
     }
 
-    /// Limits of its queue pairs.
-    pub fn limits(&self) -> &Limits {
+    /// PostingLimits of its queue pairs.
+    pub fn limits(&self) -> &PostingLimits {
         &self.limits
     }
     /// Bytes of all requests that a queue pair may have outstanding, in the mean.

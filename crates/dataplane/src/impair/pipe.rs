@@ -11,9 +11,9 @@ use super::lane::Lane;
 
 /// Takes packets, and gives them back when they arrive.
 #[derive(Debug)]
-pub struct Line {
+pub struct Pipe {
     lane: Lane,
-    /// When the last packet has been sent, at the rate of the line.
+    /// When the last packet has been sent, at the rate of the pipe.
     free_at: Instant,
     /// By when they arrive, then by when they were sent.
     flying: BTreeMap<(Instant, u64), Packet>,
@@ -33,8 +33,8 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-impl Line {
-    /// A line on which nothing is.
+impl Pipe {
+    /// A pipe with nothing in it.
     pub fn new(lane: Lane) -> Self {
         Self {
             lane,
@@ -130,13 +130,13 @@ mod tests {
     fn at(us: u64) -> Instant {
         Instant::ZERO + Duration::from_us(us)
     }
-    fn line(impairment: &Impairment) -> Line {
-        Line::new(Lane::new(impairment, 7, 0))
+    fn pipe(impairment: &Impairment) -> Pipe {
+        Pipe::new(Lane::new(impairment, 7, 0))
     }
     /// What arrives by then, by first byte.
-    fn arrived(line: &mut Line, now: Instant) -> Vec<u8> {
+    fn arrived(pipe: &mut Pipe, now: Instant) -> Vec<u8> {
         let mut arrived = Vec::new();
-        line.deliver(now, |packet| {
+        pipe.deliver(now, |packet| {
             arrived.push(packet[0]);
             true
         });
@@ -145,26 +145,26 @@ mod tests {
 
     #[test]
     fn packets_wait_as_long_as_they_are_delayed() {
-        let mut line = line(&Impairment { delay: Duration::from_us(50), ..Impairment::default() });
-        line.handle_packet(at(0), &[1]);
-        line.handle_packet(at(10), &[2]);
-        assert_eq!(line.poll_timeout(), Some(at(50)));
-        assert!(arrived(&mut line, at(49)).is_empty());
-        assert_eq!(arrived(&mut line, at(60)), [1, 2]);
-        assert_eq!(line.poll_timeout(), None);
+        let mut pipe = pipe(&Impairment { delay: Duration::from_us(50), ..Impairment::default() });
+        pipe.handle_packet(at(0), &[1]);
+        pipe.handle_packet(at(10), &[2]);
+        assert_eq!(pipe.poll_timeout(), Some(at(50)));
+        assert!(arrived(&mut pipe, at(49)).is_empty());
+        assert_eq!(arrived(&mut pipe, at(60)), [1, 2]);
+        assert_eq!(pipe.poll_timeout(), None);
     }
 
     #[test]
-    fn a_line_sends_one_packet_after_another() {
+    fn a_pipe_sends_one_packet_after_another() {
         let rate = Some(Rate::from_bps(8_000_000));
-        let mut line = line(&Impairment { rate, limit: 2, ..Impairment::default() });
+        let mut pipe = pipe(&Impairment { rate, limit: 2, ..Impairment::default() });
         for packet in [[1; 100], [2; 100], [3; 100]] {
-            line.handle_packet(at(0), &packet);
+            pipe.handle_packet(at(0), &packet);
         }
-        assert_eq!(arrived(&mut line, at(100)), [1]);
-        assert_eq!(arrived(&mut line, at(200)), [2]);
-        assert!(arrived(&mut line, at(900)).is_empty());
-        let counts = line.counts()[Class::Other as usize];
+        assert_eq!(arrived(&mut pipe, at(100)), [1]);
+        assert_eq!(arrived(&mut pipe, at(200)), [2]);
+        assert!(arrived(&mut pipe, at(900)).is_empty());
+        let counts = pipe.counts()[Class::Other as usize];
         assert_eq!((counts.sent, counts.full, counts.delivered), (3, 1, 2));
     }
 
@@ -173,17 +173,17 @@ mod tests {
         let reorder = Chance::ratio(1, 4);
         let impairment =
             Impairment { reorder, duplicate: Chance::ALWAYS, delay: Duration::from_us(50), ..Impairment::default() };
-        let mut line = line(&impairment);
+        let mut pipe = pipe(&impairment);
         for n in 0..100 {
-            line.handle_packet(at(u64::from(n)), &[n]);
+            pipe.handle_packet(at(u64::from(n)), &[n]);
         }
         let mut order = Vec::new();
         for us in 0..200 {
-            order.extend(arrived(&mut line, at(us)));
+            order.extend(arrived(&mut pipe, at(us)));
         }
         assert_eq!(order.len(), 200);
         let overtaken = (0..200).filter(|&n| order[..n].iter().any(|before| *before > order[n])).count() as u64;
-        let counts = line.counts()[Class::Other as usize];
+        let counts = pipe.counts()[Class::Other as usize];
         assert!(overtaken > 20);
         assert_eq!((counts.reordered, counts.duplicated, counts.delivered), (overtaken, 100, 200));
     }
@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn what_is_lost_is_counted_and_nothing_else_happens_to_it() {
         let loss = Loss::Random(Chance::ALWAYS);
-        let mut line = line(&Impairment { loss, duplicate: Chance::ALWAYS, ..Impairment::default() });
-        line.handle_packet(at(0), &[1]);
-        assert_eq!(line.poll_timeout(), None);
-        let counts = line.counts()[Class::Other as usize];
+        let mut pipe = pipe(&Impairment { loss, duplicate: Chance::ALWAYS, ..Impairment::default() });
+        pipe.handle_packet(at(0), &[1]);
+        assert_eq!(pipe.poll_timeout(), None);
+        let counts = pipe.counts()[Class::Other as usize];
         assert_eq!((counts.sent, counts.lost, counts.duplicated), (1, 1, 0));
     }
 }

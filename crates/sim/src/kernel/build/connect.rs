@@ -1,0 +1,50 @@
+//! Links between the ports of all partitions.
+
+use selvedge_units::PortId;
+
+use crate::config::SimConfig;
+use crate::error::{ConfigError, Library};
+use crate::fault::LossPlan;
+use crate::kernel::partition::Partition;
+
+/// Tells each port who is at the other end.
+pub(super) fn connect<const RECORDED: bool>(
+    partitions: &mut [Partition<RECORDED>],
+    link_ports: &[[PortId; 2]],
+    places: &[(u16, u32)],
+) {
+    for &[a, b] in link_ports {
+        for (from, to) in [(a, b), (b, a)] {
+            let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
+            let there = &partitions[peer_partition as usize];
+            let owner = there.egress[peer].owner;
+            let (node, number) = if there.egress[peer].is_host {
+                (owner, 0)
+            } else {
+                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].site.first_port) as u16)
+            };
+            let port = &mut partitions[partition as usize].egress[at];
+            port.lead_to(peer_partition, partition != peer_partition);
+            (port.peer, port.peer_node, port.peer_port) = (peer, node, number);
+        }
+    }
+}
+
+/// Gives each direction of a link the processes that lose packets there: they belong to the receiving end.
+pub(super) fn make_lossy<const RECORDED: bool>(
+    partitions: &mut [Partition<RECORDED>],
+    config: &SimConfig,
+    library: &dyn Library,
+    link_ports: &[[PortId; 2]],
+    places: &[(u16, u32)],
+) -> Result<(), ConfigError> {
+    let plan = LossPlan::new(config.paths.graph(), &config.loss, config.seed, library);
+    for (lane, loss) in plan.map_err(|error| error.within("loss"))?.lanes() {
+        let [a, b] = link_ports[lane.link as usize];
+        let (partition, at) = places[if lane.from_a { b } else { a }.index()];
+        let partition = &mut partitions[partition as usize];
+        partition.extras[at].loss = Some(loss.clone());
+        partition.set_slow_path(at, true);
+    }
+    Ok(())
+}

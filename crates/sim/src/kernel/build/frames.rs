@@ -1,0 +1,22 @@
+//! How long frames are.
+
+use selvedge_units::Bytes;
+use selvedge_wire::verbs::Headers;
+
+use crate::config::SimConfig;
+use crate::topology::Framing;
+
+/// How TCP's payload becomes what a link carries.
+pub(super) fn tcp_framing(config: &SimConfig) -> Framing {
+    let own = config.nic.framing(&config.transport);
+    let beside = config.beside.as_ref().filter(|_| config.transport.tcp.is_none());
+    beside.map_or(own, |beside| beside.framing(&config.nic))
+}
+
+/// No frame takes more on a link.
+pub(super) fn longest_frame(config: &SimConfig) -> Bytes {
+    let full = |framing: Framing| framing.mtu + framing.overhead;
+    let own = full(config.nic.framing(&config.transport)).max(config.nic.mtu + config.nic.gap);
+    let tunnelled = config.largest_frame() + config.nic.gap;
+    own.max(full(tcp_framing(config))).max(tunnelled) + Bytes::new(Headers::LONGEST as u64)
+}

@@ -1,0 +1,54 @@
+//! How far nodes go in one visit, and who takes turns.
+
+use selvedge_units::{Duration, Rate, SwitchId};
+use selvedge_wire::Header;
+
+use super::frames::longest_frame;
+use super::sides::{Sides, has_hosts_back_to_back};
+use crate::config::SimConfig;
+use crate::kernel::pace::Pace;
+use crate::topology::{Graph, Ports};
+
+/// What links allow by their delays and rates.
+pub(super) struct Tempo {
+    pub(super) pace: Pace,
+    pub(super) sides: Sides,
+    /// How long hosts' news of connections takes to other hosts.
+    pub(super) notice: Duration,
+    /// How long a full frame takes to the other end of the slowest link, in picoseconds.
+    pub(super) reach: u64,
+}
+
+impl Tempo {
+    /// Windows are as short as can be, unless nodes are free to run ahead of others (`is_free`); then sides take turns,
+    /// if they shall (`in_turns`).
+    pub(super) fn new(config: &SimConfig, ports: &Ports, is_free: bool, in_turns: bool) -> Self {
+        let graph = config.paths.graph();
+        let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
+        let step = if is_free { step(graph, ports, lookahead) } else { Duration::from_ps(1) };
+        let sides = if is_free && in_turns { Sides::two(graph) } else { None };
+        Self {
+            pace: Pace::new(step, sides.is_some()),
+            sides: sides.unwrap_or_else(|| Sides::one(graph)),
+            // Where hosts stand back to back, a packet takes one link, else two at least.
+            notice: lookahead * if has_hosts_back_to_back(graph) { 1 } else { 2 },
+            reach: reach(graph, config),
+        }
+    }
+}
+
+/// How far nodes may go ahead: no link may deliver what was sent in the same step; the mail that a switch gets in two
+/// steps must not be more than 16 bits can count, and times within them fit into 32 bits.
+fn step(graph: &Graph, ports: &Ports, lookahead: Duration) -> Duration {
+    let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
+    let rate_into =
+        |switch| -> u64 { ports.of(switch).iter().map(|port| graph.links[port.link as usize].rate.as_bps()).sum() };
+    let most = (0..graph.switches.len() as u32).map(|switch| rate_into(SwitchId(switch))).max().unwrap_or(0);
+    let fits = Rate::from_bps(most.max(1)).time_for(shortest_frame * u64::from(u16::MAX / 4));
+    lookahead.min(fits).min(Duration::from_ps(u64::from(u32::MAX / 2)))
+}
+
+fn reach(graph: &Graph, config: &SimConfig) -> u64 {
+    let frame = longest_frame(config);
+    graph.links.iter().map(|link| (link.rate.time_for(frame) + link.delay).as_ps()).max().unwrap_or(1)
+}
