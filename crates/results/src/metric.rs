@@ -391,9 +391,9 @@ pub const METRICS: &[Metric] = &[
         name: "goodput_gbps",
         title: "goodput, all hosts",
         unit: Unit::Gbps,
-        meaning: "payload accepted for the first time over the time from the first start to the end of the run, summed over hosts",
+        meaning: "payload accepted for the first time over the time from the first start to the last flow's finish, or to the end of the run where flows are unfinished, summed over hosts",
         of: |point| {
-            let ns = point.run.span_us() * 1e3;
+            let ns = point.run.delivery_us() * 1e3;
             (ns > 0.0).then(|| point.run.goodput_bytes as f64 * 8.0 / ns)
         },
     },

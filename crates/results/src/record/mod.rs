@@ -36,6 +36,8 @@ pub struct PointRecorder {
     ports: PortAccumulator,
     begin: Instant,
     last_sample: Instant,
+    /// When a flow finished last.
+    last_finish: Instant,
     failed: Option<ResultsError>,
 }
 
@@ -63,6 +65,7 @@ impl PointRecorder {
             port_table,
             begin: Instant::ZERO,
             last_sample: Instant::ZERO,
+            last_finish: Instant::ZERO,
             failed: None,
         })
     }
@@ -115,7 +118,12 @@ impl PointRecorder {
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,
-            run: RunTotals::new(record, self.begin, self.port_table.host_utilisation(record, self.begin)),
+            run: RunTotals::new(
+                record,
+                self.begin,
+                if record.flows_finished == record.flows_started { self.last_finish } else { record.end },
+                self.port_table.host_utilisation(record, self.begin),
+            ),
             flows: self.flows.finish(),
             workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
             queues: self.ports.queues(),
@@ -139,6 +147,7 @@ impl Observer for PointRecorder {
             if self.failed.is_some() {
                 return;
             }
+            self.last_finish = self.last_finish.max(row.finish.unwrap_or(Instant::ZERO));
             self.flows.add(row);
             if let Some(own) = self.workload(row.workload) {
                 own.add(row);
