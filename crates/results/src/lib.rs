@@ -47,6 +47,7 @@ mod point;
 mod quantile;
 mod record;
 mod report;
+mod stall;
 mod summarise;
 mod summary;
 mod table;

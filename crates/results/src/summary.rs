@@ -96,7 +96,14 @@ impl SeriesSummary {
             what: workload.map_or(what.clone(), |workload| format!("{what} of {workload}")),
             measured: self.total(&own(measured)),
             unfinished: self.total(&own(unfinished)),
+            missing_by_seed: self.shares(&own(unfinished), &own(measured)),
         })
+    }
+    /// One counting metric over another, seed by seed; `None` where there is nothing to count.
+    fn shares(&self, part: &str, whole: &str) -> Vec<Option<f64>> {
+        let of = |name: &str| self.metric(name).map_or(&[][..], |estimate| &estimate.per_seed);
+        let share = |(part, whole): (&Option<f64>, &Option<f64>)| Some((*part)? / whole.filter(|&whole| whole > 0.0)?);
+        of(part).iter().zip(of(whole)).map(share).collect()
     }
     /// Sum of a counting metric over the seeds.
     pub(crate) fn total(&self, name: &str) -> f64 {
@@ -120,6 +127,8 @@ pub(crate) struct TakenOver {
     pub(crate) what: String,
     pub(crate) measured: f64,
     pub(crate) unfinished: f64,
+    /// The share that never finished, seed by seed.
+    pub(crate) missing_by_seed: Vec<Option<f64>>,
 }
 
 impl TakenOver {

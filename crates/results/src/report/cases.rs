@@ -8,8 +8,8 @@ use super::html::{escape, figure, section};
 use super::lines::{stack, wrap};
 use super::palette::Ink;
 use crate::metric::{Metric, Unit};
+use crate::stall::STALLED;
 use crate::traits::Compared;
-use crate::verdict::STALLED;
 use crate::{Estimate, SeriesSummary, Summary};
 
 const WIDTH: f64 = 510.0;

@@ -129,10 +129,9 @@ fn soften_intervals(sentence: &str) -> String {
 /// The sentence without the word that the headline shows already.
 fn without_answer(summary: &Summary) -> String {
     let sentence = &summary.verdict.sentence;
-    let rest = match sentence.split_once(": ") {
-        Some((word, rest)) if word == answer(summary.verdict.answer) => rest,
-        _ => sentence,
-    };
+    let after = sentence.strip_prefix(answer(summary.verdict.answer));
+    let rest = after.and_then(|after| after.strip_prefix(": ").or_else(|| after.strip_prefix(", ")));
+    let rest = rest.unwrap_or(sentence);
     // A sentence of its own now: a metric's title begins it as one, names of series and cases stay as they are.
     let names = summary.series.iter().map(|series| series.name.as_str());
     let is_name = names.chain(summary.cases().into_iter().flatten()).any(|name| rest.starts_with(name));

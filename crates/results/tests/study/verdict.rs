@@ -264,6 +264,76 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     assert!(summary.warnings[0].contains("packets were sent again all the time"), "{:?}", summary.warnings);
 }
 
+/// Counts of unfinished flows, seed by seed, in place of what a study found.
+fn with_unfinished(given: &[Given], unfinished: &[&[f64]]) -> Summary {
+    let mut summary = study(given);
+    for (series, counts) in summary.series.iter_mut().zip(unfinished) {
+        let all = |of: &dyn Fn(f64) -> f64| Estimate::of_mean(counts.iter().map(|&count| Some(of(count))).collect());
+        series.metrics.insert("unfinished_flows".into(), all(&|count| count));
+        series.metrics.insert("measured_flows".into(), all(&|_| 300.0));
+    }
+    summary
+}
+
+#[test]
+fn one_that_leaves_little_more_than_another_is_compared_with_it() {
+    let mut given = [series("x", "irn", false, 1.0, 0.0), series("y", "go-back-n", true, 2.0, 0.01)];
+    let found = |given: &[Given], unfinished: &[&[f64]]| {
+        let found = selvedge_results::verdict(&with_unfinished(given, unfinished));
+        (found.answer, found.sentence)
+    };
+    // 1.8 % and 1.0 %, not clearly different over the seeds: completion times decide, and it is said.
+    let (answer, sentence) = found(&given, &[&[1.0, 5.0, 0.0, 5.0, 4.0], &[6.0, 5.0, 5.0, 4.0, 7.0]]);
+    assert_eq!(answer, Answer::No);
+    assert!(sentence.starts_with("No: IRN without PFC completes flows 2.00x faster"), "{sentence}");
+    let clause = "; RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, not clearly more than IRN without PFC \
+                  (15 of 1,500).";
+    assert!(sentence.ends_with(clause), "{sentence}");
+    // The same shares, but more in every seed.
+    let (answer, sentence) = found(&given, &[&[3.0, 2.0, 3.0, 4.0, 3.0], &[5.0, 5.0, 6.0, 6.0, 5.0]]);
+    assert_eq!(answer, Answer::No);
+    assert_eq!(
+        sentence,
+        "No: RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, while IRN without PFC leaves 15 of 1,500 \
+         flows unfinished."
+    );
+    // Where both leave too many, nothing completes.
+    let (answer, sentence) = found(&given, &[&[30.0; 5], &[60.0; 5]]);
+    assert_eq!(answer, Answer::Undecided);
+    assert!(sentence.ends_with("nothing here completes its flows."), "{sentence}");
+
+    // One seed: it must be several times as many.
+    given.iter_mut().for_each(|series| series.seeds.truncate(1));
+    let (answer, sentence) = found(&given, &[&[3.0], &[6.0]]);
+    assert_eq!(answer, Answer::Undecided);
+    assert!(sentence.contains("leaves 6 of 300 flows unfinished, not clearly more than IRN"), "{sentence}");
+    let (answer, sentence) = found(&given, &[&[3.0], &[11.0]]);
+    assert_eq!(answer, Answer::No);
+    assert!(sentence.ends_with("while IRN without PFC leaves 3 of 300 flows unfinished."), "{sentence}");
+    // Seeds that change nothing are one.
+    let mut summary = with_unfinished(&given, &[&[3.0; 5], &[6.0; 5]]);
+    summary.seeds = vec![1, 2, 3, 4, 5];
+    summary.run.points.iter_mut().for_each(|point| point.fingerprint = "00000000000000aa".into());
+    let sentence = selvedge_results::verdict(&summary).sentence;
+    assert!(sentence.contains("leaves 30 of 1,500 flows unfinished, not clearly more"), "{sentence}");
+}
+
+#[test]
+fn who_wins_against_the_stalled_leaves_clearly_less() {
+    let given = [
+        series("fast", "irn", false, 1.0, 0.0),
+        series("whole", "melo", false, 2.0, 0.0),
+        series("y", "go-back-n", true, 0.5, 0.0),
+    ];
+    let found =
+        selvedge_results::verdict(&with_unfinished(&given, &[&[1.0, 5.0, 0.0, 5.0, 4.0], &[0.0; 5], &[5.0; 5]]));
+    assert_eq!(found.best_without.as_deref(), Some("whole"));
+    assert_eq!(
+        found.sentence,
+        "No: RoCE (go-back-N) with PFC leaves 25 of 1,500 flows unfinished, while MELO without PFC completes its flows."
+    );
+}
+
 #[test]
 fn without_a_pair_the_question_is_not_asked() {
     assert_verdict(
@@ -304,9 +374,32 @@ fn many_cases_get_an_answer_each_in_a_headline() {
         [named("irn", false, 1.0), named("go-back-n", true, slower)]
     };
     let all: Vec<Given> = [("a", 2.0), ("b", 0.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
-    assert_verdict(&all, Answer::Depends, "PFC is not needed: a and c. PFC is needed: b.");
+    assert_verdict(&all, Answer::Depends, "PFC is not needed with a and c. PFC is needed with b.");
     let same: Vec<Given> = [("a", 2.0), ("b", 1.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
     assert_verdict(&same, Answer::No, "PFC is not needed in any case: a, b and c.");
+
+    let noisy = |cases: [(&str, f64); 4]| -> Vec<Given> {
+        let mut given: Vec<Given> = cases.into_iter().flat_map(of_case).collect();
+        for one in &mut given[4..] {
+            one.seeds.truncate(1);
+        }
+        given
+    };
+    // Who does not tell contradicts nobody.
+    let cases = [("0.1 %", 2.0), ("1 %", 1.5), ("0.001 %", 2.0), ("0.01 %", 2.0)];
+    assert_verdict(
+        &noisy(cases),
+        Answer::No,
+        "No, as far as the intervals tell. PFC is not needed at 0.1 % and 1 %. The intervals do not tell at 0.001 % and \
+         0.01 %.",
+    );
+    let found = verdict(&noisy(cases.map(|(case, _)| (case, 0.5))));
+    assert!(found.sentence.starts_with("Yes, as far as the intervals tell. PFC is needed at"), "{}", found.sentence);
+    // So it is with few cases, too.
+    let found = verdict(&[&of_case(("a", 2.0))[..], &noisy(cases)[4..6]].concat());
+    assert_eq!(found.answer, Answer::No);
+    assert!(found.sentence.starts_with("No, as far as the intervals tell. a: No: IRN"), "{}", found.sentence);
+    assert!(found.sentence.contains(" 0.001 %: Undecided: "), "{}", found.sentence);
 }
 
 #[test]
