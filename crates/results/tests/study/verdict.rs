@@ -1,7 +1,7 @@
 //! The sentence, for each outcome that a study can have.
 
 use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
+use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -332,6 +332,60 @@ fn who_wins_against_the_stalled_leaves_clearly_less() {
         found.sentence,
         "No: RoCE (go-back-N) with PFC leaves 25 of 1,500 flows unfinished, while MELO without PFC completes its flows."
     );
+}
+
+#[test]
+fn a_warning_about_many_series_is_one() {
+    let unfinished = |name: &str, case: Option<&str>| {
+        let full = case.map_or(name.to_owned(), |case| format!("{case}: {name}"));
+        let mut given = series(&full, "irn", false, 1.0, 0.0);
+        given.unfinished = 2;
+        (given.info.series, given.info.case) = (name.to_owned(), case.map(str::to_owned));
+        given
+    };
+    let hint = "They are missing from the completion times, which are therefore too good. Where stop.time or stop.flows \
+                ended the run, give more, unless a link that they need stays down.";
+    let given = [unfinished("a", None), series("b", "irn", true, 1.0, 0.0), unfinished("c", None)];
+    let found = |given: &[Given]| study(given).warnings;
+    let flows = |list: &str| format!("Some measured flows never finished: {list}. {hint}");
+    assert_eq!(found(&given), [flows("a (10 of 5,000) and c (10 of 5,000)")]);
+    let many: Vec<Given> = (0..9).map(|at| unfinished(&format!("s{at}"), None)).collect();
+    let listed =
+        "s0 (10 of 5,000), s1 (10 of 5,000), s2 (10 of 5,000), s3 (10 of 5,000), s4 (10 of 5,000) and 4 others";
+    assert_eq!(found(&many), [flows(listed)]);
+    let cases = ["0 %", "1 %", "2 %", "3 %", "4 %", "5 %", "6 %"];
+    let in_cases: Vec<Given> = cases.map(|case| unfinished("a", Some(case))).into();
+    assert_eq!(found(&in_cases[..2]), [flows("a (0 %: 10 of 5,000; 1 %: 10 of 5,000)")]);
+    assert!(found(&in_cases)[0].contains("; 4 %: 10 of 5,000; and 2 others). They"), "{:?}", found(&in_cases));
+
+    // What differs in the cause or the cure is another warning.
+    let mut given = [unfinished("a", None), unfinished("b", None), unfinished("c", None)];
+    given[1].hopeless = true;
+    let warnings = found(&given);
+    assert_eq!(warnings.len(), 2);
+    assert!(warnings[0].starts_with("Some measured flows never finished: a (10 of 5,000) and c (10"), "{warnings:?}");
+    assert!(warnings[1].starts_with("b: 10 of 5,000 measured flows never finished; they"), "{warnings:?}");
+
+    let mut given = [series("y", "irn", true, 0.5, 0.0), series("x", "go-back-n", true, 1.0, 0.0)];
+    given[0].deadlocks = vec![1, 2];
+    given[1].deadlocks = vec![3];
+    let told = "PFC deadlocks ended runs of y (seeds 1 and 2) and x (seed 3). Which ports wait in a cycle is told in \
+                report.html and summary.json.";
+    assert_eq!(found(&given), [told]);
+}
+
+#[test]
+fn nobody_is_told_to_give_more_where_that_helps_nobody() {
+    let warning = |cut| {
+        let mut given = series("x", "irn", false, 1.0, 0.0);
+        (given.unfinished, given.info.cut) = (2, cut);
+        study(&[given]).warnings.concat()
+    };
+    assert!(warning(Cut::Written).contains("give more"));
+    let always = warning(Cut::Always);
+    assert!(always.ends_with("too good. Some are always in flight when a run of such traffic ends."), "{always}");
+    let built_in = warning(Cut::BuiltIn);
+    assert!(built_in.contains("what is not done by then does not keep up") && !built_in.contains("give more"));
 }
 
 #[test]
