@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::metric::{
     COMPARED, GROUP_COMPLETION, GROUPS, MEASURED, METRICS, Metric, OF_FINISHED, TABLE_METRICS, UNFINISHED,
@@ -342,7 +343,26 @@ impl Summary {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it.
-pub fn summary_schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Summary>().to_value()
+/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it: with what each metric
+/// means.
+pub fn summary_schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<Summary>().to_value();
+    let metrics = schema.pointer_mut("/$defs/SeriesSummary/properties/metrics").and_then(Value::as_object_mut);
+    let metrics = metrics.expect("series have metrics");
+    let estimate = metrics["additionalProperties"].clone();
+    let of_metric = |metric: &Metric| {
+        let unit = metric.unit.in_words().map_or(String::new(), |unit| format!(", in {unit}"));
+        let mut one = estimate.clone();
+        one["description"] = format!("{}{unit}: {}.", capital(metric.title), metric.meaning).into();
+        (metric.name.to_owned(), one)
+    };
+    metrics.insert("properties".into(), METRICS.iter().map(of_metric).collect::<Map<_, _>>().into());
+    schema
+}
+
+/// A text that begins a sentence.
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }
