@@ -165,7 +165,7 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
         let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
         let place = match answer {
             _ if names.len() < cases.len() => format!(" {preposition} {}", and(&names)),
-            Answer::No => format!(" in any case: {}", and(&names)),
+            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", and(&names)),
             _ => format!(" in every case: {}", and(&names)),
         };
         (!names.is_empty()).then(|| format!("{text}{place}."))

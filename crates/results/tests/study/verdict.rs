@@ -449,6 +449,10 @@ fn many_cases_get_an_answer_each_in_a_headline() {
     );
     let found = verdict(&noisy(cases.map(|(case, _)| (case, 0.5))));
     assert!(found.sentence.starts_with("Yes, as far as the intervals tell. PFC is needed at"), "{}", found.sentence);
+    let mut none = noisy(cases);
+    none.iter_mut().for_each(|one| one.seeds.truncate(1));
+    let sentence = "The intervals do not tell in any case: 0.1 %, 1 %, 0.001 % and 0.01 %.";
+    assert_verdict(&none, Answer::Undecided, sentence);
     // So it is with few cases, too.
     let found = verdict(&[&of_case(("a", 2.0))[..], &noisy(cases)[4..6]].concat());
     assert_eq!(found.answer, Answer::No);
