@@ -22,7 +22,7 @@ pub(crate) struct Selvedge {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run a study: series x seeds on all cores, into a results folder with a report
-    #[command(after_long_help = RUN_EXAMPLES)]
+    #[command(override_usage = RUN_USAGE, after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Run figures against what their papers claim: a verdict per claim
     #[command(after_long_help = CHECK_EXAMPLES)]
@@ -341,6 +341,11 @@ Examples:
   selvedge keys workload                          kinds of traffic
   selvedge keys workload.incast
   selvedge keys transport.recovery.irn";
+
+/// The parser's own, of what was given, would show FILE beside --resume, which takes none.
+const RUN_USAGE: &str = "\
+selvedge run [OPTIONS] [FILE]
+       selvedge run --resume <DIR> [--threads <N>] [--quiet] [--json]";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

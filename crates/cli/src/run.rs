@@ -148,6 +148,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     folder.check(&plan, VERSION)?;
     // Those of the resolved scenario name places in a folder that will be gone.
     plan.warnings = folder.warnings().to_vec();
+    plan.ends_as_built_in = folder.ends_as_built_in();
     Ok((plan, folder))
 }
 

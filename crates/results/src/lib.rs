@@ -25,6 +25,7 @@
 //!     series: name.into(),
 //!     case: None,
 //!     traits: Default::default(),
+//!     cut: Default::default(),
 //! });
 //! let summary = summarise(&StudyInfo::default(), &series, &[]);
 //! assert!(check(&claims, &summary)[0].fails);
@@ -47,6 +48,7 @@ mod point;
 mod quantile;
 mod record;
 mod report;
+mod stall;
 mod summarise;
 mod summary;
 mod table;
@@ -79,5 +81,5 @@ pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, Stud
 pub use table::render_table;
 pub use tables::{Flows, StoredFlow, Table, merge, read_flows};
 pub use tier::Tier;
-pub use traits::{GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
+pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

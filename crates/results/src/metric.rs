@@ -35,6 +35,19 @@ pub enum Unit {
     Kb,
 }
 
+impl Unit {
+    /// What values in files are in, where that is not plain.
+    pub(crate) const fn in_words(self) -> Option<&'static str> {
+        match self {
+            Self::Plain | Self::Count => None,
+            Self::Us => Some("microseconds"),
+            Self::Share => Some("parts of 1"),
+            Self::Gbps => Some("gigabits per second"),
+            Self::Kb => Some("kilobytes"),
+        }
+    }
+}
+
 impl Metric {
     /// The metric of this name.
     pub fn find(name: &str) -> Option<&'static Self> {

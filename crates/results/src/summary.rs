@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::metric::{
     COMPARED, GROUP_COMPLETION, GROUPS, MEASURED, METRICS, Metric, OF_FINISHED, TABLE_METRICS, UNFINISHED,
@@ -96,7 +97,14 @@ impl SeriesSummary {
             what: workload.map_or(what.clone(), |workload| format!("{what} of {workload}")),
             measured: self.total(&own(measured)),
             unfinished: self.total(&own(unfinished)),
+            missing_by_seed: self.shares(&own(unfinished), &own(measured)),
         })
+    }
+    /// One counting metric over another, seed by seed; `None` where there is nothing to count.
+    fn shares(&self, part: &str, whole: &str) -> Vec<Option<f64>> {
+        let of = |name: &str| self.metric(name).map_or(&[][..], |estimate| &estimate.per_seed);
+        let share = |(part, whole): (&Option<f64>, &Option<f64>)| Some((*part)? / whole.filter(|&whole| whole > 0.0)?);
+        of(part).iter().zip(of(whole)).map(share).collect()
     }
     /// Sum of a counting metric over the seeds.
     pub(crate) fn total(&self, name: &str) -> f64 {
@@ -120,6 +128,8 @@ pub(crate) struct TakenOver {
     pub(crate) what: String,
     pub(crate) measured: f64,
     pub(crate) unfinished: f64,
+    /// The share that never finished, seed by seed.
+    pub(crate) missing_by_seed: Vec<Option<f64>>,
 }
 
 impl TakenOver {
@@ -333,7 +343,26 @@ impl Summary {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it.
-pub fn summary_schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Summary>().to_value()
+/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it: with what each metric
+/// means.
+pub fn summary_schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<Summary>().to_value();
+    let metrics = schema.pointer_mut("/$defs/SeriesSummary/properties/metrics").and_then(Value::as_object_mut);
+    let metrics = metrics.expect("series have metrics");
+    let estimate = metrics["additionalProperties"].clone();
+    let of_metric = |metric: &Metric| {
+        let unit = metric.unit.in_words().map_or(String::new(), |unit| format!(", in {unit}"));
+        let mut one = estimate.clone();
+        one["description"] = format!("{}{unit}: {}.", capital(metric.title), metric.meaning).into();
+        (metric.name.to_owned(), one)
+    };
+    metrics.insert("properties".into(), METRICS.iter().map(of_metric).collect::<Map<_, _>>().into());
+    schema
+}
+
+/// A text that begins a sentence.
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }

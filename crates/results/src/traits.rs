@@ -19,6 +19,20 @@ pub struct SeriesInfo {
     pub case: Option<String>,
     /// What it is, for the verdict.
     pub traits: SeriesTraits,
+    /// What ends its runs before all is done, for whoever wonders whether to give more.
+    pub cut: Cut,
+}
+
+/// What ends a run before all is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cut {
+    /// What the scenario says: `stop`.
+    #[default]
+    Written,
+    /// The same; but whenever that is, there is traffic in flight: it never ends.
+    Always,
+    /// What the built-in study says, which nobody has written for this.
+    BuiltIn,
 }
 
 /// What matters about a series when one asks whether PFC is needed. Verdicts rest on these, never

@@ -1,8 +1,10 @@
 //! "Do I need PFC?", answered in one sentence.
 //!
 //! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
-//!    of its measured flows, or of those of one of its workloads, never do. A stalled series cannot win; its completion
-//!    times are those of the lucky flows. Every one is named.
+//!    of its measured flows, or of those of one of its workloads, never do. Where the best of the others leaves some
+//!    unfinished, too, that must be clearly more than there: the paired differences of the shares have a 95 % interval
+//!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win; its
+//!    completion times are those of the lucky flows. Every one is named, and every other one beyond 1 %.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
 //!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
@@ -18,8 +20,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Metric, Unit};
-use crate::number::{Scale, digits, fixed};
+use crate::metric::Unit;
+use crate::number::{Scale, digits};
+use crate::stall::{Stall, stall, trails, unfinished};
 use crate::traits::Compared;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -56,8 +59,6 @@ pub enum Answer {
     NotAsked,
 }
 
-/// The share of measured flows or jobs that may be missing before a series counts as stalled.
-pub(crate) const STALLED: f64 = 0.01;
 /// Ratios within this factor of 1 are the same for anyone who designs a network.
 const SAME: f64 = 1.05;
 
@@ -72,8 +73,11 @@ pub fn verdict(summary: &Summary) -> Verdict {
     if with.is_empty() || without.is_empty() {
         return not_asked(summary, &label);
     }
-    let best_with = best(&with);
-    let best_without = best(&without);
+    let (best_without, best_with) = match (best(&without, &label), best(&with, &label)) {
+        (Some(_), None) => (best_against(&without, &with, &label), None),
+        (None, Some(_)) => (None, best_against(&with, &without, &label)),
+        both => both,
+    };
     let all: Vec<&SeriesSummary> = summary.series.iter().collect();
     let (answer, sentence, ratio) = match (best_without, best_with) {
         (None, None) => (
@@ -113,7 +117,7 @@ fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
         verdict(&Summary { series: series.cloned().collect(), ..summary.clone() })
     };
     let verdicts: Vec<Verdict> = cases.iter().map(|&case| in_case(case)).collect();
-    let same = verdicts.iter().all(|verdict| verdict.answer == verdicts[0].answer);
+    let (answer, lead) = in_all(&verdicts);
     let sentences: Vec<String> = if cases.len() > FEW {
         answers_alone(cases, &verdicts)
     } else {
@@ -123,27 +127,48 @@ fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
         };
         cases.iter().zip(&verdicts).map(sentence).collect()
     };
-    Verdict {
-        answer: if same { verdicts[0].answer } else { Answer::Depends },
-        sentence: sentences.join(" "),
-        ..Verdict::default()
+    Verdict { answer, sentence: format!("{lead}{}", sentences.join(" ")), ..Verdict::default() }
+}
+
+/// The answer over all cases, and with which words a sentence begins where it is that of some only. Cases that do not
+/// tell contradict nobody.
+fn in_all(verdicts: &[Verdict]) -> (Answer, &'static str) {
+    let is_known = |answer: Answer| !matches!(answer, Answer::Undecided | Answer::NotAsked);
+    let all = verdicts.iter().map(|verdict| verdict.answer);
+    let first = all.clone().next().unwrap_or_default();
+    if all.clone().all(|answer| answer == first) {
+        return (first, "");
+    }
+    let known: Vec<Answer> = all.filter(|&answer| is_known(answer)).collect();
+    match known.first() {
+        None => (Answer::Undecided, ""),
+        Some(Answer::No) if known.iter().all(|answer| *answer == Answer::No) => {
+            (Answer::No, "No, as far as the intervals tell. ")
+        }
+        Some(Answer::Yes) if known.iter().all(|answer| *answer == Answer::Yes) => {
+            (Answer::Yes, "Yes, as far as the intervals tell. ")
+        }
+        Some(_) => (Answer::Depends, ""),
     }
 }
 
 /// Of so many cases each gets a sentence of its own; more would be no headline.
 const FEW: usize = 2;
 
-/// Which answer holds where: "No with 0.1 % and 1 %."
+/// Which answer holds where: "PFC is not needed at 0.1 % and 1 %."
 fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
+    // "at 0.1 %", "with small buffers".
+    let are_numbers = cases.iter().flatten().all(|case| case.starts_with(|first: char| first.is_ascii_digit()));
+    let preposition = if are_numbers { "at" } else { "with" };
     let tell = |(answer, text): (Answer, &str)| {
         let at = cases.iter().zip(verdicts).filter(|(_, verdict)| verdict.answer == answer);
         let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
-        let everywhere = match answer {
-            _ if names.len() < cases.len() => "",
-            Answer::No => " in any case",
-            _ => " in every case",
+        let place = match answer {
+            _ if names.len() < cases.len() => format!(" {preposition} {}", and(&names)),
+            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", and(&names)),
+            _ => format!(" in every case: {}", and(&names)),
         };
-        (!names.is_empty()).then(|| format!("{text}{everywhere}: {}.", and(&names)))
+        (!names.is_empty()).then(|| format!("{text}{place}."))
     };
     let answers = [
         (Answer::No, "PFC is not needed"),
@@ -166,12 +191,12 @@ pub(crate) fn and(names: &[&str]) -> String {
 
 /// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
 /// mean: none counts for more because it takes longer.
-fn best<'a>(series: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
+fn best<'a>(series: &[&'a SeriesSummary], label: &Labels) -> Option<&'a SeriesSummary> {
     let time = |series: &SeriesSummary| -> f64 {
         let means = decisive(series, series).into_iter().map(|metric| series.metric(&metric.metric)?.mean);
         means.map(|mean| mean.map_or(f64::INFINITY, f64::ln)).sum()
     };
-    let healthy = series.iter().copied().filter(|series| stall(series).is_none());
+    let healthy = series.iter().copied().filter(|series| label.stall(series).is_none());
     healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
@@ -257,7 +282,7 @@ fn favourable(
     };
     let (own, others): (Vec<_>, Vec<_>) = with.iter().copied().partition(|series| same(series));
     // Only what the intervals show is said: a rival too noisy to be beaten is not named as beaten.
-    let beaten = best(&others).and_then(|rival| match relation(rival, lossy) {
+    let beaten = best(&others, label).and_then(|rival| match relation(rival, lossy) {
         Relation::Larger(metrics) => Some((rival, metrics)),
         _ => None,
     });
@@ -265,7 +290,7 @@ fn favourable(
     let gain = label.gain(&metrics, lossy, rival);
     let mut text = format!("No: {} {gain} than {}", label.of(lossy), label.of(rival));
     text += &label.same_rest(&metrics, lossy, rival);
-    if let Some(own) = best(&own).filter(|own| own.name != rival.name) {
+    if let Some(own) = best(&own, label).filter(|own| own.name != rival.name) {
         let all = decisive(own, lossy);
         text += &match relation(own, lossy) {
             Relation::Larger(metrics) if metrics[0].completes.is_some() => {
@@ -299,17 +324,29 @@ fn favourable(
     text
 }
 
-/// Those of the series that a comparison had to leave out.
+/// Those of the series that a comparison had to leave out, and those that it nearly had to.
 fn stalled_rest(series: &[&SeriesSummary], label: &Labels) -> String {
-    let stalled: Vec<_> = series.iter().copied().filter(|series| stall(series).is_some()).collect();
-    if stalled.is_empty() { String::new() } else { format!("; {}", stalls(&stalled, label)) }
+    let stalled: Vec<_> = series.iter().copied().filter(|series| label.stall(series).is_some()).collect();
+    let stalled = if stalled.is_empty() { String::new() } else { format!("; {}", stalls(&stalled, label)) };
+    stalled + &series.iter().filter_map(|series| label.alike(series)).collect::<String>()
+}
+
+/// The best of the series of which the others, all stalled, leave clearly more unfinished.
+fn best_against<'a>(
+    series: &[&'a SeriesSummary],
+    stalled: &[&SeriesSummary],
+    label: &Labels,
+) -> Option<&'a SeriesSummary> {
+    let is_ahead = |one: &&SeriesSummary| stalled.iter().all(|other| trails(other, one, label.ignores_seeds));
+    let ahead: Vec<&SeriesSummary> = series.iter().copied().filter(is_ahead).collect();
+    best(&ahead, label).or_else(|| best(series, label))
 }
 
 fn not_asked(summary: &Summary, label: &Labels) -> Verdict {
     let sentence = match &summary.series[..] {
         [] => "No verdict: there is no series.".to_string(),
         [only] => {
-            let tell = match (stall(only), label.pace(only)) {
+            let tell = match (label.stall(only), label.pace(only)) {
                 (Some(stall), _) => format!("{} {stall}", label.of(only)),
                 (None, Some(pace)) => format!("{} completes {pace}", label.of(only)),
                 (None, None) => format!("{} says nothing", label.of(only)),
@@ -326,41 +363,9 @@ fn not_asked(summary: &Summary, label: &Labels) -> Verdict {
     Verdict { answer: Answer::NotAsked, sentence, ..Verdict::default() }
 }
 
-/// Why a series cannot win, to follow its name; `None` if it can.
-fn stall(series: &SeriesSummary) -> Option<String> {
-    if let [first, ..] = &series.deadlocks[..] {
-        let runs = series.metric("measured_flows").map_or(0, |flows| flows.per_seed.iter().flatten().count());
-        let seeds = if series.deadlocks.len() == 1 {
-            format!("with seed {}", first.seed)
-        } else {
-            format!("with {} of {runs} seeds", series.deadlocks.len())
-        };
-        return Some(format!("deadlocks {seeds}"));
-    }
-    let decisive: Vec<String> = series.traits.decisive().map(|compared| compared.metric).collect();
-    let over: Vec<_> = decisive.iter().filter_map(|name| series.taken_over(name)).collect();
-    if over.iter().all(|over| over.measured == 0.0) {
-        return Some(format!("has no measured {}", series.traits.awaited()));
-    }
-    // Flows of incasts beside others count in their workload's metrics alone.
-    let of = decisive[0].rsplit('.').next();
-    let own = series
-        .metrics
-        .keys()
-        .filter(|name| Metric::find_of_workload(name).is_some_and(|(_, metric)| Some(metric.name) == of));
-    let mut all = over.into_iter().chain(own.filter_map(|name| series.taken_over(name)));
-    let stalled = all.find(|over| over.missing() > STALLED)?;
-    Some(format!(
-        "leaves {} of {} {} unfinished",
-        fixed(stalled.unfinished, 0),
-        fixed(stalled.measured, 0),
-        stalled.what
-    ))
-}
-
 fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {
     let parts: Vec<_> =
-        series.iter().filter_map(|series| stall(series).map(|stall| format!("{} {stall}", label.of(series)))).collect();
+        series.iter().filter_map(|series| Some(format!("{} {}", label.of(series), label.stall(series)?))).collect();
     and(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
@@ -469,6 +474,8 @@ struct Labels {
     by_name: Vec<(String, String)>,
     /// Whether seeds make no difference: then intervals say nothing.
     ignores_seeds: bool,
+    /// What some leave unfinished, by name.
+    stalls: Vec<(String, Stall)>,
 }
 
 impl Labels {
@@ -494,16 +501,39 @@ impl Labels {
                 *label = format!("\"{}\" ({pfc} PFC)", series.series);
             }
         }
-        Self { by_name, ignores_seeds: summary.ignores_seeds() }
+        let ignores_seeds = summary.ignores_seeds();
+        let stalled = |one: &SeriesSummary| Some((one.name.clone(), stall(one, series, ignores_seeds)?));
+        let stalls = series.iter().filter_map(stalled).collect();
+        Self { by_name, ignores_seeds, stalls }
     }
 
     fn of<'a>(&'a self, series: &'a SeriesSummary) -> &'a str {
         self.by_name.iter().find(|(name, _)| *name == series.name).map_or(&series.name, |(_, label)| label)
     }
 
-    /// "IRN without PFC completes its flows".
+    fn found(&self, series: &SeriesSummary) -> Option<&Stall> {
+        self.stalls.iter().find(|(name, _)| *name == series.name).map(|(_, stall)| stall)
+    }
+
+    /// Why a series cannot win, to follow its name; `None` if it can.
+    fn stall(&self, series: &SeriesSummary) -> Option<&str> {
+        match self.found(series)? {
+            Stall::Stalled(clause) => Some(clause),
+            Stall::Alike { .. } => None,
+        }
+    }
+
+    /// What a series leaves unfinished that may still win: a clause that ends a sentence.
+    fn alike(&self, series: &SeriesSummary) -> Option<String> {
+        let Stall::Alike { clause, rival, rival_leaves } = self.found(series)? else { return None };
+        let of_rival = self.by_name.iter().find(|(name, _)| name == rival).map_or(rival, |(_, label)| label);
+        Some(format!("; {} {clause}, not clearly more than {of_rival} ({rival_leaves})", self.of(series)))
+    }
+
+    /// "IRN without PFC completes its flows", if that is so.
     fn completes(&self, series: &SeriesSummary) -> String {
-        format!("{} completes its {}", self.of(series), series.traits.awaited())
+        let what = unfinished(series).unwrap_or_else(|| format!("completes its {}", series.traits.awaited()));
+        format!("{} {what}", self.of(series))
     }
 
     /// How fast a series by itself is: "flows in 1.62 times the ideal time on average".

@@ -5,82 +5,215 @@ use std::collections::BTreeMap;
 use crate::number::fixed;
 use crate::point::{DeadlockReport, RunTotals};
 use crate::verdict::and;
-use crate::{FlowSummary, PointSummary, SeriesInfo};
+use crate::{Cut, FlowSummary, PointSummary, SeriesInfo};
 
-/// Of all series with their points, one for each of `seeds`: the worst first within each series.
+/// Of all series with their points, one for each of `seeds`: one of a kind, with the series that it is about.
 pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64]) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut found = Kinds::default();
     if seeds.len() == 1 {
-        warnings.push("One seed: there are no confidence intervals. Use at least three, better five.".into());
+        let text = "One seed: there are no confidence intervals. Use at least three, better five.";
+        found.0.push(Kind { one: text.into(), ..Kind::default() });
     }
     for (info, points) in series {
-        let name = &info.name;
         let of_seeds = points.iter().zip(seeds).filter_map(|(point, &seed)| Some((of_seed(*point)?, seed)));
-        warnings.extend(by_seeds(of_seeds).into_iter().map(|text| format!("{name}: {text}")));
+        for text in by_seeds(of_seeds) {
+            found.add(info, "", &text, &format!("{SERIES}: {text}"));
+        }
+        found.deadlocks(info, points);
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
         let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
-        let hint = |unfinished: &dyn Fn(&PointSummary) -> u64| {
-            // Who waits in a cycle waits forever.
-            let mut cut = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
-            match cut.clone().next() {
-                None => "",
-                Some(_) if cut.clone().any(|point| !point.run.hopeless) => {
-                    " Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
-                }
-                Some(_) if cut.all(|point| goes_round(&point.run)) => {
-                    " Nothing more would have arrived, however long the run: packets were sent again all the time, and \
-                     the one that a receiver waits for was dropped each time, for want of room in a buffer."
-                }
-                Some(_) => {
-                    " Nothing more would have arrived, however long the run: a link is down, a queue pair of \
-                     [workload.verbs] has failed after its retries, or what was lost last is not sent again without a \
-                     timeout (with PFC, RDMA has none by default)."
-                }
-            }
-        };
-        let unfinished = |of: fn(&FlowSummary) -> (u64, u64)| move |point: &PointSummary| point.unfinished(of);
+        let hint =
+            |unfinished: fn(&FlowSummary) -> (u64, u64)| hint(info.cut, &points, |point| point.unfinished(unfinished));
         let flows = |flows: &FlowSummary| (flows.unfinished, flows.measured);
-        if let Some(missing) = missing(&points, "measured flows", flows) {
-            warnings.push(format!(
-                "{name}: {missing} never finished; they are missing from its completion times, which are therefore too \
-                 good.{}",
-                hint(&unfinished(flows))
-            ));
+        if let Some(of_all) = missing(&points, "", flows) {
+            let (hint, one) = (hint(flows), missing(&points, " measured flows", flows).unwrap_or_default());
+            found.add(
+                info,
+                &of_all,
+                &format!(
+                    "{one} never finished; they are missing from its completion times, which are therefore too good.{hint}"
+                ),
+                &format!(
+                    "Some measured flows never finished: {SERIES}. They are missing from the completion times, which are \
+                     therefore too good.{hint}"
+                ),
+            );
         }
         let groups = |flows: &FlowSummary| (flows.unfinished_groups, flows.groups);
         let what = match info.traits.groups[..] {
             [] => "incasts or jobs".to_owned(),
             _ => info.traits.kinds_of_groups(),
         };
-        if let Some(missing) = missing(&points, &what, groups) {
-            warnings.push(format!(
-                "{name}: {missing} never completed; their completion time is that of the others.{}",
-                hint(&unfinished(groups))
-            ));
+        if let Some(of_all) = missing(&points, "", groups) {
+            let (hint, one) = (hint(groups), missing(&points, &format!(" {what}"), groups).unwrap_or_default());
+            found.add(
+                info,
+                &of_all,
+                &format!("{one} never completed; their completion time is that of the others.{hint}"),
+                &format!(
+                    "Some {what} never completed: {SERIES}. Their completion time is that of the others there.{hint}"
+                ),
+            );
         }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
         let lost_pauses = total(|point| point.run.pause_drops.total());
         if lost_headroom > 0 {
-            let reason = match lost_pauses {
-                0 => "the headroom is too small",
-                _ => "pause frames were lost, or the headroom is too small",
-            };
-            warnings.push(format!(
-                "{name}: {} dropped although PFC was on: {reason}.",
-                packets(lost_headroom, ["was", "were"])
-            ));
+            let (one, reason) = (
+                packets(lost_headroom, ["was", "were"]),
+                match lost_pauses {
+                    0 => "the headroom is too small",
+                    _ => "pause frames were lost, or the headroom is too small",
+                },
+            );
+            found.add(
+                info,
+                &count(lost_headroom),
+                &format!("{one} dropped although PFC was on: {reason}."),
+                &format!("Data packets were dropped although PFC was on, for {reason}: {SERIES}."),
+            );
         }
         let no_route = total(|point| point.run.data_drops.no_route);
         if no_route > 0 {
-            warnings.push(format!("{name}: {} no route to their destination.", packets(no_route, ["had", "had"])));
+            found.add(
+                info,
+                &count(no_route),
+                &format!("{} no route to their destination.", packets(no_route, ["had", "had"])),
+                &format!("Data packets had no route to their destination: {SERIES}."),
+            );
         }
         if lost_pauses > 0 {
             let were = if lost_pauses == 1 { "frame was" } else { "frames were" };
-            warnings.push(format!("{name}: {} pause {were} lost on the way.", count(lost_pauses)));
+            found.add(
+                info,
+                &count(lost_pauses),
+                &format!("{} pause {were} lost on the way.", count(lost_pauses)),
+                &format!("Pause frames were lost on the way: {SERIES}."),
+            );
         }
     }
-    warnings.extend(uncontrolled(series));
-    warnings
+    found.tell().chain(uncontrolled(series)).collect()
+}
+
+/// What one can do about what never finished, or cannot.
+fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -> u64) -> &'static str {
+    // Who waits in a cycle waits forever.
+    let mut cut_short = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
+    match cut_short.clone().next() {
+        None => "",
+        Some(_) if cut_short.clone().any(|point| !point.run.hopeless) => match cut {
+            Cut::Written => {
+                " Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
+            }
+            Cut::Always => " Some are always in flight when a run of such traffic ends.",
+            Cut::BuiltIn => {
+                " The built-in study ends long after its last flow has begun: what is not done by then does not keep up."
+            }
+        },
+        Some(_) if cut_short.all(|point| goes_round(&point.run)) => {
+            " Nothing more would have arrived, however long the run: packets were sent again all the time, and the one that \
+             a receiver waits for was dropped each time, for want of room in a buffer."
+        }
+        Some(_) => {
+            " Nothing more would have arrived, however long the run: a link is down, a queue pair of [workload.verbs] has \
+             failed after its retries, or what was lost last is not sent again without a timeout (with PFC, RDMA has none \
+             by default)."
+        }
+    }
+}
+
+/// Warnings by kind, in the order in which they were found.
+#[derive(Default)]
+struct Kinds(Vec<Kind>);
+
+/// One warning, and whom it is about.
+#[derive(Default)]
+struct Kind {
+    /// What is said of one series, after its name.
+    one: String,
+    /// What is said of several, [`SERIES`] in place of them; the same for all of the kind.
+    many: String,
+    /// Name, name among those of its case, case, and how many.
+    about: Vec<(String, String, Option<String>, String)>,
+}
+
+/// Stands for the series that a warning is about.
+const SERIES: &str = "{series}";
+
+/// A longer list is cut.
+const LISTED: usize = 6;
+
+impl Kinds {
+    /// One more series, of which `one` is to be said, and `how_many` in a list; `many` tells the kind.
+    fn add(&mut self, info: &SeriesInfo, how_many: &str, one: &str, many: &str) {
+        let about = (info.name.clone(), info.series.clone(), info.case.clone(), how_many.to_owned());
+        match self.0.iter_mut().find(|kind| kind.many == many) {
+            Some(kind) => kind.about.push(about),
+            None => self.0.push(Kind { one: one.to_owned(), many: many.to_owned(), about: vec![about] }),
+        }
+    }
+
+    /// The deadlocks of one series: of several, details are in the report.
+    fn deadlocks(&mut self, info: &SeriesInfo, points: &[Option<&PointSummary>]) {
+        let found = points.iter().flatten().filter_map(|point| Some((point.run.deadlock.as_ref()?, point.seed)));
+        let texts = by_seeds(found.clone().map(|(deadlock, seed)| (of_deadlock(deadlock), seed)));
+        if texts.is_empty() {
+            return;
+        }
+        let seeds: Vec<u64> = found.map(|(_, seed)| seed).collect();
+        let many = format!(
+            "PFC deadlocks ended runs of {SERIES}. Which ports wait in a cycle is told in report.html and summary.json."
+        );
+        let name = &info.name;
+        self.add(info, &name_seeds(&seeds), &texts.join(&format!("\n{name}: ")), &many);
+    }
+
+    fn tell(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().flat_map(|kind| match &kind.about[..] {
+            [] => vec![kind.one],
+            // Several deadlocks of a series are lines of their own.
+            [(name, ..)] => format!("{name}: {}", kind.one).split('\n').map(str::to_owned).collect(),
+            _ => vec![kind.many.replace(SERIES, &kind.list())],
+        })
+    }
+}
+
+impl Kind {
+    /// "irn (10 of 5,000) and roce (30 % load: 1 of 600; 70 % load: 3 of 600)".
+    fn list(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, series, ..) in &self.about {
+            if !names.contains(&series.as_str()) {
+                names.push(series);
+            }
+        }
+        let tell = |name: &&str| {
+            let of_name = self.about.iter().filter(|(_, series, ..)| series == name);
+            let parts: Vec<String> = of_name
+                .map(|(.., case, how_many)| match case {
+                    Some(case) if how_many.is_empty() => case.clone(),
+                    Some(case) => format!("{case}: {how_many}"),
+                    None => how_many.clone(),
+                })
+                .filter(|part| !part.is_empty())
+                .collect();
+            let shown = cut(&parts).join("; ");
+            let others = match parts.len() - cut(&parts).len() {
+                0 => String::new(),
+                others => format!("; and {others} others"),
+            };
+            if parts.is_empty() { (*name).to_owned() } else { format!("{name} ({shown}{others})") }
+        };
+        let mut told: Vec<String> = cut(&names).iter().map(tell).collect();
+        if names.len() > told.len() {
+            told.push(format!("{} others", names.len() - told.len()));
+        }
+        and(&told.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// The first of a list that is too long; never all but one.
+fn cut<T>(list: &[T]) -> &[T] {
+    if list.len() > LISTED { &list[..LISTED - 1] } else { list }
 }
 
 /// Whether most of what a run sent was sent again, and full buffers dropped most of what was lost: it was busy to the
@@ -100,27 +233,35 @@ fn uncontrolled(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)]) -> Option<
         let can_have_any = matches!(info.traits.recovery.as_str(), "irn" | "go-back-n" | "melo" | "netrt");
         can_have_any && info.traits.congestion == "none" && again > runs().map(|run| run.data_delivered).sum()
     };
-    let names: Vec<&str> = series.iter().filter(in_vain).map(|(info, _)| info.name.as_str()).collect();
-    let (send, have) = if names.len() == 1 { ("sends", "has") } else { ("send", "have") };
-    (!names.is_empty()).then(|| {
-        format!(
-            "{} {send} more packets again than arrive, and {have} no congestion control here; `+dcqcn` adds one.",
-            and(&names)
-        )
+    let mut found = Kinds::default();
+    let adds = "no congestion control here; `+dcqcn` adds one.";
+    for (info, _) in series.iter().filter(in_vain) {
+        let one = format!("sends more packets again than arrive, and has {adds}");
+        found.add(info, "", &one, &format!("{SERIES} send more packets again than arrive, and have {adds}"));
+    }
+    let [kind] = &found.0[..] else { return None };
+    Some(match &kind.about[..] {
+        [(name, ..)] => format!("{name} {}", kind.one),
+        _ => kind.many.replace(SERIES, &kind.list()),
     })
 }
 
-/// What is wrong with one run, [`SEEDS`] in place of its seed.
+/// A deadlock, [`SEEDS`] in place of its seed.
+fn of_deadlock(deadlock: &DeadlockReport) -> String {
+    format!(
+        "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a cycle: {}).",
+        count(deadlock.at_us as u64),
+        deadlock.cycle.len(),
+        cycle(deadlock)
+    )
+}
+
+/// What else is wrong with one run, [`SEEDS`] in place of its seed.
 fn of_seed(point: Option<&PointSummary>) -> Option<String> {
     let Some(point) = point else { return Some(format!("not run with {SEEDS}.")) };
     let PointSummary { run, flows, .. } = point;
-    Some(if let Some(deadlock) = &run.deadlock {
-        format!(
-            "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a cycle: {}).",
-            count(deadlock.at_us as u64),
-            deadlock.cycle.len(),
-            cycle(deadlock)
-        )
+    Some(if run.deadlock.is_some() {
+        return None;
     } else if run.flows_started == 0 && flows.groups > 0 && flows.unfinished_groups > 0 {
         format!(
             "nothing is sent between hosts with {SEEDS}: the run ended at {} us, before the first message; give more stop.time.",
@@ -170,8 +311,8 @@ fn name_seeds(seeds: &[u64]) -> String {
     }
 }
 
-/// How many never finished, and whose they are where there are several workloads: "64 of 64 measured flows of incast".
-/// `of` has the count and that of all. `None` if all did.
+/// How many never finished, and whose they are where there are several workloads: "64 of 64 measured flows of incast",
+/// `what` being " measured flows". `of` has the count and that of all. `None` if all did.
 fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u64)) -> Option<String> {
     let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (name, flows) in points.iter().flat_map(|point| point.flows_by_workload()) {
@@ -181,7 +322,7 @@ fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u
     }
     let shown = found.into_iter().filter(|(_, (unfinished, _))| *unfinished > 0);
     let tell = |(at, (name, (unfinished, measured))): (usize, (&str, (u64, u64)))| {
-        let what = if at == 0 { format!(" {what}") } else { String::new() };
+        let what = if at == 0 { what } else { "" };
         let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
         format!("{} of {}{what}{of}", count(unfinished), count(measured))
     };

@@ -34,7 +34,9 @@ impl Plan {
     /// What is wrong with `changes`.
     pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
         let (document, library) = built_in()?;
-        Self::from_document(document, library, changes)
+        let mut plan = Self::from_document(document, library, changes)?;
+        plan.ends_as_built_in = changes.sets.iter().all(|set| !set.trim_start().starts_with("stop"));
+        Ok(plan)
     }
 
     /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: irn, irn+pfc, roce+pfc and roce,

@@ -39,6 +39,8 @@ pub struct Plan {
     pub series: Vec<PlannedSeries>,
     /// What a person should know before trusting the results.
     pub warnings: Vec<String>,
+    /// Whether the end of its runs is the built-in study's, which nobody has written.
+    pub ends_as_built_in: bool,
     library: FileLibrary,
 }
 
@@ -65,6 +67,8 @@ pub struct PlannedSeries {
     pub worst_link: Option<LinkLoad>,
     /// How many flows a run has, if that is known beforehand.
     pub flows: Option<u64>,
+    /// Whether there is always another flow until its time is up.
+    pub is_endless: bool,
     /// Where it runs.
     pub world: World,
     library: FileLibrary,
@@ -319,7 +323,7 @@ impl<'a> Builder<'a> {
         warnings.extend(library.warnings());
         warnings.dedup();
         let Scenario { title, description, .. } = self.draft.written().clone();
-        Ok(Plan { title, description, seeds, series, warnings, library })
+        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
     }
 
     fn series(
@@ -394,6 +398,7 @@ impl<'a> Builder<'a> {
             workloads: summaries,
             worst_link,
             flows: extent.known(),
+            is_endless: extent == Extent::Endless,
             world: World::Simulated,
             library,
             network,

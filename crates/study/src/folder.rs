@@ -46,6 +46,9 @@ pub struct Marker {
     /// [`Plan::warnings`], with the places that whoever began it knows.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// [`Plan::ends_as_built_in`].
+    #[serde(default)]
+    pub ends_as_built_in: bool,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -62,6 +65,7 @@ impl Marker {
             replace: false,
             tracing: Tracing::default(),
             warnings: plan.warnings.clone(),
+            ends_as_built_in: plan.ends_as_built_in,
             wall_s: 0.0,
         }
     }
@@ -184,6 +188,11 @@ impl ResultsFolder {
     /// What a person should know about the scenario, as it was when the study began.
     pub fn warnings(&self) -> &[String] {
         &self.marker.warnings
+    }
+
+    /// See [`Marker::ends_as_built_in`].
+    pub fn ends_as_built_in(&self) -> bool {
+        self.marker.ends_as_built_in
     }
 
     /// What is traced.

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use selvedge_results::{
-    GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary, Table,
-    merge, render_report, summarise,
+    Cut, GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary,
+    Table, merge, render_report, summarise,
 };
 use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
 use selvedge_sim::workload::WorkloadSummary;
@@ -142,7 +142,7 @@ pub(crate) fn summary_of(plan: &Plan, points: &[PointSummary], threads: usize, v
         version: version.to_owned(),
         wall_s,
     };
-    let series: Vec<SeriesInfo> = plan.series.iter().map(series_info).collect();
+    let series: Vec<SeriesInfo> = plan.series.iter().map(|series| series_info(plan, series)).collect();
     let mut summary = summarise(&info, &series, points);
     summary.warnings.extend(plan.warnings.iter().cloned());
     summary
@@ -167,7 +167,7 @@ fn group_traits(workload: &WorkloadSummary) -> Option<GroupTraits> {
     Some(GroupTraits { workload: workload.key.clone(), kind })
 }
 
-fn series_info(series: &PlannedSeries) -> SeriesInfo {
+fn series_info(plan: &Plan, series: &PlannedSeries) -> SeriesInfo {
     let scenario = &series.scenario;
     SeriesInfo {
         name: series.name.clone(),
@@ -179,6 +179,11 @@ fn series_info(series: &PlannedSeries) -> SeriesInfo {
             congestion: scenario.transport.congestion_name().to_owned(),
             groups: series.workloads.iter().filter_map(group_traits).collect(),
             ungrouped: series.workloads.iter().any(|workload| workload.group.is_none()),
+        },
+        cut: match series.is_endless {
+            true => Cut::Always,
+            false if plan.ends_as_built_in => Cut::BuiltIn,
+            false => Cut::Written,
         },
     }
 }

@@ -153,6 +153,7 @@ fn wrong_input_is_answered_in_one_line_with_status_2() {
         (&["run", "--topology", "broken.txt", "--flows", "flow.txt"], "broken.txt:3:"),
         (&["run", "--topology", "topology.txt", "--flows", "missing.txt"], "cannot read missing.txt"),
         (&["run", "--resume", "empty"], "no unfinished results here"),
+        (&["run", "--resume", "empty", "ok.toml"], "selvedge run --resume <DIR> [--threads <N>]"),
         (&["run", "ok.toml", "--trace", "flow"], "--trace: \"flow\" names nothing to trace: say flow=12"),
         (
             &["run", "ok.toml", "--trace", "flow=99999999"],

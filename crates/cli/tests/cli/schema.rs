@@ -43,6 +43,20 @@ fn a_summary_is_what_its_schema_says() {
     }
 }
 
+#[test]
+fn every_metric_of_a_summary_is_described() {
+    let scratch = Scratch::new("described");
+    let (schema, _) = scratch.expect(0, &["schema", "summary"]);
+    let schema = parsed(&schema);
+    let described = schema.pointer("/$defs/SeriesSummary/properties/metrics/properties").expect("metrics");
+    for metric in selvedge_results::METRICS {
+        let text = described[metric.name]["description"].as_str().unwrap_or_default();
+        assert!(text.contains(metric.meaning), "{}: {text}", metric.name);
+    }
+    let fct = "Average FCT, in microseconds: flow completion time, mean over measured flows.";
+    assert_eq!(described["fct_mean_us"]["description"], fct);
+}
+
 /// Flows from each switch to the one after the next fill all buffers of the cycle.
 const RING: &str = r#"title = "ring"
 seeds = 1

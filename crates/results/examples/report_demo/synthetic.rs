@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use selvedge_results::{PointFiles, PointRecorder, PointSummary, ResultsError, SeriesInfo, SeriesTraits};
+use selvedge_results::{Cut, PointFiles, PointRecorder, PointSummary, ResultsError, SeriesInfo, SeriesTraits};
 use selvedge_telemetry::{
     Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
 };
@@ -37,7 +37,7 @@ impl Profile {
             congestion: "none".into(),
             ..SeriesTraits::default()
         };
-        SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits }
+        SeriesInfo { name: self.name.into(), series: self.name.into(), case: None, traits, cut: Cut::Written }
     }
 }
 

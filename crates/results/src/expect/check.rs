@@ -9,7 +9,7 @@ use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
 use crate::Summary;
 use crate::number::{digits, ratio_interval};
-use crate::verdict::STALLED;
+use crate::stall::STALLED;
 
 /// How a claim fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -4,15 +4,14 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::{Axis, Quantity};
-use super::html::{escape, figure, section};
+use super::html::{escape, figure, section, width_of};
 use super::lines::{stack, wrap};
 use super::palette::Ink;
 use crate::metric::{Metric, Unit};
+use crate::stall::STALLED;
 use crate::traits::Compared;
-use crate::verdict::STALLED;
 use crate::{Estimate, SeriesSummary, Summary};
 
-const WIDTH: f64 = 510.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
@@ -31,7 +30,9 @@ pub(super) fn across(study: &Study<'_>) -> String {
     }
     let names = series_names(&study.summary.series);
     let compared = study.summary.compared();
-    let panels: String = compared.iter().filter_map(|metric| panel(study, metric, &cases, &names)).collect();
+    let compared: Vec<_> = compared.iter().filter(|metric| is_known(study, metric, &cases, &names)).collect();
+    let panel = |(at, metric): (usize, &&Compared)| panel(study, metric, &cases, &names, width_of(at, compared.len()));
+    let panels: String = compared.iter().enumerate().filter_map(panel).collect();
     section(
         "cases",
         "From case to case",
@@ -67,14 +68,14 @@ fn legend(study: &Study<'_>, names: &[&str]) -> String {
     let mut keys = String::new();
     for name in names {
         let Some(at) = first_of(study, name) else { continue };
-        let dash = if study.is_pfc(at) { " stroke-dasharray=\"7 4\"" } else { "" };
+        let dash = study.dash(at);
         let _ = write!(
             keys,
             "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{at}\"{dash}/></svg>{}</span>",
             escape(name)
         );
     }
-    format!("<div class=\"legend\">{keys}<span class=\"note\">dashed: PFC on</span></div>")
+    format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
 }
 
 /// The index of the first series of this name, which lends its colour to all.
@@ -89,7 +90,15 @@ fn estimate<'a>(study: &'a Study<'_>, metric: &Compared, case: &str, series: &st
     found.metric(&metric.metric).filter(|estimate| estimate.mean.is_some() && is_whole)
 }
 
-fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -> Option<String> {
+/// Whether any series has a value of a metric in any case.
+fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -> bool {
+    let mut all = cases.iter().flat_map(|case| names.iter().map(move |name| (case, name)));
+    all.any(|(case, name)| {
+        estimate(study, metric, case, name).is_some_and(|found| found.mean.is_some_and(|mean| mean > 0.0))
+    })
+}
+
+fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str], width: f64) -> Option<String> {
     let shown: Vec<&Estimate> =
         cases.iter().flat_map(|case| names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
     let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
@@ -103,14 +112,14 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -
     let is_time = Metric::find_any(&metric.metric).is_some_and(|metric| metric.unit == Unit::Us);
     let quantity = if is_time { Quantity::Time } else { Quantity::Plain };
     let axis = Axis::log(&metric.title, quantity, low, high);
-    let slot = (WIDTH - LEFT - RIGHT) / cases.len() as f64;
+    let slot = (width - LEFT - RIGHT) / cases.len() as f64;
     let labels = Labels::new(cases, slot);
     let bottom = TOP + PLOT;
     let height = bottom + 12.0 + labels.height;
     let x_of = |case: usize| LEFT + (case as f64 + 0.5) * slot;
     let y_of = |value: f64| bottom - axis.place(value) * PLOT;
     let mut out = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} from case to case\">",
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{} from case to case\">",
         escape(&metric.title)
     );
     for tick in axis.ticks() {
@@ -118,7 +127,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -
         let _ = write!(
             out,
             "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT,
+            width - RIGHT,
             LEFT - 7.0,
             y + 3.6,
             quantity.label(tick)
@@ -134,7 +143,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -
         draw(
             &mut out,
             ink,
-            study.is_pfc(ink),
+            study.dash(ink),
             &|at| {
                 let found = estimate(study, metric, cases[at], name)?;
                 let interval = found.ci95.map(|[from, to]| Whisker {
@@ -146,7 +155,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -
             cases.len(),
         );
     }
-    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {bottom}H{}\"/></svg>", WIDTH - RIGHT);
+    let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {bottom}H{}\"/></svg>", width - RIGHT);
     Some(figure(&metric.title, &out))
 }
 
@@ -203,8 +212,7 @@ impl Whisker {
 }
 
 /// One series: marks with their intervals, joined where neighbours are known.
-fn draw(out: &mut String, ink: usize, dashed: bool, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
-    let dash = if dashed { " stroke-dasharray=\"7 4\"" } else { "" };
+fn draw(out: &mut String, ink: usize, dash: &str, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
     for at in 0..cases {
         let Some((x, y, interval)) = mark(at) else { continue };
         if let Some((x0, y0, _)) = at.checked_sub(1).and_then(mark) {

@@ -26,8 +26,8 @@ impl Chart {
         Self { width, height, x, y, body: String::new() }
     }
 
-    /// A series' curve; dashed with PFC.
-    pub(super) fn line(&mut self, series: usize, name: &str, dashed: bool, points: &[(f64, f64)]) {
+    /// A series' curve, dashed as that attribute says.
+    pub(super) fn line(&mut self, series: usize, name: &str, dash: &str, points: &[(f64, f64)]) {
         if points.is_empty() {
             return;
         }
@@ -38,7 +38,6 @@ impl Chart {
             return;
         }
         let path = self.path(points.iter().copied());
-        let dash = if dashed { " stroke-dasharray=\"7 4\"" } else { "" };
         let _ = write!(
             self.body,
             "<path class=\"curve s{series} ink{series}\" data-name=\"{}\" d=\"M{path}\"{dash}/>",

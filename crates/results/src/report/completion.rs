@@ -3,7 +3,7 @@
 use super::Study;
 use super::axis::{Axis, Quantity};
 use super::chart::Chart;
-use super::html::{figure, legend, section};
+use super::html::{figure, legend, section, width_of};
 use crate::point::{Distribution, cdf_levels, tail_levels};
 use crate::verdict::and;
 use crate::{PointSummary, SizeClass};
@@ -15,15 +15,6 @@ pub(super) fn times(study: &Study<'_>) -> String {
         .iter()
         .map(|points| of_all(points, mean_curve(points, |point| &point.flows.fct_cdf_us, &cdf_levels())))
         .collect();
-    let mut charts = String::new();
-    if let Some((low, high)) = extent(curves.iter().flatten().map(|&(x, _)| x)) {
-        let x = Axis::log("flow completion time", Quantity::Time, low, high);
-        let y = Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0);
-        charts += &figure(
-            "All measured flows",
-            &draw(study, Chart::new(510.0, 330.0, x, y), &curves, "Cumulative distribution of flow completion times"),
-        );
-    }
     let tails: Vec<Vec<(f64, f64)>> = study
         .points
         .iter()
@@ -32,7 +23,22 @@ pub(super) fn times(study: &Study<'_>) -> String {
             curve.into_iter().map(|(x, level)| (x, 1.0 - level)).collect()
         })
         .collect();
-    if let Some((low, high)) = extent(tails.iter().flatten().map(|&(x, _)| x)) {
+    let of_tails = extent(tails.iter().flatten().map(|&(x, _)| x));
+    let mut charts = String::new();
+    if let Some((low, high)) = extent(curves.iter().flatten().map(|&(x, _)| x)) {
+        let x = Axis::log("flow completion time", Quantity::Time, low, high);
+        let y = Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0);
+        charts += &figure(
+            "All measured flows",
+            &draw(
+                study,
+                Chart::new(width_of(0, 1 + usize::from(of_tails.is_some())), 330.0, x, y),
+                &curves,
+                "Cumulative distribution of flow completion times",
+            ),
+        );
+    }
+    if let Some((low, high)) = of_tails {
         let x = Axis::log("completion time of single-packet messages", Quantity::Time, low, high);
         // Upside down: rarer is higher.
         let y = Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4);
@@ -114,7 +120,7 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
         }
         for (at, band) in series.iter().enumerate() {
             let line: Vec<_> = band.iter().map(|at| (at.size, at.mean)).collect();
-            chart.line(at, &study.summary.series[at].name, study.is_pfc(at), &line);
+            chart.line(at, &study.summary.series[at].name, study.dash(at), &line);
         }
         charts += &figure(title, &chart.finish(&format!("{title} of slowdown by flow size")));
     }
@@ -164,7 +170,7 @@ fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> &Vec<f64>, leve
 
 fn draw(study: &Study<'_>, mut chart: Chart, curves: &[Vec<(f64, f64)>], label: &str) -> String {
     for (at, curve) in curves.iter().enumerate() {
-        chart.line(at, &study.summary.series[at].name, study.is_pfc(at), curve);
+        chart.line(at, &study.summary.series[at].name, study.dash(at), curve);
     }
     chart.finish(label)
 }

@@ -18,6 +18,21 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
+/// Prose as HTML: what stands between backticks is code.
+pub(super) fn prose(text: &str) -> String {
+    let safe = escape(text);
+    let parts: Vec<&str> = safe.split('`').collect();
+    // One that is never closed is a backtick.
+    if parts.len().is_multiple_of(2) {
+        return safe;
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
 /// A section with its heading and what to see in it.
 pub(super) fn section(id: &str, title: &str, lead: &str, body: &str) -> String {
     format!("<section id=\"{id}\"><h2>{}</h2><p class=\"lead\">{}</p>{body}</section>\n", escape(title), escape(lead))
@@ -28,11 +43,16 @@ pub(super) fn figure(caption: &str, chart: &str) -> String {
     format!("<figure><figcaption>{}</figcaption>{chart}</figure>", escape(caption))
 }
 
+/// How wide the chart at this place of a `pair` is drawn, of `count`: where the last stands alone, it has both places.
+pub(super) fn width_of(at: usize, count: usize) -> f64 {
+    if at + 1 == count && count % 2 == 1 { 1040.0 } else { 510.0 }
+}
+
 /// The keys of all series; each is a switch.
 pub(super) fn legend(study: &Study<'_>) -> String {
     let mut keys = String::new();
     for (at, series) in study.summary.series.iter().enumerate() {
-        let dash = if series.traits.pfc { " stroke-dasharray=\"7 4\"" } else { "" };
+        let dash = study.dash(at);
         keys += &format!(
             "<button type=\"button\" class=\"key\" data-series=\"{at}\" aria-pressed=\"true\">\
              <svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{at}\"{dash}/></svg>{}</button>",
@@ -40,5 +60,6 @@ pub(super) fn legend(study: &Study<'_>) -> String {
         );
     }
     let shades = if study.summary.cases().len() > 1 { "; later cases of a series are paler" } else { "" };
-    format!("<div class=\"legend\">{keys}<span class=\"note\">dashed: PFC on{shades}</span></div>")
+    let dashes = study.about_dashes();
+    format!("<div class=\"legend\">{keys}<span class=\"note\">{dashes}{shades}</span></div>")
 }

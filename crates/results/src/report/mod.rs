@@ -20,6 +20,7 @@ mod trouble;
 
 pub(crate) use html::escape;
 
+use self::palette::Ink;
 use crate::{Answer, PointSummary, Summary};
 
 /// What a report shows.
@@ -59,7 +60,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
-            "palette" => page += &palette::css(&cases::inks(summary)),
+            "palette" => page += &palette::css(&study.inks),
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),
@@ -82,6 +83,8 @@ struct Study<'a> {
     summary: &'a Summary,
     /// By series, in order of seeds.
     points: Vec<Vec<&'a PointSummary>>,
+    /// By series.
+    inks: Vec<Ink>,
 }
 
 impl<'a> Study<'a> {
@@ -91,7 +94,8 @@ impl<'a> Study<'a> {
             points.sort_by_key(|point| point.seed);
             points
         };
-        Self { summary: input.summary, points: input.summary.series.iter().map(|series| of(&series.name)).collect() }
+        let points = input.summary.series.iter().map(|series| of(&series.name)).collect();
+        Self { summary: input.summary, points, inks: cases::inks(input.summary) }
     }
 
     /// The first seed's point of each series that has one: what plots over time show.
@@ -99,8 +103,18 @@ impl<'a> Study<'a> {
         self.points.iter().enumerate().filter_map(|(at, points)| points.first().map(|&point| (at, point)))
     }
 
-    fn is_pfc(&self, series: usize) -> bool {
-        self.summary.series[series].traits.pfc
+    /// How the strokes of a series are dashed, as an attribute of SVG.
+    fn dash(&self, series: usize) -> &'static str {
+        self.inks[series].dash(self.summary.series[series].traits.pfc)
+    }
+
+    /// What dashes mean.
+    fn about_dashes(&self) -> &'static str {
+        if self.inks.iter().any(Ink::is_repeated) {
+            "dashed: PFC on; dotted, or dotted and dashed with PFC on: further series of a colour"
+        } else {
+            "dashed: PFC on"
+        }
     }
 }
 
@@ -129,10 +143,9 @@ fn soften_intervals(sentence: &str) -> String {
 /// The sentence without the word that the headline shows already.
 fn without_answer(summary: &Summary) -> String {
     let sentence = &summary.verdict.sentence;
-    let rest = match sentence.split_once(": ") {
-        Some((word, rest)) if word == answer(summary.verdict.answer) => rest,
-        _ => sentence,
-    };
+    let after = sentence.strip_prefix(answer(summary.verdict.answer));
+    let rest = after.and_then(|after| after.strip_prefix(": ").or_else(|| after.strip_prefix(", ")));
+    let rest = rest.unwrap_or(sentence);
     // A sentence of its own now: a metric's title begins it as one, names of series and cases stay as they are.
     let names = summary.series.iter().map(|series| series.name.as_str());
     let is_name = names.chain(summary.cases().into_iter().flatten()).any(|name| rest.starts_with(name));

@@ -1,22 +1,21 @@
-//! One colour per series, the same in every chart; its cases are shades of it. The first eight after Okabe and Ito,
-//! distinguishable with any common colour blindness; lightened for dark backgrounds.
+//! One colour per series, the same in every chart; its cases are shades of it. The colours are those of Okabe and Ito,
+//! distinguishable with any common colour blindness, but for their yellow, which cannot be seen on white; others for
+//! dark backgrounds. Later series have the same colours again, and other dashes.
 
 /// On white, on black.
-const COLORS: [(&str, &str); 12] = [
-    ("#0072b2", "#56a9e8"),
-    ("#d55e00", "#ff8b4a"),
-    ("#00805e", "#2fc79b"),
-    ("#a8487f", "#e794c4"),
-    ("#b07800", "#f0b93a"),
-    ("#2f8fc4", "#8fd0f5"),
-    ("#5f6670", "#b4bac2"),
-    ("#7a6a1f", "#d2c069"),
-    // For studies of many series, which had two of one colour.
-    ("#7b3294", "#b98ae0"),
-    ("#8c510a", "#d9a066"),
-    ("#5f8a00", "#a6d854"),
-    ("#b2182b", "#ff8f8f"),
+const COLORS: [(&str, &str); 7] = [
+    ("#0072b2", "#2f86dd"),
+    ("#d55e00", "#f0652a"),
+    ("#009e73", "#00b386"),
+    ("#cc79a7", "#dd7fb5"),
+    ("#16202b", "#f4f6f8"),
+    ("#e69f00", "#f7c23c"),
+    ("#56b4e9", "#8fd6ff"),
 ];
+
+/// How strokes are dashed, with PFC or without: as attributes of SVG.
+const DASHES: [(&str, &str); 2] =
+    [("", " stroke-dasharray=\"7 4\""), (" stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3 2 3\"")];
 
 /// Which colour a curve has.
 pub(super) struct Ink {
@@ -28,6 +27,17 @@ pub(super) struct Ink {
 }
 
 impl Ink {
+    /// Whether another series has its colour already.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.color >= COLORS.len()
+    }
+
+    /// How its stroke is dashed.
+    pub(super) fn dash(&self, pfc: bool) -> &'static str {
+        let (without, with) = DASHES[usize::from(self.is_repeated())];
+        if pfc { with } else { without }
+    }
+
     /// How much of the colour there is, in per cent; the rest is paper.
     fn strength(&self) -> usize {
         let step = (55 / (self.shades - 1).max(1)).min(40);
@@ -57,4 +67,56 @@ pub(super) fn css(inks: &[Ink]) -> String {
         colors(|color| color.1),
         colors(|color| color.0)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What eyes see that lack a kind of cones (Machado, Oliveira and Fernandes, 2009), in linear RGB.
+    const EYES: [[[f64; 3]; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    ];
+
+    /// CIE L*a*b* of "#rrggbb", as such eyes see it.
+    fn seen(color: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
+        let linear = [1, 3, 5].map(|at| {
+            let part = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        });
+        let times = |row: &[f64; 3], of: &[f64; 3]| row.iter().zip(of).map(|(a, b)| a * b).sum::<f64>();
+        let [r, g, b] = [0, 1, 2].map(|at| times(&eyes[at], &linear).clamp(0.0, 1.0));
+        let xyz = [
+            (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
+            0.2126 * r + 0.7152 * g + 0.0722 * b,
+            (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
+        ];
+        let [x, y, z] = xyz.map(|t| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn no_two_colours_look_alike_to_anyone() {
+        let themes = [COLORS.map(|(light, _)| light), COLORS.map(|(_, dark)| dark)];
+        for (theme, eyes) in themes.iter().flat_map(|theme| EYES.iter().map(move |eyes| (theme, eyes))) {
+            for (at, one) in theme.iter().enumerate() {
+                for other in &theme[..at] {
+                    let (a, b) = (seen(one, eyes), seen(other, eyes));
+                    let distance = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                    // Of two that are hard to tell apart it is 5, of neighbours in a rainbow of ten 15.
+                    assert!(distance > 15.0, "{one} and {other}: {distance}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn series_of_one_colour_have_other_dashes() {
+        let dashes = |color| [false, true].map(|pfc| Ink { color, shade: 0, shades: 1 }.dash(pfc));
+        let (first, again) = (dashes(0), dashes(COLORS.len()));
+        assert!(first[0].is_empty() && first.iter().all(|dash| !again.contains(dash)) && again[0] != again[1]);
+    }
 }

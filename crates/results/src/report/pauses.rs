@@ -100,22 +100,31 @@ fn tier_matrix(pauses: &Pauses) -> String {
 }
 
 fn worst_ports(pauses: &Pauses, span_us: f64) -> String {
+    let worst = || pauses.worst.iter().take(TABLE_ROWS);
+    // What waits in a host waits in its NIC's queue pairs, not at the port.
+    let has_queue = |port: &PausedPort| port.tier != Tier::Host;
+    let some_have = worst().any(has_queue);
     let mut table = String::from(
         "<figure><figcaption>The worst ports</figcaption><table><thead><tr><th>port of</th><th>paused by</th>\
-         <th class=\"n\">paused</th><th class=\"n\">of the run</th><th class=\"n\">X-OFFs</th><th class=\"n\">peak queue</th></tr></thead><tbody>",
+         <th class=\"n\">paused</th><th class=\"n\">of the run</th><th class=\"n\">X-OFFs</th>",
     );
-    for port in pauses.worst.iter().take(TABLE_ROWS) {
+    table += if some_have { "<th class=\"n\">peak queue</th>" } else { "" };
+    table += "</tr></thead><tbody>";
+    for port in worst() {
         let _ = write!(
             table,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
             escape(&port.node),
             escape(&port.peer),
             Quantity::Time.label(port.paused_us),
             Quantity::Share.label(port.paused_us / span_us.max(f64::MIN_POSITIVE)),
             fixed(port.pauses as f64, 0),
-            // What waits in a host waits in its NIC's queue pairs, not at the port.
-            if port.tier == Tier::Host { "–".into() } else { Quantity::Size.label(port.egress_peak as f64) },
         );
+        if some_have {
+            let peak = if has_queue(port) { Quantity::Size.label(port.egress_peak as f64) } else { "–".into() };
+            let _ = write!(table, "<td class=\"n\">{peak}</td>");
+        }
+        table += "</tr>";
     }
     table + "</tbody></table></figure>"
 }

@@ -141,7 +141,7 @@ fn one_row(
             let time = |bin: usize| (bin as f64 + 0.5) * times.bin_us;
             let points = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value));
             let points: Vec<_> = points.take_while(|&(time, _)| time <= end_us).collect();
-            chart.line(*at, &point.series, study.is_pfc(*at), &decimate(&points, POINTS));
+            chart.line(*at, &point.series, study.dash(*at), &decimate(&points, POINTS));
         }
         let label = format!("{}: {tier}, {title}", subject.title);
         charts += &figure(&format!("{tier}, {title}"), &chart.finish(&label));

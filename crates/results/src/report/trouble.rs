@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::Quantity;
-use super::html::escape;
+use super::html::{escape, prose};
 use crate::{SeedDeadlock, SeriesSummary};
 
 /// Empty when there is nothing to say.
@@ -13,7 +13,7 @@ pub(super) fn trouble(study: &Study<'_>) -> String {
     if !study.summary.warnings.is_empty() {
         out += "<aside class=\"warnings\" role=\"note\"><h2>Before you trust the numbers</h2><ul>";
         for warning in &study.summary.warnings {
-            let _ = write!(out, "<li>{}</li>", escape(warning));
+            let _ = write!(out, "<li>{}</li>", prose(warning));
         }
         out += "</ul></aside>";
     }

@@ -1,8 +1,8 @@
 //! Summaries made from plain numbers.
 
 use selvedge_results::{
-    DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, Pauses, PointSummary, PortTimes, RunTotals,
-    SeriesInfo, SeriesTraits, StudyInfo, Summary, summarise,
+    Cut, DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, Pauses, PointSummary, PortTimes,
+    RunTotals, SeriesInfo, SeriesTraits, StudyInfo, Summary, summarise,
 };
 
 /// A series given by its metrics, seed by seed.
@@ -34,7 +34,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         })
         .collect();
     Given {
-        info: SeriesInfo { name: name.into(), series: name.into(), case: None, traits },
+        info: SeriesInfo { name: name.into(), series: name.into(), case: None, traits, cut: Cut::Written },
         seeds,
         unfinished: 0,
         hopeless: false,

@@ -464,3 +464,44 @@ fn pauses_that_nobody_sampled_have_no_map() {
     assert!(!pauses.contains("class=\"heat") && pauses.contains("for the run took no samples"), "{pauses}");
     assert_well_nested(&html);
 }
+
+#[test]
+fn a_column_that_says_nothing_is_left_out() {
+    let (summary, mut points) = made_up("hosts", false);
+    assert!(figure_of(&render(&summary, &points), "pauses").contains(">peak queue<"));
+    let worst = points.iter_mut().flat_map(|point| &mut point.pauses.worst);
+    worst.for_each(|port| port.tier = selvedge_results::Tier::Host);
+    let html = render(&summary, &points);
+    assert!(!figure_of(&html, "pauses").contains("peak queue"));
+    assert_well_nested(&html);
+}
+
+#[test]
+fn what_warnings_quote_is_code() {
+    let mut summary = study(&[series("a", "irn", false, 1.0, 0.1)]);
+    summary.warnings = vec!["`+dcqcn` adds <one>.".into(), "One ` alone.".into()];
+    let html = render(&summary, &[]);
+    assert!(html.contains("<li><code>+dcqcn</code> adds &lt;one&gt;.</li><li>One ` alone.</li>"));
+    assert_well_nested(&html);
+}
+
+#[test]
+fn a_last_chart_alone_has_the_whole_row() {
+    let html = render(&study(&in_cases(&["calm", "busy"], &["irn"], 0.1)), &[]);
+    let of_cases = figure_of(&html, "cases");
+    let widths: Vec<&str> =
+        of_cases.split("viewBox=\"0 0 ").skip(1).filter_map(|rest| rest.split(' ').next()).collect();
+    assert_eq!(widths, ["510", "510", "1040"], "three metrics");
+    assert!(html.contains(".pair > figure:last-child:nth-child(odd) { grid-column: 1 / -1; }"));
+}
+
+#[test]
+fn more_series_than_colours_have_other_dashes() {
+    let names: Vec<String> = (0..9).map(|at| format!("s{at}")).collect();
+    let (summary, points) = made_up("few-colours", false);
+    assert!(figure_of(&render(&summary, &points), "completion").contains("\">dashed: PFC on</span>"));
+    let cases: Vec<&str> = names.iter().map(String::as_str).collect();
+    let many = render(&study(&in_cases(&["calm", "busy"], &cases, 0.1)), &[]);
+    let legend = figure_of(&many, "cases");
+    assert!(legend.contains("further series of a colour") && legend.contains("stroke-dasharray=\"2 3\""), "{legend}");
+}

@@ -1,7 +1,7 @@
 //! The sentence, for each outcome that a study can have.
 
 use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
+use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -264,6 +264,130 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     assert!(summary.warnings[0].contains("packets were sent again all the time"), "{:?}", summary.warnings);
 }
 
+/// Counts of unfinished flows, seed by seed, in place of what a study found.
+fn with_unfinished(given: &[Given], unfinished: &[&[f64]]) -> Summary {
+    let mut summary = study(given);
+    for (series, counts) in summary.series.iter_mut().zip(unfinished) {
+        let all = |of: &dyn Fn(f64) -> f64| Estimate::of_mean(counts.iter().map(|&count| Some(of(count))).collect());
+        series.metrics.insert("unfinished_flows".into(), all(&|count| count));
+        series.metrics.insert("measured_flows".into(), all(&|_| 300.0));
+    }
+    summary
+}
+
+#[test]
+fn one_that_leaves_little_more_than_another_is_compared_with_it() {
+    let mut given = [series("x", "irn", false, 1.0, 0.0), series("y", "go-back-n", true, 2.0, 0.01)];
+    let found = |given: &[Given], unfinished: &[&[f64]]| {
+        let found = selvedge_results::verdict(&with_unfinished(given, unfinished));
+        (found.answer, found.sentence)
+    };
+    // 1.8 % and 1.0 %, not clearly different over the seeds: completion times decide, and it is said.
+    let (answer, sentence) = found(&given, &[&[1.0, 5.0, 0.0, 5.0, 4.0], &[6.0, 5.0, 5.0, 4.0, 7.0]]);
+    assert_eq!(answer, Answer::No);
+    assert!(sentence.starts_with("No: IRN without PFC completes flows 2.00x faster"), "{sentence}");
+    let clause = "; RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, not clearly more than IRN without PFC \
+                  (15 of 1,500).";
+    assert!(sentence.ends_with(clause), "{sentence}");
+    // The same shares, but more in every seed.
+    let (answer, sentence) = found(&given, &[&[3.0, 2.0, 3.0, 4.0, 3.0], &[5.0, 5.0, 6.0, 6.0, 5.0]]);
+    assert_eq!(answer, Answer::No);
+    assert_eq!(
+        sentence,
+        "No: RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, while IRN without PFC leaves 15 of 1,500 \
+         flows unfinished."
+    );
+    // Where both leave too many, nothing completes.
+    let (answer, sentence) = found(&given, &[&[30.0; 5], &[60.0; 5]]);
+    assert_eq!(answer, Answer::Undecided);
+    assert!(sentence.ends_with("nothing here completes its flows."), "{sentence}");
+
+    // One seed: it must be several times as many.
+    given.iter_mut().for_each(|series| series.seeds.truncate(1));
+    let (answer, sentence) = found(&given, &[&[3.0], &[6.0]]);
+    assert_eq!(answer, Answer::Undecided);
+    assert!(sentence.contains("leaves 6 of 300 flows unfinished, not clearly more than IRN"), "{sentence}");
+    let (answer, sentence) = found(&given, &[&[3.0], &[11.0]]);
+    assert_eq!(answer, Answer::No);
+    assert!(sentence.ends_with("while IRN without PFC leaves 3 of 300 flows unfinished."), "{sentence}");
+    // Seeds that change nothing are one.
+    let mut summary = with_unfinished(&given, &[&[3.0; 5], &[6.0; 5]]);
+    summary.seeds = vec![1, 2, 3, 4, 5];
+    summary.run.points.iter_mut().for_each(|point| point.fingerprint = "00000000000000aa".into());
+    let sentence = selvedge_results::verdict(&summary).sentence;
+    assert!(sentence.contains("leaves 30 of 1,500 flows unfinished, not clearly more"), "{sentence}");
+}
+
+#[test]
+fn who_wins_against_the_stalled_leaves_clearly_less() {
+    let given = [
+        series("fast", "irn", false, 1.0, 0.0),
+        series("whole", "melo", false, 2.0, 0.0),
+        series("y", "go-back-n", true, 0.5, 0.0),
+    ];
+    let found =
+        selvedge_results::verdict(&with_unfinished(&given, &[&[1.0, 5.0, 0.0, 5.0, 4.0], &[0.0; 5], &[5.0; 5]]));
+    assert_eq!(found.best_without.as_deref(), Some("whole"));
+    assert_eq!(
+        found.sentence,
+        "No: RoCE (go-back-N) with PFC leaves 25 of 1,500 flows unfinished, while MELO without PFC completes its flows."
+    );
+}
+
+#[test]
+fn a_warning_about_many_series_is_one() {
+    let unfinished = |name: &str, case: Option<&str>| {
+        let full = case.map_or(name.to_owned(), |case| format!("{case}: {name}"));
+        let mut given = series(&full, "irn", false, 1.0, 0.0);
+        given.unfinished = 2;
+        (given.info.series, given.info.case) = (name.to_owned(), case.map(str::to_owned));
+        given
+    };
+    let hint = "They are missing from the completion times, which are therefore too good. Where stop.time or stop.flows \
+                ended the run, give more, unless a link that they need stays down.";
+    let given = [unfinished("a", None), series("b", "irn", true, 1.0, 0.0), unfinished("c", None)];
+    let found = |given: &[Given]| study(given).warnings;
+    let flows = |list: &str| format!("Some measured flows never finished: {list}. {hint}");
+    assert_eq!(found(&given), [flows("a (10 of 5,000) and c (10 of 5,000)")]);
+    let many: Vec<Given> = (0..9).map(|at| unfinished(&format!("s{at}"), None)).collect();
+    let listed =
+        "s0 (10 of 5,000), s1 (10 of 5,000), s2 (10 of 5,000), s3 (10 of 5,000), s4 (10 of 5,000) and 4 others";
+    assert_eq!(found(&many), [flows(listed)]);
+    let cases = ["0 %", "1 %", "2 %", "3 %", "4 %", "5 %", "6 %"];
+    let in_cases: Vec<Given> = cases.map(|case| unfinished("a", Some(case))).into();
+    assert_eq!(found(&in_cases[..2]), [flows("a (0 %: 10 of 5,000; 1 %: 10 of 5,000)")]);
+    assert!(found(&in_cases)[0].contains("; 4 %: 10 of 5,000; and 2 others). They"), "{:?}", found(&in_cases));
+
+    // What differs in the cause or the cure is another warning.
+    let mut given = [unfinished("a", None), unfinished("b", None), unfinished("c", None)];
+    given[1].hopeless = true;
+    let warnings = found(&given);
+    assert_eq!(warnings.len(), 2);
+    assert!(warnings[0].starts_with("Some measured flows never finished: a (10 of 5,000) and c (10"), "{warnings:?}");
+    assert!(warnings[1].starts_with("b: 10 of 5,000 measured flows never finished; they"), "{warnings:?}");
+
+    let mut given = [series("y", "irn", true, 0.5, 0.0), series("x", "go-back-n", true, 1.0, 0.0)];
+    given[0].deadlocks = vec![1, 2];
+    given[1].deadlocks = vec![3];
+    let told = "PFC deadlocks ended runs of y (seeds 1 and 2) and x (seed 3). Which ports wait in a cycle is told in \
+                report.html and summary.json.";
+    assert_eq!(found(&given), [told]);
+}
+
+#[test]
+fn nobody_is_told_to_give_more_where_that_helps_nobody() {
+    let warning = |cut| {
+        let mut given = series("x", "irn", false, 1.0, 0.0);
+        (given.unfinished, given.info.cut) = (2, cut);
+        study(&[given]).warnings.concat()
+    };
+    assert!(warning(Cut::Written).contains("give more"));
+    let always = warning(Cut::Always);
+    assert!(always.ends_with("too good. Some are always in flight when a run of such traffic ends."), "{always}");
+    let built_in = warning(Cut::BuiltIn);
+    assert!(built_in.contains("what is not done by then does not keep up") && !built_in.contains("give more"));
+}
+
 #[test]
 fn without_a_pair_the_question_is_not_asked() {
     assert_verdict(
@@ -304,9 +428,36 @@ fn many_cases_get_an_answer_each_in_a_headline() {
         [named("irn", false, 1.0), named("go-back-n", true, slower)]
     };
     let all: Vec<Given> = [("a", 2.0), ("b", 0.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
-    assert_verdict(&all, Answer::Depends, "PFC is not needed: a and c. PFC is needed: b.");
+    assert_verdict(&all, Answer::Depends, "PFC is not needed with a and c. PFC is needed with b.");
     let same: Vec<Given> = [("a", 2.0), ("b", 1.5), ("c", 3.0)].into_iter().flat_map(of_case).collect();
     assert_verdict(&same, Answer::No, "PFC is not needed in any case: a, b and c.");
+
+    let noisy = |cases: [(&str, f64); 4]| -> Vec<Given> {
+        let mut given: Vec<Given> = cases.into_iter().flat_map(of_case).collect();
+        for one in &mut given[4..] {
+            one.seeds.truncate(1);
+        }
+        given
+    };
+    // Who does not tell contradicts nobody.
+    let cases = [("0.1 %", 2.0), ("1 %", 1.5), ("0.001 %", 2.0), ("0.01 %", 2.0)];
+    assert_verdict(
+        &noisy(cases),
+        Answer::No,
+        "No, as far as the intervals tell. PFC is not needed at 0.1 % and 1 %. The intervals do not tell at 0.001 % and \
+         0.01 %.",
+    );
+    let found = verdict(&noisy(cases.map(|(case, _)| (case, 0.5))));
+    assert!(found.sentence.starts_with("Yes, as far as the intervals tell. PFC is needed at"), "{}", found.sentence);
+    let mut none = noisy(cases);
+    none.iter_mut().for_each(|one| one.seeds.truncate(1));
+    let sentence = "The intervals do not tell in any case: 0.1 %, 1 %, 0.001 % and 0.01 %.";
+    assert_verdict(&none, Answer::Undecided, sentence);
+    // So it is with few cases, too.
+    let found = verdict(&[&of_case(("a", 2.0))[..], &noisy(cases)[4..6]].concat());
+    assert_eq!(found.answer, Answer::No);
+    assert!(found.sentence.starts_with("No, as far as the intervals tell. a: No: IRN"), "{}", found.sentence);
+    assert!(found.sentence.contains(" 0.001 %: Undecided: "), "{}", found.sentence);
 }
 
 #[test]

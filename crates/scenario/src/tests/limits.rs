@@ -54,3 +54,15 @@ fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
     let [warning] = &warnings(100, jobs)[..] else { panic!("one") };
     assert!(warning.contains("workload.collective[1].repeat: of 2 repetitions of 480 flows"), "{warning}");
 }
+
+#[test]
+fn a_plan_knows_who_ends_it() {
+    let built_in = |sets: &[&str]| Plan::built_in(&with_sets(sets)).expect("a plan").ends_as_built_in;
+    assert!(built_in(&[]) && built_in(&["workload.poisson.load=0.5"]));
+    assert!(!built_in(&["stop.time=50ms"]));
+    let counted = plan(BUILT_IN, &Changes::default()).expect("a plan");
+    assert!(!counted.ends_as_built_in, "somebody has written it");
+    assert!(!counted.series[0].is_endless, "it has so many flows");
+    let timed = BUILT_IN.replace("flows = 12_500, ", "").replace("measure = { middle = 0.8 }", "");
+    assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
+}

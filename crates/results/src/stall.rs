@@ -1,0 +1,119 @@
+//! Which series cannot win, because they leave too much unfinished.
+
+use crate::metric::Metric;
+use crate::number::fixed;
+use crate::summary::TakenOver;
+use crate::{Estimate, SeriesSummary};
+
+/// The share of measured flows or jobs that may be missing before a series counts as stalled.
+pub(crate) const STALLED: f64 = 0.01;
+/// Without an interval a share is clearly more than another if it is that many times as large.
+const SEVERAL: f64 = 3.0;
+
+/// What is to be said of one series.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Stall {
+    /// It cannot win; why, to follow its name.
+    Stalled(String),
+    /// It leaves more unfinished than [`STALLED`], but not clearly more than the best of the others.
+    Alike {
+        /// "leaves 11 of 600 flows unfinished".
+        clause: String,
+        /// Name of the other.
+        rival: String,
+        /// What that leaves: "6 of 600".
+        rival_leaves: String,
+    },
+}
+
+/// What is to be said of `series`, one of `all` of its case; `None` if nothing. Where `ignores_seeds`, several are no
+/// more than one.
+pub(crate) fn stall(series: &SeriesSummary, all: &[SeriesSummary], ignores_seeds: bool) -> Option<Stall> {
+    if let Some(clause) = broken(series) {
+        return Some(Stall::Stalled(clause));
+    }
+    let rivals: Vec<&SeriesSummary> =
+        all.iter().filter(|other| other.name != series.name && broken(other).is_none()).collect();
+    let mut alike = None;
+    for (metric, over) in watched(series).into_iter().filter(|(_, over)| over.missing() > STALLED) {
+        let clause = leaves(&over);
+        let found = rivals.iter().filter_map(|other| Some((other, other.taken_over(&metric)?)));
+        let least = found.min_by(|(_, a), (_, b)| a.missing().total_cmp(&b.missing()));
+        match least {
+            // What finishes there is that of the lucky, too.
+            Some((_, theirs)) if theirs.missing() > STALLED => return Some(Stall::Stalled(clause)),
+            Some((other, theirs)) if !is_clearly_more(&over, &theirs, ignores_seeds) => {
+                let (rival, rival_leaves) = (other.name.clone(), of_all(&theirs));
+                alike.get_or_insert(Stall::Alike { clause, rival, rival_leaves });
+            }
+            _ => return Some(Stall::Stalled(clause)),
+        }
+    }
+    alike
+}
+
+/// Whether what stalls `loser` is clearly more than in `winner`.
+pub(crate) fn trails(loser: &SeriesSummary, winner: &SeriesSummary, ignores_seeds: bool) -> bool {
+    let is_behind = |(metric, over): (String, TakenOver)| {
+        over.missing() > STALLED
+            && winner.taken_over(&metric).is_none_or(|theirs| is_clearly_more(&over, &theirs, ignores_seeds))
+    };
+    broken(loser).is_some() || watched(loser).into_iter().any(is_behind)
+}
+
+/// What a series leaves unfinished, to follow its name; `None` if it finishes all.
+pub(crate) fn unfinished(series: &SeriesSummary) -> Option<String> {
+    let left = watched(series).into_iter().map(|(_, over)| over).filter(|over| over.unfinished > 0.0);
+    left.max_by(|a, b| a.missing().total_cmp(&b.missing())).map(|over| leaves(&over))
+}
+
+/// Why a series cannot win, whatever the others do.
+fn broken(series: &SeriesSummary) -> Option<String> {
+    if let [first, ..] = &series.deadlocks[..] {
+        let runs = series.metric("measured_flows").map_or(0, |flows| flows.per_seed.iter().flatten().count());
+        let seeds = if series.deadlocks.len() == 1 {
+            format!("with seed {}", first.seed)
+        } else {
+            format!("with {} of {runs} seeds", series.deadlocks.len())
+        };
+        return Some(format!("deadlocks {seeds}"));
+    }
+    let mut decisive = series.traits.decisive().filter_map(|compared| series.taken_over(&compared.metric));
+    decisive.all(|over| over.measured == 0.0).then(|| format!("has no measured {}", series.traits.awaited()))
+}
+
+/// What must finish, by the metric that is taken over it.
+fn watched(series: &SeriesSummary) -> Vec<(String, TakenOver)> {
+    let decisive: Vec<String> = series.traits.decisive().map(|compared| compared.metric).collect();
+    // Flows of incasts beside others count in their workload's metrics alone.
+    let of = decisive.first().and_then(|metric| metric.rsplit('.').next());
+    let own = series
+        .metrics
+        .keys()
+        .filter(|name| Metric::find_of_workload(name).is_some_and(|(_, metric)| Some(metric.name) == of));
+    let names = decisive.iter().chain(own.filter(|name| !decisive.contains(name)));
+    names.filter_map(|name| Some((name.clone(), series.taken_over(name)?))).collect()
+}
+
+/// Whether one share is clearly more than the other: over the seeds, if there are several.
+fn is_clearly_more(of: &TakenOver, to: &TakenOver, ignores_seeds: bool) -> bool {
+    if to.unfinished == 0.0 {
+        return of.unfinished > 0.0;
+    }
+    let pairs = of.missing_by_seed.iter().zip(&to.missing_by_seed);
+    let differences = Estimate::of_mean(pairs.map(|(&of, &to)| of.zip(to).map(|(of, to)| of - to)).collect());
+    match differences.ci95 {
+        Some([low, _]) if !ignores_seeds => low > 0.0,
+        _ => of.missing() >= SEVERAL * to.missing(),
+    }
+}
+
+/// "leaves 11 of 600 flows unfinished".
+fn leaves(over: &TakenOver) -> String {
+    format!("leaves {} {} unfinished", of_all(over), over.what)
+}
+
+/// "11 of 600".
+fn of_all(over: &TakenOver) -> String {
+    format!("{} of {}", fixed(over.unfinished, 0), fixed(over.measured, 0))
+}
