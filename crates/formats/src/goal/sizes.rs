@@ -13,6 +13,9 @@ use crate::Warning;
 /// Who receives from whom with which tag.
 type Address = (u32, u32, u32);
 
+/// From whom and with which tag, of a receive that leaves one of them open.
+type Wanted = (Option<u32>, Option<u32>);
+
 /// An end of a message.
 #[derive(Clone, Copy)]
 struct End {
@@ -29,7 +32,7 @@ struct End {
 pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
     let mut sent: BTreeMap<Address, Vec<End>> = BTreeMap::new();
     let mut received: BTreeMap<Address, Vec<End>> = BTreeMap::new();
-    let mut general: BTreeMap<u32, Vec<(Option<u32>, Option<u32>)>> = BTreeMap::new();
+    let mut general: BTreeMap<u32, Vec<Wanted>> = BTreeMap::new();
     for (&rank, written) in &goal.ranks {
         for (number, operation) in written.operations.iter().enumerate() {
             let end = |size| End { size, rank, number, place: written.places.get(number).copied() };
@@ -48,9 +51,7 @@ pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
         list.dedup();
     });
     let is_contested = |(rank, source, mark): Address| {
-        let takes = |&(from, tag): &(Option<u32>, Option<u32>)| {
-            from.is_none_or(|from| from == source) && tag.is_none_or(|tag| tag == mark)
-        };
+        let takes = |&(from, tag): &Wanted| from.is_none_or(|from| from == source) && tag.is_none_or(|tag| tag == mark);
         general.get(&rank).is_some_and(|list| list.iter().any(takes))
     };
     let mut count = 0;
