@@ -1,4 +1,4 @@
-//! Files of other simulators.
+//! Files of other simulators, and lists in files of our own.
 //!
 //! | module | file |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | [`cdf`] | flow-size distributions in the dialects in use, and the well-known ones by name |
 //! | [`fct`] | `fct.txt` of the ns-3 RDMA family, written and read |
 //! | [`irn_trace`] | event traces of the IRN authors' receiver and sender |
+//! | [`loss_trace`] | numbers of lost packets, for the loss model of that name |
 //! | [`detect()`] | which of these a topology or a flow list is |
 //!
 //! Readers take bytes or a [`BufRead`](std::io::BufRead) and the name that messages shall give the
@@ -30,6 +31,7 @@ pub mod goal;
 pub mod htsim_cm;
 pub mod htsim_topo;
 pub mod irn_trace;
+pub mod loss_trace;
 pub mod ns3_flow;
 pub mod ns3_topology;
 mod text;

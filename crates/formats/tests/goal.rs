@@ -14,10 +14,10 @@ fn text_and_bytes_say_the_same() {
     assert_eq!((text.dialect, binary.dialect), (Dialect::GoalText, Dialect::GoalBinary));
     assert_eq!((detect(TEXT, "f"), detect(BINARY, "f")), (Ok(Dialect::GoalText), Ok(Dialect::GoalBinary)));
     let mut zero_and_one = text.value.clone();
-    zero_and_one.ranks.values_mut().for_each(|rank| rank.lines.clear());
+    zero_and_one.ranks.values_mut().for_each(|rank| rank.places.clear());
     assert_eq!(zero_and_one, binary.value);
     let zero = &text.value.ranks[&0];
-    assert_eq!(zero.lines.len(), zero.operations.len());
+    assert_eq!(zero.places.len(), zero.operations.len());
     assert_eq!(zero.operations[0].kind, OperationKind::Compute(Duration::from_ns(100)));
     assert_eq!(zero.operations[1].kind, OperationKind::Send { to: 1, size: Bytes::new(4096), tag: 7 });
     assert_eq!(zero.requires, [(1, 0)]);
@@ -54,6 +54,35 @@ fn messages_that_nobody_receives_are_told_by_their_line() {
     assert_eq!(warnings(three, "calc 1"), [format!("3: {expected}")]);
     // A receive that has no message is for whoever plays the schedule to refuse.
     assert_eq!(warnings("calc 1", all), [""; 0]);
+}
+
+#[test]
+fn receives_of_another_size_than_their_messages_are_told_with_both_lines() {
+    let warnings = |zero: &str, one: &str| -> Vec<String> {
+        let file = format!("num_ranks 2\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n{one}\n}}\n");
+        let warnings = goal::read(file.as_bytes(), "f").unwrap().warnings;
+        warnings.into_iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+    };
+    let counts = "the size of the \"send\" counts";
+    assert_eq!(
+        warnings("a: send 100000b to 1", "calc 1\nrecv 5b from 0"),
+        [format!("7: this \"recv\" expects 5 bytes, but the \"send\" for it (line 3) has 100000; {counts}")]
+    );
+    // Which of several meet is open, so that sizes may stand in another order.
+    let two = "send 1b to 1\nsend 2b to 1";
+    assert_eq!(warnings(two, "recv 2b from 0\nrecv 1b from 0"), [""; 0]);
+    assert_eq!(
+        warnings(two, "recv 2b from 0\nrecv 2b from 0"),
+        [format!("8: this \"recv\" expects 2 bytes, but the \"send\" for it (line 3) has 1; {counts}")]
+    );
+    assert_eq!(
+        warnings(two, "recv 3b from 0\nrecv 4b from 0"),
+        [format!(
+            "7: this \"recv\" expects 3 bytes, but the \"send\" for it (line 3) has 1 (1 more like this); {counts}"
+        )]
+    );
+    // What a receive from any rank gets is open, and so is what it leaves.
+    assert_eq!(warnings(two, "recv 1b from -1\nrecv 7b from 0"), [""; 0]);
 }
 
 #[test]

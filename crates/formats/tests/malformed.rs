@@ -1,6 +1,8 @@
 //! Malformed files: what people read about them, word for word.
 
-use selvedge_formats::{FormatError, cdf, detect, fct, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
+use selvedge_formats::{
+    FormatError, cdf, detect, fct, htsim_cm, htsim_topo, irn_trace, loss_trace, ns3_flow, ns3_topology,
+};
 
 /// Checks that `read` refuses each input with the message beside it.
 fn check<I: AsRef<[u8]>>(read: impl Fn(&[u8]) -> Result<(), FormatError>, table: &[(I, &str)]) {
@@ -305,6 +307,19 @@ fn completion_times() {
             ),
             (&b"0b000001 0b000101 1 99999 3 4 5 6\n"[..], r#"f:1:21: found "99999", expected a port from 0 to 65535"#),
             (&b"0b000001 0b000101 1 2 3 4 5 6 7\n"[..], r#"f:1:31: found "7", expected the end of the line"#),
+        ],
+    );
+}
+
+#[test]
+fn loss_traces() {
+    let expected = "expected the number of a packet, from 0, with blanks or lines between them";
+    check(
+        |bytes| loss_trace::read(bytes, "f").map(drop),
+        &[
+            (&b"0 1\n2 x # y\n"[..], &*format!(r#"f:2:3: found "x", {expected}"#)),
+            (&b"-1"[..], &*format!(r#"f:1:1: found "-1", {expected}"#)),
+            (&b"18446744073709551616"[..], &*format!(r#"f:1:1: found "18446744073709551616", {expected}"#)),
         ],
     );
 }

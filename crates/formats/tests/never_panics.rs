@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use selvedge_formats::{FormatError, cdf, detect, fct, goal, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
+use selvedge_formats::{
+    FormatError, cdf, detect, fct, goal, htsim_cm, htsim_topo, irn_trace, loss_trace, ns3_flow, ns3_topology,
+};
 use selvedge_units::{Bytes, Duration, Instant};
 
 /// Feeds `bytes` to every reader.
@@ -25,6 +27,7 @@ fn read_all(bytes: &[u8]) -> Vec<Result<(), FormatError>> {
         fct::Records::new(bytes, "f", fct::Style::ConWeave).try_for_each(|record| record.map(drop)),
         irn_trace::receiver_events(bytes, "f").try_for_each(|event| event.map(drop)),
         irn_trace::sender_events(bytes, "f").try_for_each(|event| event.map(drop)),
+        loss_trace::read(bytes, "f").map(drop),
     ]
 }
 

@@ -140,7 +140,10 @@ fn messages_without_a_partner_are_told_by_their_line() {
     assert!(said.contains("warning: x.goal:4: 1 message is sent that nobody receives"), "{said}");
     fs::write(scratch.join("x.goal"), schedule("calc 1", "recv 1b from 0 tag 1")).expect("writable");
     let (_, said) = scratch.expect(2, &["workload", "s.toml"]);
-    assert!(said.contains("workload.goal.path: x.goal:7: rank 1 waits for a message from rank 0 with tag 1"), "{said}");
+    assert!(
+        said.contains("workload.goal.path: x.goal:7:1: rank 1 waits for a message from rank 0 with tag 1"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@
 //! Comments are `// ...`, `/* ... */` and `# ...`.
 
 mod binary;
+mod sizes;
 mod text;
 
 use std::collections::BTreeMap;
@@ -40,12 +41,21 @@ pub struct Goal {
 pub struct Rank {
     /// Its operations, in the order of the file.
     pub operations: Vec<Operation>,
-    /// The line of each, from 1; none in binary files.
-    pub lines: Vec<u32>,
+    /// Where each of them stands; nothing in binary files.
+    pub places: Vec<Place>,
     /// Pairs of an operation and one whose end it waits for.
     pub requires: Vec<(u32, u32)>,
     /// Pairs of an operation and one whose beginning it waits for.
     pub start_requires: Vec<(u32, u32)>,
+}
+
+/// Where an operation stands in a text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column of its "send", "recv" or "calc" in characters, from 1.
+    pub column: u32,
 }
 
 /// One operation.
@@ -108,6 +118,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
         (value, warnings, Dialect::GoalText)
     };
     warnings.extend(unreceived(&value));
+    warnings.extend(sizes::unequal(&value));
     Ok(Parsed { value, warnings, dialect })
 }
 
@@ -163,7 +174,7 @@ fn unreceived(goal: &Goal) -> Option<Warning> {
     let &(rank, place) = lost.iter().min()?;
     let (messages, are) =
         if lost.len() == 1 { ("1 message".to_owned(), "is") } else { (format!("{} messages", lost.len()), "are") };
-    let line = goal.ranks[&rank].lines.get(place).copied();
+    let line = goal.ranks[&rank].places.get(place).map(|place| place.line);
     let which = match (line, lost.len()) {
         (Some(_), 1) => String::new(),
         (Some(_), _) => ", this one first".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks};
+use super::{Goal, Operation, OperationKind, Place, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks};
 use crate::text::{BYTES_MAX, Line, Lines, Word, Words};
 use crate::{FormatError, Warning};
 
@@ -69,7 +69,6 @@ struct Requirement {
 
 impl Block {
     fn statement(&mut self, line: Line<'_>) -> Result<(), FormatError> {
-        let number = u32::try_from(line.number()).unwrap_or(u32::MAX);
         let mut words = line.words();
         let mut word = words.require("an operation")?;
         if let Some(label) = word.text().strip_suffix(':') {
@@ -79,6 +78,7 @@ impl Block {
             }
             word = words.require("\"send\", \"recv\" or \"calc\"")?;
         }
+        let [line, column] = word.place().map(|number| u32::try_from(number).unwrap_or(u32::MAX));
         let kind = match word.text() {
             "send" => self.message(&mut words, true)?,
             "recv" => self.message(&mut words, false)?,
@@ -104,7 +104,7 @@ impl Block {
             }
         }
         self.rank.operations.push(operation);
-        self.rank.lines.push(number);
+        self.rank.places.push(Place { line, column });
         Ok(())
     }
 

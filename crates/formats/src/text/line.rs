@@ -147,8 +147,12 @@ impl<'a> Line<'a> {
 
     /// An error at byte `at` of the text.
     pub(crate) fn error(self, at: usize, message: impl Into<String>) -> FormatError {
-        let column = self.text[..at].chars().count() as u64 + 1;
-        FormatError { file: self.file.to_owned(), line: self.number, column, message: message.into() }
+        FormatError { file: self.file.to_owned(), line: self.number, column: self.column(at), message: message.into() }
+    }
+
+    /// The column of byte `at`, in characters, from 1.
+    fn column(self, at: usize) -> u64 {
+        self.text[..at].chars().count() as u64 + 1
     }
 }
 
@@ -203,6 +207,11 @@ impl<'a> Word<'a> {
 
     pub(crate) fn line_number(self) -> u64 {
         self.line.number
+    }
+
+    /// Its line and its column in characters, from 1.
+    pub(crate) fn place(self) -> [u64; 2] {
+        [self.line.number, self.line.column(self.at)]
     }
 
     /// The part of the word from byte `from` on.

@@ -17,7 +17,7 @@ use crate::stall::STALLED;
 pub enum Outcome {
     /// As claimed.
     Reproduced,
-    /// The claimed side wins, by another factor.
+    /// The claimed side wins beyond doubt, by another factor.
     DirectionOnly,
     /// Not as claimed, or the study lacks the numbers.
     NotReproduced,
@@ -285,21 +285,27 @@ fn judge(claim: &Claim, mean: f64, ci95: Option<[f64; 2]>) -> Outcome {
         return if inside { Outcome::Reproduced } else { Outcome::NotReproduced };
     }
     let [low, high] = ci95.unwrap_or([mean, mean]);
-    let side = if claim.low >= 1.0 {
-        Some(low > 1.0)
+    let is_near = |value: f64| (1.0 - NEAR..=1.0 + NEAR).contains(&value);
+    // The middle is what the paper says; an open range says "more" or "less".
+    let claims_near = is_near((claim.low * claim.high).sqrt());
+    let shows = |is_beyond: bool| is_beyond && (!claims_near || is_near(low) && is_near(high));
+    let (excludes, direction) = if claim.low >= 1.0 {
+        (low > 1.0, shows(low >= 1.0 + VISIBLE))
     } else if claim.high <= 1.0 {
-        Some(high < 1.0)
+        (high < 1.0, shows(high <= 1.0 - VISIBLE))
     } else {
-        None
+        // Sameness: the evidence must lie inside, or near.
+        (accepted.contains(&low) && accepted.contains(&high), inside && is_near(low) && is_near(high))
     };
-    match (side, inside) {
-        // A direction: the interval excludes 1 on the claimed side, or it does not.
-        (Some(true), true) => Outcome::Reproduced,
-        (Some(true), false) | (Some(false), true) => Outcome::DirectionOnly,
-        (Some(false), false) => Outcome::NotReproduced,
-        // Sameness: the evidence must lie inside.
-        (None, true) if accepted.contains(&low) && accepted.contains(&high) => Outcome::Reproduced,
-        (None, true) => Outcome::DirectionOnly,
-        (None, false) => Outcome::NotReproduced,
+    match (inside && excludes, direction) {
+        (true, _) => Outcome::Reproduced,
+        (false, true) => Outcome::DirectionOnly,
+        (false, false) => Outcome::NotReproduced,
     }
 }
+
+/// Who claims a ratio as near to 1 as this claims that there is little to win or lose.
+const NEAR: f64 = 0.1;
+
+/// How far from 1 a ratio must be to have a direction: ratios are shown with three digits, and "1.00" shows none.
+const VISIBLE: f64 = 0.005;

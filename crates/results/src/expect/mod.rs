@@ -27,10 +27,12 @@
 //!
 //! # The rule
 //! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
-//!    range, and the 95 % interval excludes 1. *Direction only*: the interval lies on the claimed side
-//!    of 1 but the mean misses the range, or the mean is in the range and the interval includes 1.
+//!    range, and the 95 % interval excludes 1. *Direction only*: the mean misses the range, but the whole
+//!    interval lies on the claimed side of 1, by 0.5 % at least (what is shown as "1.00" has no direction).
+//!    Where the middle of the range is within 10 % of 1, so must the whole interval be: "99 % of the
+//!    bandwidth" says that little is lost, and 38 % is no weaker form of it.
 //! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
-//!    whole interval lies in the range, *direction only* when the mean does.
+//!    whole interval lies in the range, *direction only* when the mean does and the interval is within 10 % of 1.
 //! 3. A `value` is *reproduced* when the mean lies in the range; it has no direction.
 //! 4. Where more than 1 % of what a metric is taken over never finishes (the measured flows of a series, or of one
 //!    of its workloads; groups), completion times are those of the lucky ones: nothing about them is more than

@@ -40,8 +40,41 @@ fn a_ratio_inside_its_range_with_an_interval_off_one_is_reproduced() {
 fn the_right_side_by_another_factor_is_direction_only() {
     assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [2.8, 3.7] }"), Outcome::DirectionOnly);
     assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { between = [1.1, 1.3] }"), Outcome::DirectionOnly);
+}
+
+#[test]
+fn a_direction_needs_the_whole_interval_on_its_side() {
     // The mean is in the range, but the interval reaches over 1.
-    assert_eq!(outcome("of = 'noisy'\nthan = 'irn'\nratio = { at-least = 1.0 }"), Outcome::DirectionOnly);
+    assert_eq!(outcome("of = 'noisy'\nthan = 'irn'\nratio = { at-least = 1.0 }"), Outcome::NotReproduced);
+}
+
+/// The outcome of a claim about "loss" over "clean", which comes out as `found` for every seed.
+fn at(found: f64, range: &str) -> Outcome {
+    let study = study(&[series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, found, 0.0)]);
+    let claim = format!("of = 'loss'\nthan = 'clean'\nratio = {{ {range} }}");
+    check(&expectations(&claim), &study).remove(0).outcome
+}
+
+#[test]
+fn what_is_shown_as_one_has_no_direction() {
+    let claim = "near = 1.0337, tolerance = 0.02";
+    assert_eq!(at(1.03, claim), Outcome::Reproduced);
+    assert_eq!(at(1.08, claim), Outcome::DirectionOnly);
+    assert_eq!(at(1.01, claim), Outcome::DirectionOnly);
+    assert_eq!(at(1.003, claim), Outcome::NotReproduced);
+    // Nor has it one where much is claimed.
+    assert_eq!(at(1.003, "between = [2.0, 2.4]"), Outcome::NotReproduced);
+    assert_eq!(at(1.1, "between = [2.0, 2.4]"), Outcome::DirectionOnly);
+}
+
+#[test]
+fn who_claims_a_share_near_one_does_not_mean_a_small_one() {
+    let claim = "between = [0.985, 0.995]";
+    assert_eq!(at(0.99, claim), Outcome::Reproduced);
+    assert_eq!(at(0.95, claim), Outcome::DirectionOnly);
+    assert_eq!(at(0.382, claim), Outcome::NotReproduced);
+    // "Less" is less, however much.
+    assert_eq!(at(0.382, "at-most = 0.99"), Outcome::Reproduced);
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(super) fn schedule(goal: &Goal) -> Schedule {
         for operation in &written.operations {
             rank.step(step(operation), &[]);
         }
-        rank.stands_in(written.lines.clone());
+        rank.stands_in(written.places.iter().map(|place| (place.line, place.column)).collect());
         written.requires.iter().for_each(|&(after, before)| rank.require(after, before));
         written.start_requires.iter().for_each(|&(after, before)| rank.require_start(after, before));
     }

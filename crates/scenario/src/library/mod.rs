@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use selvedge_formats::htsim_cm::{self, ConnectionMatrix};
 use selvedge_formats::{
-    Dialect, FormatError, Parsed, Warning, cdf, detect, goal as goal_file, htsim_topo, ns3_flow, ns3_topology,
+    Dialect, FormatError, Parsed, Warning, cdf, detect, goal as goal_file, htsim_topo, loss_trace, ns3_flow,
+    ns3_topology,
 };
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::schedule::Schedule;
@@ -226,19 +227,7 @@ impl Library for FileLibrary {
 
     fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
         let content = self.files.content(path)?;
-        let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
-        let mut drops = Vec::new();
-        for (line, text) in (1..).zip(String::from_utf8_lossy(content).lines()) {
-            for word in text.split('#').next().unwrap_or_default().split_whitespace() {
-                let number = word.parse().map_err(|_| {
-                    let place = self.files.place(path, line, word);
-                    let remedy = "expected the number of a packet, from 0, with blanks or lines between them";
-                    ConfigError::new("", format!("{place}: found \"{word}\", {remedy}"))
-                })?;
-                drops.push(number);
-            }
-        }
-        Ok(drops)
+        loss_trace::read(&**content, path).map_err(said)
     }
 
     fn schedule(&self, path: &str) -> Result<Schedule, ConfigError> {

@@ -78,9 +78,9 @@ impl Kind for GoalFile {
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
         let summary =
             WorkloadSummary { mean_size, first: self.start, ..WorkloadSummary::new(Self::NAME, &used, &used) };
-        let in_file = |Unplayable { line, message }: Unplayable| {
-            let line = line.map_or(String::new(), |line| format!(":{line}"));
-            ConfigError::new("path", format!("{}{line}: {message}", self.path))
+        let in_file = |Unplayable { place, message }: Unplayable| {
+            let place = place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
+            ConfigError::new("path", format!("{}{place}: {message}", self.path))
         };
         Ok(Part::played(Player::new(plan).map_err(in_file)?, summary))
     }

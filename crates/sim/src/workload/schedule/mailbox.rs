@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ANY;
-
-/// Who sends, and with which tag; of a receive either may be [`ANY`].
-pub(super) type Address = (u32, u32);
+use super::partners::{Address, suits};
 
 /// Things with addresses, taken out in the order in which they came.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +29,8 @@ impl Mailbox {
         if from != ANY && tag != ANY {
             return self.take_first(std::iter::once((from, tag)));
         }
-        let suits = |&(source, mark): &Address| (from == ANY || from == source) && (tag == ANY || tag == mark);
-        let candidates: Vec<Address> = self.by_address.keys().copied().filter(suits).collect();
+        let candidates = self.by_address.keys().copied().filter(|&sent| suits((from, tag), sent));
+        let candidates: Vec<Address> = candidates.collect();
         self.take_first(candidates.into_iter())
     }
 

@@ -8,6 +8,7 @@
 //! know no more than its own steps, and fabrics may be cut between hosts as they may under random arrivals.
 
 mod mailbox;
+mod partners;
 mod player;
 
 use std::sync::Arc;
@@ -67,8 +68,8 @@ pub struct Rank {
     waits: Vec<u32>,
     /// The number of its first message.
     first_send: u32,
-    /// The lines of a file in which its steps stand, if they come from one.
-    lines: Vec<u32>,
+    /// The lines and columns of a file in which its steps stand, if they come from one.
+    places: Vec<(u32, u32)>,
 }
 
 impl Rank {
@@ -103,9 +104,9 @@ impl Rank {
         self.waits[step as usize] += 1;
         self.after_start.push((before, step));
     }
-    /// Says in which lines of a file its steps stand, from 1; for messages.
-    pub fn stands_in(&mut self, lines: Vec<u32>) {
-        self.lines = lines;
+    /// Says in which lines and columns of a file its steps stand, from 1; for messages.
+    pub fn stands_in(&mut self, places: Vec<(u32, u32)>) {
+        self.places = places;
     }
     /// How many steps there are.
     pub fn len(&self) -> usize {
@@ -168,6 +169,15 @@ impl Schedule {
     /// What step `step` of `rank` is.
     fn step(&self, rank: u32, step: u32) -> Step {
         self.ranks[rank as usize].steps[step as usize]
+    }
+    /// The line and column in which that step stands, if it comes from a text.
+    fn place(&self, rank: u32, step: u32) -> Option<(u32, u32)> {
+        self.ranks[rank as usize].places.get(step as usize).copied()
+    }
+    /// What a step is called in messages: "step 2 of rank 3 (line 9)".
+    fn step_name(&self, rank: u32, step: u32) -> String {
+        let line = self.place(rank, step).map_or(String::new(), |(line, _)| format!(" (line {line})"));
+        format!("step {} of rank {rank}{line}", step + 1)
     }
     /// The number of the message that step `step` of `rank` sends.
     fn message_of(&self, rank: u32, step: u32) -> u64 {

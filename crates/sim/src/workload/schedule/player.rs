@@ -7,6 +7,7 @@ use selvedge_telemetry::RankRow;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use super::mailbox::Mailbox;
+use super::partners;
 use super::{ANY, Schedule, Step};
 use crate::workload::{FlowSpec, Measure};
 
@@ -85,8 +86,8 @@ enum Turn {
 /// Why a schedule cannot be played to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unplayable {
-    /// The line of the file in which the step stands that waits, if the schedule comes from one.
-    pub line: Option<u32>,
+    /// The line and column of the file in which the step stands that is to blame, if the schedule comes from one.
+    pub place: Option<(u32, u32)>,
     /// What waits, and for what.
     pub message: String,
 }
@@ -358,26 +359,47 @@ impl Player {
 
     /// What keeps a step from beginning or ending, if not all have ended.
     fn unplayed(&mut self) -> Option<Unplayable> {
-        let line = |rank: usize, step: u32| self.plan.schedule.ranks()[rank].lines.get(step as usize).copied();
+        let schedule = &self.plan.schedule;
         let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
         let rank = self.ranks.iter().position(stuck)?;
-        // A receive that nobody answers is a cause; what waits for others may be its consequence.
-        for (rank, state) in self.ranks.iter_mut().enumerate() {
-            if let Some(step) = state.as_mut().and_then(|state| state.receives.take_message((ANY, ANY))) {
-                let Step::Recv { from, tag } = self.plan.schedule.step(rank as u32, step) else { continue };
-                let from = if from == ANY { "any rank".to_owned() } else { format!("rank {from}") };
-                let tag = if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
+        // A receive without a partner in the whole schedule is a cause; who else waits may be its victim.
+        if let Some(lonely) = partners::lonely(schedule) {
+            return Some(Unplayable {
+                place: schedule.place(lonely.rank, lonely.step),
+                message: lonely.message(schedule),
+            });
+        }
+        // Then a receive whose message is never sent; what waits for others may be its consequence.
+        for rank in 0..self.ranks.len() {
+            let state = self.ranks[rank].as_mut();
+            if let Some(step) = state.and_then(|state| state.receives.take_message((ANY, ANY))) {
+                let rank = rank as u32;
+                let Step::Recv { from, tag } = schedule.step(rank, step) else { continue };
+                let never_begins = match self.send_that_waits(rank, (from, tag)) {
+                    Some((from, step)) => format!(" (its \"send\", {}, never begins)", schedule.step_name(from, step)),
+                    None => String::new(),
+                };
                 let message = format!(
-                    "rank {rank} waits for a message from {from} with {tag} (its step {}) that is never sent: each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
-                    step + 1
+                    "{} that is never sent{never_begins}: each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
+                    partners::waits(rank, step, (from, tag)),
                 );
-                return Some(Unplayable { line: line(rank, step), message });
+                return Some(Unplayable { place: schedule.place(rank, step), message });
             }
         }
         let state = self.ranks[rank].as_ref()?;
         let step = state.waits.iter().position(|&waits| waits > 0)?;
         let message = format!("step {} of rank {rank} never begins: steps wait for each other in a cycle", step + 1);
-        Some(Unplayable { line: line(rank, step as u32), message })
+        Some(Unplayable { place: schedule.place(rank as u32, step as u32), message })
+    }
+
+    /// A send that a receive of `rank` could take, and that has not begun.
+    fn send_that_waits(&self, rank: u32, wanted: partners::Address) -> Option<(u32, u32)> {
+        let waits =
+            |from: u32, step: u32| self.ranks[from as usize].as_ref().is_some_and(|s| s.waits[step as usize] > 0);
+        self.plan.schedule.sends.iter().copied().find(|&(from, step)| match self.plan.schedule.step(from, step) {
+            Step::Send { to, tag, .. } => to == rank && partners::suits(wanted, (from, tag)) && waits(from, step),
+            Step::Recv { .. } | Step::Compute { .. } => false,
+        })
     }
 }
 

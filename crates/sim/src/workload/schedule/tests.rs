@@ -151,3 +151,51 @@ fn schedules_that_cannot_end_are_refused() {
     };
     assert!(why(vec![cross(1), cross(0)]).contains("must not wait for what comes after it"));
 }
+
+/// A schedule whose steps stand in lines of their own, each rank's after those of the one before; why it is refused.
+fn refusal(steps: &[&[(Step, &[u32])]]) -> Unplayable {
+    let mut line = 0;
+    let mut ranks = Vec::new();
+    for steps in steps {
+        let mut rank = Rank::default();
+        for (step, after) in *steps {
+            rank.step(*step, after);
+        }
+        rank.stands_in((line + 1..).zip([4; 9]).take(steps.len()).collect());
+        line += steps.len() as u32;
+        ranks.push(rank);
+    }
+    let hosts: Vec<u32> = (0..ranks.len() as u32).collect();
+    player(ranks, &hosts, 1).unwrap_err()
+}
+
+#[test]
+fn a_receive_without_a_partner_is_blamed_before_its_victims() {
+    // Rank 0 waits for rank 2, which sends it something once it has heard from rank 1, by a tag that nobody sends.
+    let why = refusal(&[&[(recv(2, 3), &[])], &[(send(2, 4), &[])], &[(recv(1, 5), &[]), (send(0, 3), &[0])]]);
+    assert_eq!(why.place, Some((3, 4)));
+    assert_eq!(
+        why.message,
+        "rank 2 waits for a message from rank 1 with tag 5 (its step 1), and nobody sends one; nobody receives what \
+         step 1 of rank 1 (line 2) sends it with tag 4: each \"recv\" needs a \"send\" of its own"
+    );
+
+    // Of more receives than messages the last ones are too many, those that take anything before those that do not.
+    let why = refusal(&[&[(recv(1, 0), &[]), (recv(1, 0), &[])], &[(recv(0, 9), &[]), (send(0, 0), &[])]]);
+    assert_eq!(why.place, Some((3, 4)), "what is never sent comes before what is sent too seldom");
+    let why = refusal(&[&[(recv(1, 0), &[]), (recv(1, 0), &[])], &[(send(0, 0), &[])]]);
+    assert_eq!(why.place, Some((2, 4)));
+    assert!(why.message.contains(", and of 2 such \"recv\" it is one too many: there is 1 \"send\":"), "{why:?}");
+    let why = refusal(&[&[(recv(ANY, 0), &[]), (recv(1, 0), &[])], &[(send(0, 0), &[])]]);
+    assert_eq!(why.place, Some((1, 4)));
+}
+
+#[test]
+fn where_all_have_partners_those_that_wait_are_named() {
+    let cross = |peer| [(recv(peer, 0), &[][..]), (send(peer, 0), &[0][..])];
+    let why = refusal(&[&cross(1), &cross(0)]);
+    assert_eq!(why.place, Some((1, 4)));
+    let expected = "rank 0 waits for a message from rank 1 with tag 0 (its step 1) that is never sent (its \"send\", \
+                    step 2 of rank 1 (line 4), never begins)";
+    assert!(why.message.starts_with(expected), "{why:?}");
+}

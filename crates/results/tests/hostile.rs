@@ -1,0 +1,20 @@
+//! Claims from anybody.
+
+mod support;
+
+use std::fs;
+
+#[test]
+fn the_fuzz_corpus_passes_whole_cut_and_damaged() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/expect");
+    for entry in fs::read_dir(corpus).expect("the corpus is part of the repository") {
+        let bytes = fs::read(entry.expect("readable").path()).expect("readable");
+        support::read_claims(&bytes);
+        for at in 0..bytes.len() {
+            support::read_claims(&bytes[..at]);
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x15;
+            support::read_claims(&damaged);
+        }
+    }
+}
