@@ -296,8 +296,9 @@ fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
 #[test]
 fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
     let fixed_at = |bytes| FixedConfig { window: Setting::Value(Bytes::new(bytes)), ..FixedConfig::default() }.into();
-    let controls: [CongestionConfig; 6] = [
+    let controls: [CongestionConfig; 7] = [
         AimdConfig::default().into(),
+        DcqcnConfig::default().into(),
         fixed_at(1),
         fixed_at(1_106),
         fixed_at(5_000),
@@ -306,12 +307,14 @@ fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
     ];
     for series in [Series::Roce, Series::RocePfc] {
         for (congestion, verb) in
-            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send].map(|verb| (control, verb)))
+            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send, Verb::Read].map(|verb| (control, verb)))
         {
             let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 20, ..fixed(70_000) };
             let outcome = scene(series, verbs).with(|config| config.transport.congestion = congestion).finish();
             let record = outcome.record;
-            assert_eq!((record.timeouts, record.retransmissions), (0, 0), "{series:?}, {verb:?}, {congestion:?}");
+            let unfinished = outcome.flows.iter().filter(|row| row.finish.is_none()).count();
+            let found = (record.timeouts, record.retransmissions, unfinished);
+            assert_eq!(found, (0, 0, 0), "{series:?}, {verb:?}, {congestion:?}");
         }
     }
 }

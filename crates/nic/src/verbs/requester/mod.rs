@@ -189,7 +189,7 @@ impl Requester {
         payload.clear();
         match self.packet(cx, terms, shared, segment, payload, transmit) {
             Ok(()) => {
-                self.pass_over_answers(cx, shared);
+                self.pass_over_answers(cx);
                 Ok(true)
             }
             Err(Failed(status)) => {

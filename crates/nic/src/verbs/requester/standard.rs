@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Next, Segment, Sender};
-use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
+use selvedge_transport::{Cx, Segment, Sender};
+use selvedge_units::{Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
@@ -50,11 +50,11 @@ impl Standard {
         let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
         fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
     }
-    /// Whether an answer that was asked for stands there.
-    pub(super) fn passes(&mut self, seq: Seq) -> bool {
-        let is_next = seq == self.cursor && seq < self.covered;
-        self.cursor += u64::from(is_next);
-        is_next
+    /// How many packets of an answer that was just asked for are still to be counted as sent.
+    fn pass(&mut self) -> u64 {
+        let packets = self.covered.checked_since(self.cursor).unwrap_or(0);
+        self.cursor += packets;
+        packets
     }
 
     /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which may or may not end a
@@ -191,12 +191,10 @@ impl Requester {
     }
 
     /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
-    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        while let Mode::Standard(standard) = &mut self.mode
-            && let Next::Send(segment) = self.sender.next(cx.now)
-            && standard.passes(segment.seq)
-        {
-            self.sender.poll_transmit(cx, &mut shared.chip, |_| Bytes::ZERO);
+    /// Congestion control lets a request go, and has no say in what the other side sends then.
+    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>) {
+        if let Mode::Standard(standard) = &mut self.mode {
+            self.sender.on_train_sent(cx.now, standard.pass());
         }
     }
 
