@@ -296,7 +296,7 @@ impl Requester {
         let headers = &mut transmit.headers;
         let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
-                let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn);
+                let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn, cx.now);
                 *headers = found;
                 headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),

@@ -23,6 +23,8 @@ const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// How often at least an acknowledgement is asked for: so often in a window, its own or that of congestion control.
 const ACKS_PER_WINDOW: u64 = 4;
+/// And so often in a timeout, where packets leave slowly.
+const ACKS_PER_TIMEOUT: u64 = 4;
 
 /// What a standard requester remembers.
 #[derive(Debug, Default)]
@@ -36,6 +38,10 @@ pub(super) struct Standard {
     /// A gap in the answers was noticed, and what is missing asked for again.
     gap: bool,
     since_ack_request: u64,
+    /// When an acknowledgement was asked for last, or the message began.
+    asked_at: Instant,
+    /// When the packet before left.
+    sent_at: Instant,
     /// The packet that asked for an acknowledgement last.
     ack_requested: Option<Seq>,
 }
@@ -57,17 +63,26 @@ impl Standard {
         packets
     }
 
-    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which may or may not end a
-    /// message: the last that any window lets go does, unless one that is under way has asked already.
-    fn asks(&mut self, terms: &Terms, sender: &Sender, segment: Segment, ends: bool) -> bool {
+    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which stands there in its message:
+    /// the last that any window lets go does, unless one that is under way has asked already.
+    fn asks(&mut self, now: Instant, terms: &Terms, sender: &Sender, segment: Segment, position: Position) -> bool {
+        if position.begins() {
+            (self.asked_at, self.sent_at) = (now, now);
+        }
+        // When the next packet leaves, if it takes as long as this one.
+        let next_at = now + now.since(self.sent_at);
+        self.sent_at = now;
+        let is_late = terms.timeout.is_some_and(|timeout| next_at.since(self.asked_at) >= timeout / ACKS_PER_TIMEOUT);
         self.since_ack_request += 1;
         let window = sender.window().min(terms.init.window.max(1).into());
         let is_time = self.since_ack_request >= (window / ACKS_PER_WINDOW).max(1);
         let is_under_way = self.ack_requested.is_some_and(|asked| asked >= sender.acked());
         let is_last = !is_under_way && segment.seq + 1 - sender.acked() >= window;
-        let asks = ends || is_time || is_last || segment.retransmission || segment.seq == Seq::ZERO;
+        let is_due = is_time || is_late || is_last;
+        let asks = position.ends() || is_due || segment.retransmission || segment.seq == Seq::ZERO;
         if asks {
             self.since_ack_request = 0;
+            self.asked_at = now;
             self.ack_requested = Some(segment.seq);
         }
         asks
@@ -82,6 +97,7 @@ impl Standard {
         sender: &Sender,
         segment: Segment,
         psn: Psn,
+        now: Instant,
     ) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
@@ -113,7 +129,7 @@ impl Standard {
             attach(&mut headers, &wqe.request.operation);
         }
         headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
-        headers.bth.ack_request = self.asks(terms, sender, segment, position.ends());
+        headers.bth.ack_request = self.asks(now, terms, sender, segment, position);
         (headers, offset, wqe.payload(seq, terms))
     }
 }
