@@ -63,8 +63,8 @@ impl Standard {
         packets
     }
 
-    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which stands there in its message:
-    /// the last that any window lets go does, unless one that is under way has asked already.
+    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which stands there in its
+    /// message: the last that any window lets go does, unless one that is under way has asked already.
     fn asks(&mut self, now: Instant, terms: &Terms, sender: &Sender, segment: Segment, position: Position) -> bool {
         if position.begins() {
             (self.asked_at, self.sent_at) = (now, now);
