@@ -232,11 +232,17 @@ pub(crate) struct TopologyArgs {
     /// Scenario file (TOML), or a folder with a scenario.toml; without: the IRN paper's default case
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// A file of another simulator instead: ns-3 RDMA topology.txt, htsim .topo
-    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    /// Network from a file of another simulator: ns-3 RDMA topology.txt, htsim .topo
+    #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
-    /// Change one value of the scenario first; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "topology")]
+    /// Whose headers the highest load counts: a series of the scenario by name, or a scheme, as in irn+hpcc [default:
+    /// the first series; with --topology alone, irn]
+    ///
+    /// Of several, the first.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) series: Option<String>,
+    /// Change one value of the scenario first, as in nic.mtu=4096B; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Print JSON
     #[arg(long)]

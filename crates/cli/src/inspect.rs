@@ -7,20 +7,16 @@ use crate::output::{Failure, json, print, say};
 use crate::run::{plan_of, scenario_in};
 
 pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
-    let facts = match &args.topology {
-        Some(path) => {
-            let (network, framing, warnings) = Network::from_file(path)?;
-            warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            TopologyFacts::new(&network, framing)
-        }
-        None => {
-            let file = args.file.as_deref().map(scenario_in);
-            let changes = Changes { sets: args.sets.clone(), ..Changes::default() };
-            let (network, framing, warnings) = Network::of_scenario(file.as_deref(), &changes)?;
-            warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            TopologyFacts::new(&network, framing)
+    let changes = Changes { sets: args.sets.clone(), series: args.series.clone(), ..Changes::default() };
+    let (network, framing, warnings) = match (&args.file, &args.topology) {
+        (None, Some(topology)) => Network::from_file(topology, &changes)?,
+        (file, topology) => {
+            let file = file.as_deref().map(scenario_in);
+            Network::of_scenario(file.as_deref(), &Changes { topology: topology.clone(), ..changes })?
         }
     };
+    warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    let facts = TopologyFacts::new(&network, framing);
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use selvedge_formats::Dialect;
 use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
 use selvedge_sim::Library;
-use selvedge_sim::config::{NicConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
 use selvedge_sim::topology::{Framing, Graph, Topology, TopologyFile};
 use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
@@ -88,18 +88,22 @@ impl Plan {
 }
 
 impl Network {
-    /// The network in a file of another simulator, and what is questionable about the file.
+    /// The network in a file of another simulator, how packets look there (those of the series that `changes` chooses,
+    /// else of irn), and what is questionable about the file.
     ///
     /// # Errors
-    /// What is wrong with the file.
-    pub fn from_file(path: &Path) -> Result<(Self, Framing, Vec<String>), ScenarioError> {
+    /// What is wrong with the file or with `changes`.
+    pub fn from_file(path: &Path, changes: &Changes) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
         let library = FileLibrary::new("");
-        let name = ScenarioError::utf8("--topology", path)?.to_owned();
-        let wrong = |message: String| ScenarioError::argument(format!("--topology {name}"), message);
-        let topology = Topology::File(TopologyFile { path: name.clone() });
-        let graph = topology.build(&library).map_err(|error| wrong(error.message))?;
-        let network = Self::new(graph).ok_or_else(|| wrong("no host can reach another".to_owned()))?;
-        let framing = NicConfig::default().framing(&TransportConfig::default());
+        let path = ScenarioError::utf8("--topology", path)?.to_owned();
+        let name = format!("--topology {path}");
+        let wrong = |message: String| ScenarioError::argument(name.clone(), message);
+        let topology = Topology::File(TopologyFile { path });
+        topology.build(&library).map_err(|error| wrong(error.message))?;
+        // Nothing runs on it.
+        let scenario = Scenario::new(name.clone(), topology, WorkloadConfig::default());
+        let text = toml::to_string(&scenario).expect("a scenario can be written");
+        let (network, framing, library) = Self::of_document(Document::parse(&name, &text)?.unseen(), library, changes)?;
         Ok((network, framing, library.warnings()))
     }
 }

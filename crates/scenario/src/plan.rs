@@ -274,7 +274,7 @@ impl Network {
         let mut builder = Builder::new(&draft, library);
         let network = builder.network(&variants[0])?;
         let Scenario { nic, transport, .. } = &variants[0].scenario;
-        let framing = nic.framing(transport);
+        let framing = builder.framing(&variants[0], &network).unwrap_or_else(|_| nic.framing(transport));
         let warnings = match builder.plan(variants) {
             Ok(plan) => plan.warnings,
             Err(error) => {
@@ -283,6 +283,20 @@ impl Network {
             }
         };
         Ok((network, framing, warnings))
+    }
+
+    /// The network of a document's first series and how its packets look there, whatever else it lacks.
+    pub(crate) fn of_document(
+        document: Document,
+        library: FileLibrary,
+        changes: &Changes,
+    ) -> Result<(Arc<Self>, Framing, FileLibrary), ScenarioError> {
+        let draft = Draft::read(document, changes)?;
+        let variants = draft.variants(changes.series.as_deref())?;
+        let mut builder = Builder::new(&draft, library);
+        let network = builder.network(&variants[0])?;
+        let framing = builder.framing(&variants[0], &network)?;
+        Ok((network, framing, builder.library))
     }
 }
 
@@ -461,6 +475,13 @@ impl<'a> Builder<'a> {
         let network = Arc::new(network);
         self.networks.push((topology.clone(), Arc::clone(&network)));
         Ok(network)
+    }
+
+    /// How packets look on it.
+    fn framing(&self, variant: &Variant, network: &Network) -> Result<Framing, ScenarioError> {
+        let resolved = check_nic(&variant.scenario).and_then(|()| Resolved::of(variant, network, &[]));
+        let resolved = resolved.map_err(|finding| self.draft.error(variant, &finding.key, finding.message))?;
+        Ok(resolved.scenario.nic.framing(&resolved.transport))
     }
 
     /// An error that a part reports about itself, which stands under `key`.

@@ -1,6 +1,7 @@
 //! Every "auto" of a scenario, derived from its network.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::{
@@ -46,7 +47,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
     let (mut needs, others) = resolve_transports(transport, &fabric, network, nic, trip, trims);
     if let Some(Beside { tcp, .. }) = beside {
-        tcp.resolve(&transport.around_tcp(&fabric), nic.mtu);
+        // All hosts have the same.
+        let base_rtt = network.longest_rtt(trip.packet, trip.answer).max(fabric.base_rtt);
+        tcp.resolve(&transport.around_tcp(&Fabric { base_rtt, ..fabric }), nic.mtu);
         // Through tunnels, its queues are in EQIFs, and marks, too.
         let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
@@ -156,8 +159,22 @@ fn resolve_transports(
         }
         (line_rate, other)
     });
-    let others = others.filter(|(_, other)| other != transport).collect();
+    let mut others: Transports = others.collect();
+    if written.tcp.is_some_and(|tcp| tcp.delayed_ack == Setting::Auto) {
+        delay_alike(iter::once(&mut *transport).chain(others.iter_mut().map(|(_, other)| other)));
+    }
+    others.retain(|(_, other)| other != transport);
     (needs, others)
+}
+
+/// TCP's acknowledgements wait no longer anywhere than the shortest timeout allows: it is not the receiver's own that
+/// runs meanwhile, but its sender's.
+fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
+    let delays: Vec<_> = transports.filter_map(|transport| Some(&mut transport.tcp.as_mut()?.delayed_ack)).collect();
+    let shortest = delays.iter().filter_map(|delay| delay.resolve(|| None)).min();
+    for delay in delays {
+        *delay = shortest.into();
+    }
 }
 
 /// What `transport` and `others` have in common; each host has its own of what is left at "auto".

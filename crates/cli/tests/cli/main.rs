@@ -205,6 +205,31 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["topology", "--topology", "topology.txt", "--json"]);
     let facts = parsed(&out);
     assert_eq!((&facts["hosts"], &facts["base_rtt_us"]), (&3.into(), &4.0.into()));
+    // Headers are those of a series, 62 B and the gap by itself; those of --set and of a scenario count, too.
+    let highest = |more: &[&str]| {
+        let (out, error) = scratch.expect(0, &[&["topology", "--topology", "topology.txt", "--json"], more].concat());
+        assert_eq!(error, "", "{more:?}");
+        parsed(&out)["highest_uniform_load"].as_f64().expect("a share")
+    };
+    assert_eq!(highest(&[]), 1_024.0 / 1_106.0);
+    assert_eq!(highest(&["--series", "irn,tcp"]), 1_024.0 / 1_106.0);
+    assert_eq!(highest(&["--series", "tcp"]), 1_024.0 / (1_024.0 + 70.0 + 20.0));
+    assert_eq!(highest(&["--set", "nic.mtu=4096B"]), 4_096.0 / 4_178.0);
+    assert_eq!(highest(&["--series", "eqds", "--set", "nic.mtu=4096B"]), 4_096.0 / (4_096.0 + 70.0 + 20.0));
+    for scheme in ["roce+pfc", "irn+hpcc", "tcp+eqds", "roce+eqds", "ndp", "netrt", "melo", "mptcp", "irn+overheads"] {
+        assert!((0.88..0.93).contains(&highest(&["--series", scheme])), "{scheme}");
+    }
+    for (more, wrong) in [
+        (["--series", "irn+what"], "error: --series irn+what"),
+        (["--set", "nic.mtu=0B"], "error: --set nic.mtu=0B: "),
+        (["--set", "workload.poisson.load=2"], "error: --set workload.poisson.load=2: "),
+    ] {
+        let (_, error) = scratch.expect(2, &[&["topology", "--topology", "topology.txt"][..], &more].concat());
+        assert!(error.starts_with(wrong), "{error}");
+    }
+    let (out, _) = scratch.expect(0, &["topology", "--series", "irn+hpcc", "--json"]);
+    let (other, _) = scratch.expect(0, &["topology", "--series", "irn", "--json"]);
+    assert!(parsed(&out)["highest_uniform_load"].as_f64() < parsed(&other)["highest_uniform_load"].as_f64());
     // What a network is does not depend on what it is asked to carry.
     let (out, error) = scratch.expect(0, &["topology", "--set", "stop.flows=0"]);
     assert!(out.contains("hosts             54"), "{out}");

@@ -294,6 +294,37 @@ fn tcp_does_not_time_out_in_an_empty_network() {
     }
 }
 
+/// The slow host's own timeout is longer than those of hosts that it answers.
+#[test]
+fn tcp_through_tunnels_does_not_time_out_where_links_differ() {
+    let scenario = r#"
+        title = "unlike"
+        seeds = 1
+        workload.collective = { operation.tree-all-reduce.chunk = "20KB", size = "7777B", repeat = 1 }
+        nic.mtu = "4096B"
+        [topology.explicit]
+        hosts = ["x0", "x1", "x2", "x3"]
+        switches = ["w0", "w1", "w2"]
+        links = [
+            { between = ["x0", "w0"], rate = "400Gbps", delay = "50us" },
+            { between = ["x1", "w1"], rate = "50Gbps", delay = "50us" },
+            { between = ["x2", "w2"], rate = "10Gbps", delay = "50us" },
+            { between = ["x3", "w0"], rate = "50Gbps", delay = "50us" },
+            { between = ["w0", "w1"], rate = "100Gbps", delay = "1ns" },
+            { between = ["w0", "w1"], rate = "400Gbps", delay = "1ns" },
+            { between = ["w1", "w2"], rate = "100Gbps", delay = "50us" },
+        ]
+        "#;
+    let scratch = Scratch::new("unlike").with("unlike.toml", scenario);
+    for sets in [&[][..], &["--set", "transport.eqds.burst=false"]] {
+        let run = ["run", "unlike.toml", "--series", "tcp,tcp+eqds", "--json", "-q"];
+        let (out, _) = scratch.expect(0, &[&run[..], sets].concat());
+        for series in parsed(&out)["series"].as_array().expect("series") {
+            assert_eq!(series["metrics"]["timeouts"]["mean"].as_f64(), Some(0.0), "{sets:?}: {series}");
+        }
+    }
+}
+
 #[test]
 fn the_resolved_scenario_runs_to_the_same_results() {
     let scratch = Scratch::new("resolved").with("small.toml", SMALL);

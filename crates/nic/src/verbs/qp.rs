@@ -219,10 +219,7 @@ impl QueuePair {
                         self.drained(shared);
                         outcome
                     }
-                    op::READ_ACKNOWLEDGE => {
-                        self.responder.on_read_ack(cx, shared, headers);
-                        Ok(())
-                    }
+                    op::READ_ACKNOWLEDGE => self.responder.on_read_ack(cx, &self.terms, shared, headers),
                     _ => {
                         let is_first = self.state == QpState::ReadyToReceive && self.responder.is_untouched();
                         let mut site = Site { shared, memory, receives: &mut self.receives };

@@ -113,6 +113,55 @@ sizes = "cdf:web-search"
 }
 
 #[test]
+fn a_lone_segment_is_acknowledged_before_any_senders_timeout() {
+    let text = |slow: &str, delay: &str| {
+        format!(
+            r#"title = "hosts that differ"
+[topology.explicit]
+hosts = ["a", "b", "c"]
+switches = ["s"]
+links = [
+    {{ between = ["a", "s"], rate = "400Gbps", delay = "{delay}" }},
+    {{ between = ["b", "s"], rate = "50Gbps", delay = "1us" }},
+    {{ between = ["c", "s"], rate = "{slow}", delay = "1us" }},
+]
+[workload.incast]
+senders = ["a"]
+receiver = "b"
+size = "100KB"
+[switch.buffer.input-queued]
+per-port = "60KB"
+[beside]
+workloads = ["incast"]
+"#
+        )
+    };
+    let all = [("10Gbps", "50us"), ("10Mbps", "1us"), ("400Gbps", "50us")];
+    for (slow, delay) in all {
+        let series = Some("tcp,mptcp,tcp+eqds,irn".to_owned());
+        let sets = ["transport.eqds.burst=false", "measure.middle=1"].map(str::to_owned).to_vec();
+        let plan = plan(&text(slow, delay), &Changes { series, sets, ..Changes::default() }).expect("a plan");
+        for series in &plan.series {
+            let network = &series.network;
+            let beside = series.scenario.beside.as_ref().map(|beside| (network.slowest_line_rate(), beside.tcp));
+            let own = [(network.line_rate(), series.transport)].into_iter().chain(series.transports.iter().copied());
+            let stacks = own.filter_map(|(rate, transport)| Some((rate, transport.tcp?)));
+            let stacks: Vec<_> = if series.transport.tcp.is_some() { stacks.collect() } else { Vec::from_iter(beside) };
+            let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("it is resolved");
+            let delay = stacks.iter().map(|(_, tcp)| value(tcp.delayed_ack)).max().expect("TCP");
+            // Through tunnels that do not burst, both wait for credit.
+            let trips = if series.transport.eqds.is_some() { 3 } else { 1 };
+            for (rate, tcp) in stacks {
+                let [packet, answer] = [1_000 + 78 + 20, 78 + 20].map(Bytes::new);
+                let rtt = network.longest_rtt_from(rate, packet, answer) * trips;
+                let name = &series.name;
+                assert!(rtt + delay < value(tcp.min_rto), "{name}, {slow}, {delay}: {rate}: {rtt} and {delay}");
+            }
+        }
+    }
+}
+
+#[test]
 fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();

@@ -139,6 +139,8 @@ impl TransportConfig {
         let waits = fabric.line_rate.time_for(full * u64::from(fabric.inputs));
         Fabric {
             bdp: fabric.bdp.max(Bytes::new(held.get() / 4)),
+            // Who does not burst asks for credit first, and so does who acknowledges.
+            base_rtt: if eqds.bursts() { fabric.base_rtt } else { fabric.base_rtt.saturating_mul(3) },
             congested_rtt: fabric.congested_rtt.saturating_add(waits),
             ..*fabric
         }

@@ -14,7 +14,7 @@ use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use crate::support::{Scene, Series, link, star};
 
@@ -294,10 +294,13 @@ fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
 
 /// Nobody waits for an acknowledgement that was not asked for.
 #[test]
-fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
+fn no_congestion_control_needs_timeouts_on_an_idle_path() {
     let fixed_at = |bytes| FixedConfig { window: Setting::Value(Bytes::new(bytes)), ..FixedConfig::default() }.into();
-    let controls: [CongestionConfig; 6] = [
+    let paced = FixedConfig { rate: Setting::Value(Rate::from_gbps(1)), ..FixedConfig::default() };
+    let controls: [CongestionConfig; 8] = [
         AimdConfig::default().into(),
+        DcqcnConfig::default().into(),
+        paced.into(),
         fixed_at(1),
         fixed_at(1_106),
         fixed_at(5_000),
@@ -306,12 +309,14 @@ fn no_window_of_congestion_control_needs_timeouts_on_an_idle_path() {
     ];
     for series in [Series::Roce, Series::RocePfc] {
         for (congestion, verb) in
-            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send].map(|verb| (control, verb)))
+            controls.iter().flat_map(|&control| [Verb::Write, Verb::Send, Verb::Read].map(|verb| (control, verb)))
         {
             let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 20, ..fixed(70_000) };
             let outcome = scene(series, verbs).with(|config| config.transport.congestion = congestion).finish();
             let record = outcome.record;
-            assert_eq!((record.timeouts, record.retransmissions), (0, 0), "{series:?}, {verb:?}, {congestion:?}");
+            let unfinished = outcome.flows.iter().filter(|row| row.finish.is_none()).count();
+            let found = (record.timeouts, record.retransmissions, unfinished);
+            assert_eq!(found, (0, 0, 0), "{series:?}, {verb:?}, {congestion:?}");
         }
     }
 }

@@ -21,8 +21,12 @@ pub struct NetRtConfig {
     /// (section III-D1), counted as for `pool`; "off": none, nothing is recovered.
     pub buffer: Setting<Bytes>,
     /// What is missing is asked for again each time this long has passed. "auto": the base round-trip time of the
-    /// longest path; the paper says "at time intervals". A duplicate is sent at most once in three quarters of it.
+    /// longest path; the paper says "at time intervals".
     pub interval: Setting<Duration>,
+    /// A duplicate that a source ToR has sent is not sent again for so long, whoever asks. "auto": three quarters of
+    /// `interval`, as long as it takes to get there, and a request to come back, on paths of up to eight links: of
+    /// these an interval has all, and this the six between ToRs. "off": each request is answered, as in the paper.
+    pub quiet: Setting<Duration>,
     /// What is older than this goes first when a pool is full, whoever asked for how much of its flow. "auto": four
     /// intervals; "off": only the flow that was asked for least counts, as in the paper (section III-C1), and
     /// duplicates of flows that were asked for and have ended stay for ever.
@@ -56,6 +60,7 @@ impl Default for NetRtConfig {
             pool: Setting::Auto,
             buffer: Setting::Auto,
             interval: Setting::Auto,
+            quiet: Setting::Auto,
             lifetime: Setting::Auto,
             patience: Duration::ZERO,
             k_low: Bytes::from_kb(20),
@@ -79,8 +84,9 @@ impl NetRtConfig {
         resolve(&mut self.pool, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.buffer, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.interval, || Some(fabric.base_rtt));
-        let interval = self.interval;
-        resolve(&mut self.lifetime, || resolved(interval, "interval").map(|interval| interval * 4));
+        let interval = resolved(self.interval, "interval");
+        resolve(&mut self.quiet, || interval.map(|interval| interval * 3 / 4));
+        resolve(&mut self.lifetime, || interval.map(|interval| interval * 4));
     }
 
     /// Whether the values can work.
@@ -136,8 +142,7 @@ pub struct Settings {
     pub(super) pool: u64,
     pub(super) buffer: u64,
     pub(super) interval: Duration,
-    /// A duplicate that has been sent is not sent again for so long: as long as it takes to get there, and a request to
-    /// come back, on paths of up to eight links, of which an interval has all and this the six between ToRs.
+    /// A duplicate that has been sent is not sent again for so long.
     pub(super) quiet: Duration,
     /// How long a duplicate is of use.
     pub(super) lifetime: Option<Duration>,
@@ -156,12 +161,11 @@ impl From<&NetRtConfig> for Settings {
     /// When something still says "auto".
     fn from(config: &NetRtConfig) -> Self {
         let bytes = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get();
-        let interval = resolved(config.interval, "interval").unwrap_or(config.idle);
         Self {
             pool: bytes(config.pool, "pool"),
             buffer: bytes(config.buffer, "buffer"),
-            interval,
-            quiet: interval * 3 / 4,
+            interval: resolved(config.interval, "interval").unwrap_or(config.idle),
+            quiet: resolved(config.quiet, "quiet").unwrap_or_default(),
             lifetime: resolved(config.lifetime, "lifetime"),
             patience: config.patience,
             pause: config.pause,

@@ -6,6 +6,7 @@ use selvedge_wire::Request;
 
 use super::duplicates::{Duplicates, Limits};
 use super::*;
+use crate::fabric::Fabric;
 
 const FRAME: u32 = 1_000;
 const FLOW: Flow = flow(1);
@@ -24,6 +25,7 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
         pool: Setting::Value(Bytes::new(10_000)),
         buffer: Setting::Value(Bytes::new(200_000)),
         interval: Setting::Value(Duration::from_us(5)),
+        quiet: Setting::Value(Duration::from_ns(3_750)),
         lifetime: Setting::Value(Duration::from_us(20)),
         ..NetRtConfig::default()
     };
@@ -300,13 +302,37 @@ fn what_was_sent_just_now_is_not_sent_again() {
     pass(&mut tor, FLOW, 0..5);
     tor.on_request(us(0), FLOW, 0, &request(0, 0b10));
     assert_eq!(sent(&mut tor), [(0, 0), (1_000, 1)]);
-    // Three quarters of the interval of 5 us: that long, nobody can know what became of it.
+    // For 3.75 us nobody can know what became of it.
     assert_eq!(tor.on_request(us(3), FLOW, 0, &request(0, 0b1010)), None, "it is there");
     assert_eq!(sent(&mut tor), [(2_000, 3)]);
     assert_eq!(tor.on_request(us(4), FLOW, 0, &request(0, 0b1010)), None);
     assert_eq!(sent(&mut tor), [(3_000, 0)]);
     tor.on_request(us(6), FLOW, 0, &request(0, 0b1010));
     assert_eq!(sent(&mut tor), [(4_000, 1), (5_000, 3)]);
+}
+
+#[test]
+fn how_long_a_duplicate_is_not_sent_again_is_a_setting() {
+    let value = |ns: u64| Setting::Value(Duration::from_ns(ns));
+    let copies = |quiet: Setting<Duration>| {
+        let mut tor = src(|config| config.quiet = quiet);
+        pass(&mut tor, FLOW, 0..1);
+        for at in 0..20 {
+            assert_eq!(tor.on_request(us(at), FLOW, 0, &request(0, 0)), None);
+            tor.poll_transmit(us(at));
+        }
+        tor.stats().retransmissions
+    };
+    assert_eq!([Setting::Off, value(4_000), value(9_000)].map(copies), [20, 4, 2]);
+
+    let resolved = |interval: Setting<Duration>, quiet: Setting<Duration>| {
+        let mut config = NetRtConfig { interval, quiet, ..NetRtConfig::default() };
+        config.resolve(&Fabric::IRN_PAPER);
+        config.quiet
+    };
+    assert_eq!(resolved(Setting::Auto, Setting::Auto), value(18_000), "three quarters of the round trip");
+    assert_eq!(resolved(value(5_000), Setting::Auto), value(3_750));
+    assert_eq!(resolved(value(5_000), value(1)), value(1));
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub struct TcpConfig {
     pub slow_start_limit: Setting<u32>,
     /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one
     /// congested link (IRN's RTO_high), what waits in EQIFs included, and at least one and a half of an empty
-    /// network's: a quarter of the timeout may be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
+    /// network's (of three such round trips through EQDS's tunnels that do not burst, where data and acknowledgement
+    /// wait for credit): a quarter of the timeout may be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
     pub min_rto: Setting<Duration>,
     /// Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
     pub max_rto: Duration,
@@ -46,7 +47,8 @@ pub struct TcpConfig {
     /// protection against wrapped sequence numbers. Default: true.
     pub timestamps: bool,
     /// How long an acknowledgement may wait for a second segment, at most 500 ms (RFC 1122, section
-    /// 4.2.3.2). Default: "auto", a quarter of `min-rto` up to 40 ms. "off" acknowledges each segment.
+    /// 4.2.3.2). Default: "auto", a quarter of `min-rto` up to 40 ms, of the shortest of any host. "off" acknowledges
+    /// each segment.
     pub delayed_ack: Setting<Duration>,
     /// Full segments after which an acknowledgement waits no longer. Default: 2 (RFC 5681, section 4.2).
     pub ack_every: u32,

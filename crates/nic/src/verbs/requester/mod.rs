@@ -189,7 +189,7 @@ impl Requester {
         payload.clear();
         match self.packet(cx, terms, shared, segment, payload, transmit) {
             Ok(()) => {
-                self.pass_over_answers(cx, shared);
+                self.pass_over_answers(cx);
                 Ok(true)
             }
             Err(Failed(status)) => {
@@ -296,7 +296,7 @@ impl Requester {
         let headers = &mut transmit.headers;
         let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
-                let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn);
+                let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn, cx.now);
                 *headers = found;
                 headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),

@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Next, Segment, Sender};
-use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
+use selvedge_transport::{Cx, Segment, Sender};
+use selvedge_units::{Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
@@ -23,6 +23,8 @@ const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// How often at least an acknowledgement is asked for: so often in a window, its own or that of congestion control.
 const ACKS_PER_WINDOW: u64 = 4;
+/// And so often in a timeout, where packets leave slowly.
+const ACKS_PER_TIMEOUT: u64 = 4;
 
 /// What a standard requester remembers.
 #[derive(Debug, Default)]
@@ -36,6 +38,10 @@ pub(super) struct Standard {
     /// A gap in the answers was noticed, and what is missing asked for again.
     gap: bool,
     since_ack_request: u64,
+    /// When an acknowledgement was asked for last, or the message began.
+    asked_at: Instant,
+    /// When the packet before left.
+    sent_at: Instant,
     /// The packet that asked for an acknowledgement last.
     ack_requested: Option<Seq>,
 }
@@ -50,24 +56,33 @@ impl Standard {
         let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
         fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
     }
-    /// Whether an answer that was asked for stands there.
-    pub(super) fn passes(&mut self, seq: Seq) -> bool {
-        let is_next = seq == self.cursor && seq < self.covered;
-        self.cursor += u64::from(is_next);
-        is_next
+    /// How many packets of an answer that was just asked for are still to be counted as sent.
+    fn pass(&mut self) -> u64 {
+        let packets = self.covered.checked_since(self.cursor).unwrap_or(0);
+        self.cursor += packets;
+        packets
     }
 
-    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which may or may not end a
+    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which stands there in its
     /// message: the last that any window lets go does, unless one that is under way has asked already.
-    fn asks(&mut self, terms: &Terms, sender: &Sender, segment: Segment, ends: bool) -> bool {
+    fn asks(&mut self, now: Instant, terms: &Terms, sender: &Sender, segment: Segment, position: Position) -> bool {
+        if position.begins() {
+            (self.asked_at, self.sent_at) = (now, now);
+        }
+        // When the next packet leaves, if it takes as long as this one.
+        let next_at = now + now.since(self.sent_at);
+        self.sent_at = now;
+        let is_late = terms.timeout.is_some_and(|timeout| next_at.since(self.asked_at) >= timeout / ACKS_PER_TIMEOUT);
         self.since_ack_request += 1;
         let window = sender.window().min(terms.init.window.max(1).into());
         let is_time = self.since_ack_request >= (window / ACKS_PER_WINDOW).max(1);
         let is_under_way = self.ack_requested.is_some_and(|asked| asked >= sender.acked());
         let is_last = !is_under_way && segment.seq + 1 - sender.acked() >= window;
-        let asks = ends || is_time || is_last || segment.retransmission || segment.seq == Seq::ZERO;
+        let is_due = is_time || is_late || is_last;
+        let asks = position.ends() || is_due || segment.retransmission || segment.seq == Seq::ZERO;
         if asks {
             self.since_ack_request = 0;
+            self.asked_at = now;
             self.ack_requested = Some(segment.seq);
         }
         asks
@@ -82,6 +97,7 @@ impl Standard {
         sender: &Sender,
         segment: Segment,
         psn: Psn,
+        now: Instant,
     ) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
@@ -113,7 +129,7 @@ impl Standard {
             attach(&mut headers, &wqe.request.operation);
         }
         headers.bth.solicited = position.ends() && wqe.request.solicited && !is_read;
-        headers.bth.ack_request = self.asks(terms, sender, segment, position.ends());
+        headers.bth.ack_request = self.asks(now, terms, sender, segment, position);
         (headers, offset, wqe.payload(seq, terms))
     }
 }
@@ -191,12 +207,10 @@ impl Requester {
     }
 
     /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
-    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        while let Mode::Standard(standard) = &mut self.mode
-            && let Next::Send(segment) = self.sender.next(cx.now)
-            && standard.passes(segment.seq)
-        {
-            self.sender.poll_transmit(cx, &mut shared.chip, |_| Bytes::ZERO);
+    /// Congestion control lets a request go, and has no say in what the other side sends then.
+    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>) {
+        if let Mode::Standard(standard) = &mut self.mode {
+            self.sender.on_train_sent(cx.now, standard.pass());
         }
     }
 

@@ -99,9 +99,16 @@ impl Responder {
     }
 
     /// An acknowledgement of an answer.
-    pub(super) fn on_read_ack(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers) {
-        if let Mode::Selective(selective) = &mut self.mode {
-            selective.on_read_ack(cx, shared, headers);
+    pub(super) fn on_read_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        headers: &Headers,
+    ) -> Result<(), Failure> {
+        match &mut self.mode {
+            Mode::Standard(_) => Ok(()),
+            Mode::Selective(selective) => selective.on_read_ack(cx, terms, shared, headers),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Payload is placed when it arrives. What has to be in order waits until it is: that a message counts (MSN), that a
 //! receive request completes (a premature CQE, kept here), that a Read or an Atomic is executed.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
@@ -45,8 +45,8 @@ pub(super) struct Selective {
     acks: Pending,
     /// What is said beside acknowledgements.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
-    /// Packets that found nothing ready before their turn, and were dropped.
-    too_early: BTreeSet<Seq>,
+    /// Packets that were refused before their turn, and dropped.
+    too_early: BTreeMap<Seq, Refused>,
     msn: u32,
     /// The 2-bitmap (section 5.3.3).
     completions: Completions,
@@ -67,6 +67,19 @@ struct Slot {
     request: Option<ReceiveRequest>,
     /// The premature CQE, and the packet that brought it.
     completion: Option<(Completion, Seq)>,
+}
+
+/// What is to be said of a packet.
+struct Refused {
+    refusal: Refusal,
+    /// The completion of its receive request, if that fails with it.
+    failed: Option<Completion>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, failed: None }
+    }
 }
 
 /// What has an answer.
@@ -105,7 +118,7 @@ impl Selective {
             newest: Instant::ZERO,
             acks: Pending::default(),
             refusals: VecDeque::new(),
-            too_early: BTreeSet::new(),
+            too_early: BTreeMap::new(),
             msn,
             completions: Completions::default(),
             slots: VecDeque::new(),
@@ -143,8 +156,8 @@ impl Selective {
         self.newest = extension.sent_at;
         if seq >= before {
             let outcome = self.place(terms, site, arrival, seq);
-            if let Err(refusal) = outcome {
-                return self.refuse(terms, refusal, seq, extension.sent_at);
+            if let Err(refused) = outcome {
+                return self.refuse(terms, site.shared, refused, seq, extension.sent_at);
             }
         }
         let reply = self.receiver.on_data(cx, &mut site.shared.chip, &arrival.data(), headers.bth.fecn);
@@ -162,7 +175,7 @@ impl Selective {
             self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
             self.complete(terms, site, completed.receives)?;
             self.execute(terms, site, self.receiver.expected())?;
-            self.recall(extension.sent_at);
+            self.recall(terms, site.shared)?;
         }
         // One packet more in order, that nobody asked about.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
@@ -173,21 +186,37 @@ impl Selective {
         Ok(())
     }
 
-    fn refuse(&mut self, terms: &Terms, refusal: Refusal, seq: Seq, sent_at: Instant) -> Result<(), Failure> {
-        match refusal {
+    fn refuse(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        refused: Refused,
+        seq: Seq,
+        sent_at: Instant,
+    ) -> Result<(), Failure> {
+        let is_early = match refused.refusal {
+            Refusal::NotReady => seq > self.receiver.expected(),
+            // Whoever hears it takes all before for arrived, and hears no more answers.
+            Refusal::Nak(..) => self.is_early(seq),
+        };
+        if is_early {
+            // It counts as lost: by the time that it is next, a request may be there.
+            self.too_early.insert(seq, refused);
+            return Ok(());
+        }
+        match refused.refusal {
             Refusal::NotReady => {
-                // Out of order it counts as lost: by the time that it is next, a request may be there.
-                if seq == self.receiver.expected() {
-                    self.say_not_ready(terms.not_ready_timer, seq, sent_at);
-                } else {
-                    self.too_early.insert(seq);
-                }
+                self.say_not_ready(terms.not_ready_timer, seq, sent_at);
                 Ok(())
             }
-            // Whoever hears it takes all before for arrived, and hears no more answers: until that is so, it counts as
-            // lost.
-            Refusal::Nak(..) if self.is_early(seq) => Ok(()),
             Refusal::Nak(code, failure) => {
+                if let Some(failed) = refused.failed {
+                    // All before it are complete.
+                    if let Some(slot) = self.slots.front_mut() {
+                        slot.request = None;
+                    }
+                    shared.complete(terms.init.receive_cq, failed);
+                }
                 self.refusals.push_back((seq, Aeth { syndrome: Syndrome::Nak(code), msn: self.msn }, sent_at));
                 Err(failure)
             }
@@ -201,19 +230,28 @@ impl Selective {
 
     /// If the packet that is expected now was dropped when it came, this is said at last: nothing else would have it
     /// sent again where it was the last of many, or had been sent again before, and timeouts are off.
-    /// It need not wait long: now a request may be there.
-    fn recall(&mut self, sent_at: Instant) {
-        /// 10 us.
+    fn recall(&mut self, terms: &Terms, shared: &mut Shared) -> Result<(), Failure> {
+        /// 10 us. It need not wait long: now a request may be there.
         const SHORTEST: u8 = 1;
         let expected = self.receiver.expected();
-        while let Some(&seq) = self.too_early.first()
-            && seq <= expected
+        while let Some(entry) = self.too_early.first_entry()
+            && *entry.key() <= expected
         {
-            self.too_early.pop_first();
-            if seq == expected {
-                self.say_not_ready(SHORTEST, seq, sent_at);
+            let (seq, is_nak) = (*entry.key(), matches!(entry.get().refusal, Refusal::Nak(..)));
+            if seq < expected {
+                // It has come again since, and was accepted.
+                entry.remove();
+            } else if !is_nak {
+                entry.remove();
+                self.say_not_ready(SHORTEST, seq, self.newest);
+            } else if self.answers.is_empty() {
+                let refused = entry.remove();
+                return self.refuse(terms, shared, refused, seq, self.newest);
+            } else {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Whether a packet that has just come is before its time: others are missing, or answers on their way.
@@ -229,34 +267,26 @@ impl Selective {
         site: &mut Site<'_, impl Memory>,
         arrival: &Arrival<'_>,
         seq: Seq,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Refused> {
         let &Arrival { headers, payload, .. } = arrival;
         let placement = headers.placement.unwrap_or_default();
         match Asked::of(headers.bth.opcode).ok_or(MALFORMED)? {
             Asked::Send(position) => {
                 inbound::check_length(terms, position, payload)?;
-                let is_early = self.is_early(seq);
                 let slot = self.slot(terms, site, placement)?;
                 let Some(request) = &slot.request else { return Ok(()) };
                 let offset = u64::from(placement.packet) * u64::from(terms.mtu);
-                if let Err(status) = inbound::scatter(terms, site.shared, site.memory, request, offset, payload) {
-                    if is_early {
-                        return Err(inbound::refusal_of(status));
-                    }
-                    let (id, kind) = (request.id, CompletionKind::Receive);
-                    slot.request = None;
-                    let length = offset + u64::from(payload);
-                    let failed = inbound::completion(terms, id, status, kind, length, Attached::Nothing, false);
-                    site.shared.complete(terms.init.receive_cq, failed);
-                    return Err(inbound::refusal_of(status));
-                }
-                Ok(())
+                inbound::scatter(terms, site.shared, site.memory, request, offset, payload).map_err(|status| {
+                    let (kind, length) = (CompletionKind::Receive, offset + u64::from(payload));
+                    let failed = inbound::completion(terms, request.id, status, kind, length, Attached::Nothing, false);
+                    Refused { refusal: inbound::refusal_of(status), failed: Some(failed) }
+                })
             }
             Asked::Write(position) => {
                 inbound::check_length(terms, position, payload)?;
                 let reth = headers.reth.ok_or(MALFORMED)?;
                 if position.ends() != (reth.length == payload) || reth.length < payload {
-                    return Err(MALFORMED);
+                    return Err(MALFORMED.into());
                 }
                 if headers.immediate.is_some() {
                     self.slot(terms, site, placement)?;
@@ -264,11 +294,11 @@ impl Selective {
                 // The rest of the message, so that nothing of one is written that does not fit.
                 let (key, address, length) = (reth.key, reth.address, u64::from(reth.length));
                 let at = inbound::reach(terms, site.shared, Intent::RemoteWrite, key, address, length)?;
-                if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN) } else { Ok(()) }
+                if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN.into()) } else { Ok(()) }
             }
             Asked::Read | Asked::Once => {
                 Query::of(arrival, site.memory)?.check(terms, site.shared)?;
-                self.has_room(terms, seq)
+                Ok(self.has_room(terms, seq)?)
             }
         }
     }
@@ -335,7 +365,7 @@ impl Selective {
                 self.execute(terms, site, seq)?;
             }
             if let Err(refusal) = inbound::deliver(terms, site.shared, completion) {
-                return self.refuse(terms, refusal, seq, Instant::ZERO);
+                return self.refuse(terms, site.shared, refusal.into(), seq, Instant::ZERO);
             }
         }
         Ok(())
@@ -350,7 +380,7 @@ impl Selective {
             let (seq, Request { number, what }) = entry.remove_entry();
             let what = match what.execute(terms, site.shared, site.memory) {
                 Ok(found) => found,
-                Err(refusal) => return self.refuse(terms, refusal, seq, Instant::ZERO),
+                Err(refusal) => return self.refuse(terms, site.shared, refusal.into(), seq, Instant::ZERO),
             };
             let packets = what.packets(terms);
             let first = self.sender.supplied();
@@ -361,17 +391,25 @@ impl Selective {
     }
 
     /// An acknowledgement of an answer.
-    pub(super) fn on_read_ack(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, headers: &Headers) {
-        let (Some(aeth), Some(extension)) = (headers.aeth, headers.extension) else { return };
+    pub(super) fn on_read_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        headers: &Headers,
+    ) -> Result<(), Failure> {
+        let (Some(aeth), Some(extension)) = (headers.aeth, headers.extension) else { return Ok(()) };
         let (kind, expected) = match aeth.syndrome {
             Syndrome::Ack(_) => (AckKind::Ack, headers.bth.psn.next()),
             Syndrome::SEQUENCE_ERROR => (AckKind::Nack, headers.bth.psn),
-            _ => return,
+            _ => return Ok(()),
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: 0 };
         selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
+        // The last answer may be what a refusal waited for.
+        self.recall(terms, shared)
     }
     /// Answers arrive with marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {

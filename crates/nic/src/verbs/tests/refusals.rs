@@ -4,8 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_transport::RecoveryConfig;
+use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 
-use super::world::{BASE, Wire, World, go_back_n, irn, melo, request, write_to};
+use super::world::{BASE, Wire, World, go_back_n, irn, melo, request, statuses, write_to};
 use crate::verbs::*;
 
 /// Everything in front of a Write with a key of nobody's; statuses in order.
@@ -58,6 +59,44 @@ fn what_came_before_a_refused_request_succeeds() {
             check(&world, &statuses, &what);
             assert_eq!(statuses[5], (5, Status::RemoteAccess), "{what}: {statuses:?}");
         }
+    }
+}
+
+/// The refused request comes before its turn, and is the last: nothing would have it sent again.
+#[test]
+fn who_is_refused_out_of_order_hears_why_without_timeouts() {
+    let RecoveryConfig::Irn(timed) = irn() else { unreachable!("it is IRN") };
+    let untimed = RecoveryConfig::Irn(IrnConfig { timeouts: Timeouts::Off, ..timed });
+    for seed in 0..60 {
+        let wire = Wire { jitter_us: [20, 60, 200][seed as usize % 3], ..Wire::default() };
+        let mut world = World::connected([untimed; 2], Wire::default(), seed);
+        let key = world.hosts[1].key;
+        let some = |world: &World, length| vec![world.hosts[0].sge(0, length)];
+        let first = some(&world, 8);
+        world.post(0, request(0, write_to(BASE, key), first));
+        world.run(100_000);
+        world.wire = wire;
+        world.receive(1, 50, 200_000, 1_000);
+        let (written, read, word) = (some(&world, 3_000), some(&world, 2_000), some(&world, 8));
+        let (last, status, received) = match seed % 4 {
+            0 => (write_to(BASE, key ^ 1), Status::RemoteAccess, None),
+            1 => (Operation::Read(Remote { address: BASE, key: 0 }), Status::RemoteAccess, None),
+            2 => (
+                Operation::FetchAdd { remote: Remote { address: BASE + 4, key }, add: 1 },
+                Status::RemoteInvalidRequest,
+                None,
+            ),
+            _ => (Operation::Send(Attached::Nothing), Status::RemoteInvalidRequest, Some(Status::LocalLength)),
+        };
+        let data = if received.is_some() { some(&world, 1_001) } else { word };
+        world.post(0, request(1, write_to(BASE + 300_000, key), written));
+        world.post(0, request(2, Operation::Read(Remote { address: BASE, key }), read));
+        world.post(0, request(3, last, data));
+        world.run(3_000);
+        let found = statuses(&mut world, 0);
+        let expected = [(0, Status::Success), (1, Status::Success), (2, Status::Success), (3, status)];
+        assert_eq!(found, expected, "seed {seed}");
+        assert_eq!(statuses(&mut world, 1), [(50, received.unwrap_or(Status::Flushed))], "seed {seed}");
     }
 }
 
