@@ -406,7 +406,7 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Gbps,
         meaning: "payload accepted for the first time over the time from the first start to the last flow's finish, or to the end of the run where flows are unfinished, summed over hosts",
         of: |point| {
-            let ns = point.run.delivery_us() * 1e3;
+            let ns = point.run.delivery_us * 1e3;
             (ns > 0.0).then(|| point.run.goodput_bytes as f64 * 8.0 / ns)
         },
     },

@@ -150,8 +150,9 @@ pub struct RunTotals {
     /// No flow could start before this.
     pub begin_us: f64,
     pub end_us: f64,
-    /// When the last flow finished, if all have; else the end. (The end comes with the simulator's next step.)
-    pub delivered_us: f64,
+    /// From the beginning until the last flow finished, if all have; else until the end. (That comes with the
+    /// simulator's next step.)
+    pub delivery_us: f64,
     pub hopeless: bool,
     pub packet_hops: u64,
     pub events: u64,
@@ -204,17 +205,12 @@ impl RunTotals {
         (self.end_us - self.begin_us).max(0.0)
     }
 
-    /// From when the first flow could start until nothing was left to be delivered, or the run was over.
-    pub fn delivery_us(&self) -> f64 {
-        (self.delivered_us - self.begin_us).max(0.0)
-    }
-
     pub(crate) fn new(record: &RunRecord, begin: Instant, delivered: Instant, utilisation: Option<f64>) -> Self {
         Self {
             fingerprint: format!("{:016x}", record.fingerprint),
             begin_us: begin.as_us_f64(),
             end_us: record.end.as_us_f64(),
-            delivered_us: delivered.as_us_f64(),
+            delivery_us: delivered.since(begin).as_us_f64(),
             hopeless: record.hopeless,
             packet_hops: record.packet_hops,
             events: record.events,
