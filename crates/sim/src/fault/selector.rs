@@ -158,9 +158,16 @@ impl LinkSelector {
         match names.into_iter().flatten().find(|name| graph.find(name).is_none()) {
             None => Ok(()),
             Some(name) => {
+                // Of a pair of which one exists, it is the other.
+                let name = match (self, name.split_once(':')) {
+                    (Self::Of(_), Some((x, y))) if graph.find(x).is_some() => y,
+                    (Self::Of(_), Some((x, y))) if graph.find(y).is_some() => x,
+                    _ => name,
+                };
                 let hint = did_you_mean(name, graph.names());
                 let hint = if hint.is_empty() { format!(": there are {}", in_ranges(graph.names())) } else { hint };
-                Err(ConfigError::new("", format!("there is no node \"{name}\"{hint}; {FORMS}")))
+                let end = if hint.ends_with('?') { " Links are" } else { "; links are" };
+                Err(ConfigError::new("", format!("there is no node \"{name}\"{hint}{end} {FORMS}")))
             }
         }
     }

@@ -68,7 +68,8 @@ fn a_colon_in_a_name_is_no_link_unless_both_nodes_exist() {
     assert_eq!(found("rack:a"), Ok(vec![0, 3]), "the node of that name");
     assert_eq!(found("y:rack"), Ok(vec![1]));
     assert_eq!(found("x:1:rack:a"), Ok(vec![0]));
-    assert!(found("y:rock").unwrap_err().contains("there is no node \"y:rock\""));
+    assert!(found("y:rock").unwrap_err().contains("there is no node \"rock\""));
+    assert!(found("rock:y").unwrap_err().contains("there is no node \"rock\""));
     assert!(found("y:a").unwrap_err().contains("no link joins \"y\" and \"a\""));
 }
 
