@@ -55,6 +55,17 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
                 ),
             );
         }
+        let (asked, too_late) = (total(|point| point.run.netrt.requests), total(|point| point.run.netrt.unfulfilled));
+        if too_late * 2 > asked && too_late >= MANY_REQUESTS {
+            let why = "queues last longer than switch.netrt.pool covers, or regular traffic needed the room. More of it \
+                       and of switch.buffer helps, or congestion control, which keeps queues short.";
+            found.add(
+                info,
+                &format!("{} of {}", count(too_late), count(asked)),
+                &format!("{} of {} requests of NetRT found the duplicates gone: {why}", count(too_late), count(asked)),
+                &format!("Most requests of NetRT found the duplicates gone: {SERIES}; {why}"),
+            );
+        }
         let lost_headroom = total(|point| point.run.data_drops.headroom_full);
         let lost_pauses = total(|point| point.run.pause_drops.total());
         if lost_headroom > 0 {
@@ -138,6 +149,9 @@ struct Kind {
 
 /// Stands for the series that a warning is about.
 const SERIES: &str = "{series}";
+
+/// Fewer requests of NetRT say nothing.
+const MANY_REQUESTS: u64 = 20;
 
 /// A longer list is cut.
 const LISTED: usize = 6;

@@ -12,6 +12,7 @@ use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, 
 use selvedge_sim::topology::Link;
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_sim::{Beside, ConfigError};
+use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
@@ -534,6 +535,10 @@ fn check_transport(
     };
     transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
     transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
+    if let CongestionConfig::Fixed(FixedConfig { window: Setting::Off, rate: Setting::Off }) = transport.congestion {
+        let message = "neither a window nor a rate is given, so that nothing is limited: give one, or \"auto\"";
+        warnings.push(Finding::new("transport.congestion.fixed.window", message));
+    }
     let needs = transport.congestion.needs();
     if needs.acks && !transport.recovery.acknowledges() {
         let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");

@@ -918,6 +918,8 @@ fn the_command_line_chooses_series_and_seeds() {
     let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["roce", "irn+fixed+pfc"]);
     assert_eq!(plan.series[1].scenario.transport.congestion.name(), "fixed");
+    let [warning] = &plan.warnings[..] else { panic!("one: {:?}", plan.warnings) };
+    assert!(warning.contains("fixed.window") && warning.contains("nothing is limited"), "{warning}");
     let points: Vec<Point> = plan.points().collect();
     assert_eq!(points[1], Point { series: 0, seed: 9 });
     assert_eq!(plan.config(points[1]).seed, 9);

@@ -1,8 +1,8 @@
 //! Summaries made from plain numbers.
 
 use selvedge_results::{
-    Cut, DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, Pauses, PointSummary, PortTimes,
-    RunTotals, SeriesInfo, SeriesTraits, StudyInfo, Summary, summarise,
+    Cut, DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, NetRtReport, Pauses, PointSummary,
+    PortTimes, RunTotals, SeriesInfo, SeriesTraits, StudyInfo, Summary, summarise,
 };
 
 /// A series given by its metrics, seed by seed.
@@ -21,6 +21,8 @@ pub(crate) struct Given {
     pub(crate) retransmissions: u64,
     /// Packets that full buffers drop, of each seed.
     pub(crate) drops: u64,
+    /// What its ToR switches do with each seed.
+    pub(crate) netrt: NetRtReport,
 }
 
 /// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
@@ -41,6 +43,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         deadlocks: Vec::new(),
         retransmissions: 0,
         drops: 0,
+        netrt: NetRtReport::default(),
     }
 }
 
@@ -71,6 +74,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
             data_sent: 1_000,
             retransmissions: series.retransmissions,
             data_drops: DropCounts { buffer_full: series.drops, ..DropCounts::default() },
+            netrt: series.netrt.clone(),
             deadlock,
             ..RunTotals::default()
         },

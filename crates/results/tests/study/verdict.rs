@@ -1,7 +1,7 @@
 //! The sentence, for each outcome that a study can have.
 
 use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, SeriesSummary, Summary, Verdict};
+use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, NetRtReport, SeriesSummary, Summary, Verdict};
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -219,6 +219,19 @@ fn series_that_send_most_packets_in_vain_are_told_of_congestion_control() {
     );
     given[1].info.traits.congestion = "dcqcn".into();
     assert_eq!(about(&given), Vec::<String>::new());
+}
+
+#[test]
+fn requests_that_come_too_late_are_told() {
+    let about = |unfulfilled| {
+        let netrt = NetRtReport { requests: 100, unfulfilled, ..NetRtReport::default() };
+        let given = Given { netrt, ..series("x", "netrt", false, 1.0, 0.0) };
+        let found = study(&[given]).warnings.into_iter().find(|text| text.contains("found the duplicates gone"));
+        found.map(|text| text.split(" gone: ").next().map(str::to_owned))
+    };
+    assert_eq!(about(50), None);
+    let told = "x: 255 of 500 requests of NetRT found the duplicates";
+    assert_eq!(about(51), Some(Some(told.to_owned())));
 }
 
 #[test]
