@@ -24,7 +24,7 @@ const NEAR: u64 = 64;
 /// Those that are booked there, the one before the present one included: who turns back sees one more.
 const REACH: u64 = NEAR - 1;
 
-/// The windows of [`Calendar::near`].
+/// The windows of [`Calendar::at_hand`].
 const NOW: usize = 0;
 const SOON: usize = 1;
 const LATER: usize = 2;
@@ -57,7 +57,7 @@ pub(crate) struct Calendar {
     far: BTreeMap<u64, Vec<u32>>,
     /// The inboxes of the window that runs, and of the two in which its mail mostly arrives: [`NOW`], [`SOON`],
     /// [`LATER`]. By node; one that is empty has no memory.
-    near: [Table<Mail>; 3],
+    at_hand: [Table<Mail>; 3],
     /// The inboxes of all windows for which there are any, but for those three, by the window's number modulo theirs, a
     /// power of two. The first is the window before the one that runs.
     inboxes: Vec<Table<Mail>>,
@@ -89,7 +89,7 @@ impl Calendar {
             agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
-            near: [const { Table::new() }; 3],
+            at_hand: [const { Table::new() }; 3],
             inboxes: (0..depth).map(|_| Table::of(nodes, || Mail::NONE)).collect(),
             places: [NOW, SOON, LATER],
             rooms: Rooms::new(),
@@ -138,10 +138,10 @@ impl Calendar {
         self.fetch_far();
     }
 
-    /// Brings the inboxes near that are mostly used, or back to where they belong.
+    /// Brings the inboxes to hand that are mostly used, or back to where they belong.
     fn exchange_inboxes(&mut self) {
-        for (near, &place) in self.near.iter_mut().zip(&self.places) {
-            std::mem::swap(near, &mut self.inboxes[place]);
+        for (inboxes, &place) in self.at_hand.iter_mut().zip(&self.places) {
+            std::mem::swap(inboxes, &mut self.inboxes[place]);
         }
     }
 
@@ -154,8 +154,8 @@ impl Calendar {
     #[inline]
     fn inboxes_of(&mut self, window: u64) -> &mut Table<Mail> {
         let place = self.place(window);
-        match self.places.iter().position(|&near| near == place) {
-            Some(near) => &mut self.near[near],
+        match self.places.iter().position(|&other| other == place) {
+            Some(which) => &mut self.at_hand[which],
             None => &mut self.inboxes[place],
         }
     }
@@ -264,20 +264,20 @@ impl Calendar {
         // Most often it arrives in the neighbour's next window, or in the one after that.
         let after = time - self.next;
         if after < self.length {
-            self.put_near::<SOON>(node, after, port, packet);
+            self.put_at_hand::<SOON>(node, after, port, packet);
         } else if after - self.length < self.length {
-            self.put_near::<LATER>(node, after - self.length, port, packet);
+            self.put_at_hand::<LATER>(node, after - self.length, port, packet);
         } else {
             self.send_far(node, time, port, packet);
         }
     }
 
     #[inline(always)]
-    fn put_near<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
-        if self.near[WHICH][node].tail().is_full() {
-            self.make_room_near(node, WHICH == LATER);
+    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
+        if self.at_hand[WHICH][node].tail().is_full() {
+            self.make_room_at_hand(node, WHICH == LATER);
         }
-        self.near[WHICH][node].tail().push(packet, after as u32, port);
+        self.at_hand[WHICH][node].tail().push(packet, after as u32, port);
     }
 
     /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
@@ -285,17 +285,17 @@ impl Calendar {
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
         let begin = self.next - self.begin;
-        let (end, tail) = (begin + self.length, *self.near[SOON][node].tail());
+        let (end, tail) = (begin + self.length, *self.at_hand[SOON][node].tail());
         Outlet { calendar: self, node, port, later: false, begin, end, tail }
     }
 
     /// Makes room for one more in the inbox in which `node` finds mail soon, or later.
     #[inline(never)]
-    fn make_room_near(&mut self, node: u32, later: bool) {
+    fn make_room_at_hand(&mut self, node: u32, later: bool) {
         let inbox = if later { LATER } else { SOON };
-        let mut mail = std::mem::replace(&mut self.near[inbox][node], Mail::NONE);
+        let mut mail = std::mem::replace(&mut self.at_hand[inbox][node], Mail::NONE);
         self.make_room(&mut mail, node, self.window + 1 + if later { self.pace.each() } else { 0 });
-        self.near[inbox][node] = mail;
+        self.at_hand[inbox][node] = mail;
     }
 
     /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
@@ -341,19 +341,19 @@ impl Calendar {
     /// Fetches what tells where the mail of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
-        super::prefetch(&self.near[NOW], node);
+        super::prefetch(&self.at_hand[NOW], node);
     }
 
     /// The mail of `node` for this window, which stays where it is.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
-        &self.near[NOW][node]
+        &self.at_hand[NOW][node]
     }
 
     /// The mail of `node` for this window, in no order. Give it back when it is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Mail {
-        std::mem::replace(&mut self.near[NOW][node], Mail::NONE)
+        std::mem::replace(&mut self.at_hand[NOW][node], Mail::NONE)
     }
 
     /// Returns what [`Calendar::take_mail`] gave.
@@ -366,7 +366,7 @@ impl Calendar {
     /// then, as if all had been read.
     #[cold]
     pub(crate) fn keep_mail<'m>(&mut self, node: u32, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) {
-        self.near[NOW][node] = self.rooms.keep(mail, rest);
+        self.at_hand[NOW][node] = self.rooms.keep(mail, rest);
     }
 }
 
@@ -399,8 +399,8 @@ impl Outlet<'_> {
     /// Where the mail of the inbox ends.
     #[inline(always)]
     fn inbox(&mut self) -> &mut Tail {
-        let near = &mut self.calendar.near;
-        if self.later { near[LATER][self.node].tail() } else { near[SOON][self.node].tail() }
+        let inboxes = &mut self.calendar.at_hand;
+        if self.later { inboxes[LATER][self.node].tail() } else { inboxes[SOON][self.node].tail() }
     }
 
     /// Turns to the inbox for what arrives at `time`, behind the end of the first window. Returns whether there is one
@@ -420,7 +420,7 @@ impl Outlet<'_> {
     #[inline(never)]
     fn make_room(&mut self) {
         *self.inbox() = self.tail;
-        self.calendar.make_room_near(self.node, self.later);
+        self.calendar.make_room_at_hand(self.node, self.later);
         self.tail = *self.inbox();
     }
 }

@@ -69,7 +69,7 @@ impl Posting {
         Self { messages, limits, begins: None }
     }
 
-    /// PostingLimits of its queue pairs.
+    /// Limits of its queue pairs.
     pub fn limits(&self) -> &PostingLimits {
         &self.limits
     }
