@@ -74,7 +74,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
             data_sent: 1_000,
             retransmissions: series.retransmissions,
             data_drops: DropCounts { buffer_full: series.drops, ..DropCounts::default() },
-            netrt: series.netrt.clone(),
+            netrt: series.netrt,
             deadlock,
             ..RunTotals::default()
         },
