@@ -29,6 +29,11 @@ impl Estimate {
         Self { mean, ci95, per_seed }
     }
 
+    /// What is counted, not measured: the same for each of so many seeds, and known beyond doubt.
+    pub(crate) fn counted(value: f64, seeds: usize) -> Self {
+        Self { mean: Some(value), ci95: Some([value, value]), per_seed: vec![Some(value); seeds] }
+    }
+
     /// Geometric mean of `of / to`, seed by seed, with the interval described in the module's notes.
     /// Seeds in which either is missing or not positive are left out.
     pub fn of_ratio(of: &Self, to: &Self) -> Self {

@@ -63,8 +63,8 @@ pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_h
 pub use eqif::EqifReport;
 pub use error::ResultsError;
 pub use expect::{
-    Cases, Claim, ClaimVerdict, ExpectError, Expectations, Measured, Measurement, Outcome, Quantities, Quantity, Take,
-    check, check_smoke, measure, render_claims, render_measured,
+    Cases, Claim, ClaimVerdict, ExpectError, Expectations, FootprintNic, Footprints, Measured, Measurement, Outcome,
+    Quantities, Quantity, Take, check, check_smoke, measure, render_claims, render_measured,
 };
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};

@@ -44,6 +44,12 @@ pub(crate) fn ratio(value: f64) -> String {
     digits(value, 3)
 }
 
+/// An interval behind its mean, in brackets; nothing where there is none, or where it is a point: what is counted is
+/// known beyond doubt.
+pub(crate) fn in_brackets(ci95: Option<[f64; 2]>) -> String {
+    ci95.filter(|[low, high]| low < high).map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)))
+}
+
 /// "2.71–3.12": an interval of ratios.
 pub(crate) fn ratio_interval([low, high]: [f64; 2]) -> String {
     format!("{}–{}", ratio(low), ratio(high))

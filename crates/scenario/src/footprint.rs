@@ -1,5 +1,6 @@
 //! What the state of loss recovery schemes costs on a NIC, in the network of a scenario.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use selvedge_transport::{Footprint, Scheme, Scope};
@@ -64,10 +65,14 @@ pub struct SchemeFacts {
 /// One piece of state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ItemFacts {
+    /// Its name; of a scheme's items no two have the same.
+    pub name: &'static str,
     /// One per what: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
     pub per: &'static str,
     /// How long it is.
     pub bits: u64,
+    /// All of it on the NIC, or on both ToRs.
+    pub total_bytes: u64,
     /// What it is.
     pub what: String,
 }
@@ -123,6 +128,23 @@ impl FootprintFacts {
 }
 
 impl SchemeFacts {
+    /// What can be claimed of it, by name: bytes of each item ("bitmap"); of those of queue pairs, of work queue
+    /// elements and of what all share ("queue-pairs", "work-requests", "shared"); of all ("total"), and of all for each
+    /// queue pair ("per-qp"); and the share of the cache ("cache-share").
+    pub fn numbers(&self, nic: NicUse) -> BTreeMap<&'static str, f64> {
+        let total = self.total_bytes as f64;
+        let bytes = |bits: u64, count: u64| (bits * count) as f64 / 8.0;
+        let sums = [
+            ("queue-pairs", bytes(self.queue_pair_bits, nic.queue_pairs)),
+            ("work-requests", bytes(self.work_request_bits, nic.work_requests)),
+            ("shared", bytes(self.shared_bits, 1)),
+            ("total", total),
+            ("per-qp", total / nic.queue_pairs as f64),
+            ("cache-share", self.cache_share),
+        ];
+        self.items.iter().map(|item| (item.name, item.total_bytes as f64)).chain(sums).collect()
+    }
+
     fn new(series: &PlannedSeries, nic: NicUse) -> Self {
         let netrt = &series.scenario.switch.netrt;
         // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
@@ -138,7 +160,7 @@ impl SchemeFacts {
             shared_bits: footprint.bits(Scope::Shared),
             total_bytes,
             cache_share: total_bytes as f64 / nic.cache.get().max(1) as f64,
-            items: items(&footprint, place),
+            items: items(&footprint, place, nic),
             published: footprint.published.map(|published| PublishedFacts {
                 source: published.source,
                 queue_pair_bits: published.queue_pair,
@@ -151,16 +173,18 @@ impl SchemeFacts {
 }
 
 /// Where `place` has what is shared.
-fn items(footprint: &Footprint, place: &'static str) -> Vec<ItemFacts> {
+fn items(footprint: &Footprint, place: &'static str, nic: NicUse) -> Vec<ItemFacts> {
     let mut items: Vec<_> = footprint.items.iter().collect();
     items.sort_by_key(|item| item.scope);
     let facts = items.into_iter().map(|item| ItemFacts {
+        name: item.name,
         per: match item.scope {
             Scope::QueuePair => "QP",
             Scope::WorkRequest => "WQE",
             Scope::Shared => place,
         },
         bits: item.bits,
+        total_bytes: item.total(nic.queue_pairs, nic.work_requests).div_ceil(8),
         what: item.what.clone(),
     });
     facts.collect()
@@ -207,7 +231,7 @@ impl FootprintFacts {
             let alike = self.schemes.iter().filter(|other| other.items == scheme.items);
             let names: Vec<&str> = alike.map(|other| other.name.as_str()).collect();
             writeln!(f, "\n{}", names.join(", "))?;
-            for ItemFacts { per, bits, what } in &scheme.items {
+            for ItemFacts { per, bits, what, .. } in &scheme.items {
                 writeln!(f, "  {bits:>10} per {per:<4} {what}")?;
             }
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_results::{CheckedFigure, Expectations, Summary, check, check_smoke, measure};
-use selvedge_scenario::{Changes, Plan, World};
+use selvedge_results::{CheckedFigure, Expectations, FootprintNic, Footprints, Summary, check, check_smoke, measure};
+use selvedge_scenario::{Changes, FootprintFacts, NicUse, Plan, World};
 
 use crate::StudyError;
 use crate::folder::SCENARIO;
@@ -27,6 +27,8 @@ pub struct Figure {
     /// Its runs.
     pub plan: Plan,
     expectations: Expectations,
+    /// What its series keep on NICs or in switches, where claims are about that.
+    state: Footprints,
     /// Whether its runs are too short to judge.
     smoke: bool,
 }
@@ -96,8 +98,13 @@ impl Figures {
             plan = plan.in_worlds(worlds).map_err(StudyError::wrong)?;
         }
         let series: Vec<_> = plan.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
-        expectations.check_names(&series).map_err(StudyError::wrong)?;
-        self.all.push(Figure { folder, plan, expectations, smoke });
+        let state = match &expectations.footprint {
+            None => Footprints::default(),
+            Some(nic) => count_state(&plan, nic)
+                .map_err(|what| StudyError::input(format!("{}: [footprint]: {what}", path.display())))?,
+        };
+        expectations.check_names(&series, &state).map_err(StudyError::wrong)?;
+        self.all.push(Figure { folder, plan, expectations, state, smoke });
         Ok(())
     }
 }
@@ -112,7 +119,8 @@ impl Figure {
 
     /// Holds its claims against its results, `shared` runs of which another figure had asked for before.
     pub fn checked(&self, summary: &Summary, shared: usize) -> CheckedFigure {
-        let Self { folder, plan, expectations, smoke } = self;
+        let Self { folder, plan, expectations, state, smoke } = self;
+        let summary = state.added_to(summary);
         let check = if *smoke { check_smoke } else { check };
         CheckedFigure {
             figure: folder.display().to_string(),
@@ -122,10 +130,22 @@ impl Figure {
             runs: plan.points().count(),
             shared,
             cpu_s: summary.run.cpu_s,
-            claims: check(expectations, summary),
-            measured: measure(expectations, summary),
+            claims: check(expectations, &summary),
+            measured: measure(expectations, &summary),
         }
     }
+}
+
+/// What the series of `plan` keep.
+fn count_state(plan: &Plan, nic: &FootprintNic) -> Result<Footprints, String> {
+    let FootprintNic { queue_pairs, work_requests, cache } = *nic;
+    let nic = NicUse { cache, queue_pairs: queue_pairs.get(), work_requests };
+    let facts = FootprintFacts::new(plan, nic)?;
+    let mut state = Footprints::default();
+    for (series, scheme) in plan.series.iter().zip(&facts.schemes) {
+        state.add(series.case.as_deref(), &series.series, scheme.numbers(nic));
+    }
+    Ok(state)
 }
 
 /// The figures in `path`, at any depth, by name.

@@ -16,6 +16,8 @@ pub struct Footprint {
 /// One piece of state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Item {
+    /// Its name in files; of a scheme's items no two have the same.
+    pub name: &'static str,
     /// How many of it there are.
     pub scope: Scope,
     /// How long it is.
@@ -52,8 +54,9 @@ pub struct Published {
 
 impl Footprint {
     /// Adds an item.
-    pub(crate) fn with(mut self, scope: Scope, bits: u64, what: impl Into<String>) -> Self {
-        self.items.push(Item { scope, bits, what: what.into() });
+    pub(crate) fn with(mut self, name: &'static str, scope: Scope, bits: u64, what: impl Into<String>) -> Self {
+        debug_assert!(self.items.iter().all(|item| item.name != name), "{name} names two items");
+        self.items.push(Item { name, scope, bits, what: what.into() });
         self
     }
     /// Bits of this scope.
@@ -62,9 +65,19 @@ impl Footprint {
     }
     /// Bits on a NIC with so many queue pairs and work queue elements.
     pub fn total(&self, queue_pairs: u64, work_requests: u64) -> u64 {
-        self.bits(Scope::QueuePair) * queue_pairs
-            + self.bits(Scope::WorkRequest) * work_requests
-            + self.bits(Scope::Shared)
+        self.items.iter().map(|item| item.total(queue_pairs, work_requests)).sum()
+    }
+}
+
+impl Item {
+    /// Bits of all that there are of it.
+    pub fn total(&self, queue_pairs: u64, work_requests: u64) -> u64 {
+        self.bits
+            * match self.scope {
+                Scope::QueuePair => queue_pairs,
+                Scope::WorkRequest => work_requests,
+                Scope::Shared => 1,
+            }
     }
 }
 

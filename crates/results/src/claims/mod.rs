@@ -16,7 +16,7 @@ pub use html::render_claims_html;
 
 use serde::Serialize;
 
-use crate::number::{digits, ratio_interval};
+use crate::number::{digits, in_brackets};
 use crate::{ClaimVerdict, Measured, Outcome};
 
 /// One figure, checked; serialises for machines.
@@ -68,7 +68,7 @@ pub struct ClaimsInput<'a> {
 
 /// "1.45 (1.36–1.54)"; "-" without a value.
 fn ours(mean: Option<f64>, ci95: Option<[f64; 2]>) -> String {
-    let interval = ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
+    let interval = in_brackets(ci95);
     mean.map_or("-".into(), |mean| digits(mean, 3) + &interval)
 }
 

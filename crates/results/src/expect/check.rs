@@ -5,10 +5,11 @@ use std::fmt;
 use selvedge_units::words::plural;
 use serde::Serialize;
 
+use super::footprint::Footprints;
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
 use crate::Summary;
-use crate::number::{digits, ratio_interval};
+use crate::number::{digits, in_brackets};
 use crate::stall::STALLED;
 
 /// How a claim fared.
@@ -166,7 +167,7 @@ pub fn render_measured(measured: &[Measured]) -> String {
             said = &one.say;
         }
         let mean = one.mean.map_or("-".into(), |mean| digits(mean, 3));
-        let interval = one.ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
+        let interval = in_brackets(one.ci95);
         let note = one.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         out += &format!("        {}: {mean}{interval}{note}\n", one.which);
     }
@@ -176,7 +177,7 @@ pub fn render_measured(measured: &[Measured]) -> String {
 fn evidence(verdict: &ClaimVerdict) -> String {
     let mut parts = Vec::new();
     if let Some(mean) = verdict.mean {
-        let interval = verdict.ci95.map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)));
+        let interval = in_brackets(verdict.ci95);
         let accepted = match verdict.accepted {
             [Some(low), Some(high)] => format!("{} to {}", digits(low, 3), digits(high, 3)),
             [Some(low), None] => format!("at least {}", digits(low, 3)),
@@ -247,7 +248,7 @@ fn value(quantity: &Quantity, summary: &Summary) -> (Option<f64>, Option<[f64; 2
 /// What the number alone does not say.
 fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary: &Summary) -> Option<String> {
     let series: Vec<_> = summary.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
-    if let Some(missing) = quantity.missing(&series) {
+    if let Some(missing) = quantity.missing(&series, &Footprints::default()) {
         return Some(missing);
     }
     if mean.is_none() {

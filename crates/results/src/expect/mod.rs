@@ -23,6 +23,12 @@
 //! `real = true` before all claims: the scenario runs in the simulator and between two processes of this machine, as
 //! the cases "simulated" and "real". Where the machine does not allow that, claims that name "real" are set aside.
 //!
+//! `[footprint]` counts state instead of simulating it, as `selvedge footprint` does: on a NIC, or a pair of
+//! top-of-rack switches, with so many `queue-pairs`, `work-requests` and so much `cache`. Its metrics are bytes of each
+//! item ("footprint.bitmap"), of those of queue pairs, of work queue elements and of what all share
+//! ("footprint.queue-pairs", "footprint.work-requests", "footprint.shared"), of all ("footprint.total") and of all for
+//! each queue pair ("footprint.per-qp"), and the share of the cache ("footprint.cache-share").
+//!
 //! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
 //!
 //! # The rule
@@ -43,9 +49,11 @@
 //! A claim that is not fully reproduced fails the check, unless `known` gives the reason.
 
 mod check;
+mod footprint;
 mod parse;
 mod quantity;
 
 pub use check::{ClaimVerdict, Measured, Outcome, check, check_smoke, measure, render_claims, render_measured};
+pub use footprint::{FootprintNic, Footprints};
 pub use parse::{Claim, ExpectError, Expectations, Measurement, Take};
 pub use quantity::{Cases, Quantities, Quantity};

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::footprint::{FootprintNic, Footprints, is_about_state};
 use super::quantity::{Cases, Quantities};
 use crate::metric::{METRICS, Metric};
 
@@ -18,6 +19,8 @@ pub struct Expectations {
     pub measurements: Vec<Measurement>,
     /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
     pub real: bool,
+    /// On what the state is counted that claims are about; `None` where none is.
+    pub footprint: Option<FootprintNic>,
     file: String,
     text: String,
 }
@@ -95,24 +98,27 @@ impl Expectations {
             let (line, column) = place(at);
             ExpectError { file: file.into(), line, column, what }
         };
-        let written: File = toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
+        let mut written: File =
+            toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
         let misplaced = |(span, what)| fail(Some(span), what);
         let mut claims = Vec::new();
-        for table in written.expect {
+        for table in std::mem::take(&mut written.expect) {
             let (line, _) = position(text, table.span().start);
-            claims.push(claim(table.into_inner(), line).map_err(misplaced)?);
+            claims.push(claim(table.into_inner(), line, written.footprint.is_some()).map_err(misplaced)?);
         }
         let mut measurements = Vec::new();
-        for table in written.measure {
+        for table in std::mem::take(&mut written.measure) {
             let (line, _) = position(text, table.span().start);
             let WrittenMeasure { say, metric, of, than, case, than_case } = table.into_inner();
-            let quantities = quantities(metric, of, than, case, than_case).map_err(misplaced)?;
+            let counts = written.footprint.is_some();
+            let quantities = quantities(metric, of, than, case, than_case, counts).map_err(misplaced)?;
             measurements.push(Measurement { say, quantities, line });
         }
         if claims.is_empty() && measurements.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims, measurements, real: written.real, file: file.into(), text: text.into() })
+        let File { real, footprint, .. } = written;
+        Ok(Self { claims, measurements, real, footprint, file: file.into(), text: text.into() })
     }
 
     /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
@@ -131,12 +137,12 @@ impl Expectations {
     ///
     /// # Errors
     /// With file and line, the first thing that it lacks.
-    pub fn check_names(&self, series: &[(Option<&str>, &str)]) -> Result<(), ExpectError> {
+    pub fn check_names(&self, series: &[(Option<&str>, &str)], state: &Footprints) -> Result<(), ExpectError> {
         let mut cases: Vec<Option<&str>> = series.iter().map(|&(case, _)| case).collect();
         cases.dedup();
         let claims = self.claims.iter().map(|claim| &claim.quantities);
         for quantities in claims.chain(self.measurements.iter().map(|measurement| &measurement.quantities)) {
-            if let Some(what) = quantities.each(&cases).iter().find_map(|quantity| quantity.missing(series)) {
+            if let Some(what) = quantities.each(&cases).iter().find_map(|one| one.missing(series, state)) {
                 let (line, column) = position(&self.text, quantities.place);
                 return Err(ExpectError { file: self.file.clone(), line, column, what });
             }
@@ -150,6 +156,7 @@ impl Expectations {
 struct File {
     #[serde(default)]
     real: bool,
+    footprint: Option<FootprintNic>,
     #[serde(default)]
     expect: Vec<Spanned<Written>>,
     #[serde(default)]
@@ -252,9 +259,10 @@ impl TryFrom<NumberText> for Number {
 
 type Misplaced = (Range<usize>, String);
 
-fn claim(written: Written, line: usize) -> Result<Claim, Misplaced> {
+fn claim(written: Written, line: usize, counts_state: bool) -> Result<Claim, Misplaced> {
     let of = written.of.span();
-    let quantities = quantities(written.metric, written.of, written.than, written.case, written.than_case)?;
+    let Written { metric, than, case, than_case, .. } = written;
+    let quantities = quantities(metric, written.of, than, case, than_case, counts_state)?;
     let bounds = match (written.ratio, written.value, quantities.is_ratio()) {
         (Some(ratio), None, true) => ratio,
         (None, Some(value), false) => value,
@@ -292,10 +300,11 @@ fn quantities(
     than: Option<Spanned<OneOrMore>>,
     case: Option<Spanned<OneOrMore>>,
     than_case: Option<Spanned<String>>,
+    counts_state: bool,
 ) -> Result<Quantities, Misplaced> {
     let at = metric.span();
     let metrics = metric.into_inner().list();
-    metrics.iter().try_for_each(|name| check_metric(name, &at))?;
+    metrics.iter().try_for_each(|name| check_metric(name, &at, counts_state))?;
     let at = of.span();
     let of = of.into_inner().list();
     if metrics.is_empty() || of.is_empty() {
@@ -330,7 +339,12 @@ fn quantities(
     Ok(Quantities { metrics, pairs: of.into_iter().zip(than).collect(), cases, than_case, place })
 }
 
-fn check_metric(name: &str, at: &Range<usize>) -> Result<(), Misplaced> {
+fn check_metric(name: &str, at: &Range<usize>, counts_state: bool) -> Result<(), Misplaced> {
+    // Which state there is depends on the series.
+    if is_about_state(name) {
+        let what = format!("\"{name}\" counts state: say on what, as in [footprint] queue-pairs = 2000");
+        return if counts_state { Ok(()) } else { Err((at.clone(), what)) };
+    }
     if Metric::find(name).is_some() || Metric::find_of_workload(name).is_some() {
         return Ok(());
     }

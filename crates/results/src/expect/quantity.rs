@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::footprint::{self, Footprints};
 use crate::{Estimate, Metric, Summary};
 
 /// Several quantities, written as one: every metric of every pair of series in every case.
@@ -129,6 +130,9 @@ impl Quantity {
 
     /// The metric's name for people.
     pub(crate) fn title(&self) -> String {
+        if let Some(title) = footprint::title(&self.metric) {
+            return title;
+        }
         match (Metric::find(&self.metric), Metric::find_of_workload(&self.metric)) {
             (Some(metric), _) => metric.title.to_owned(),
             (None, Some((workload, metric))) => format!("{} of {workload}", metric.title),
@@ -136,8 +140,8 @@ impl Quantity {
         }
     }
 
-    /// The first series that the study lacks: what to say about it.
-    pub(super) fn missing(&self, series: &[(Option<&str>, &str)]) -> Option<String> {
+    /// What the study lacks: the first case or series, or the state of one; and what to say about it.
+    pub(super) fn missing(&self, series: &[(Option<&str>, &str)], state: &Footprints) -> Option<String> {
         for case in std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some)) {
             if case.is_some() && !series.iter().any(|&(known, _)| known == case) {
                 let mut cases: Vec<&str> = series.iter().filter_map(|&(case, _)| case).collect();
@@ -147,7 +151,10 @@ impl Quantity {
             }
             for name in std::iter::once(&self.of).chain(&self.than) {
                 if series.contains(&(case, name)) {
-                    continue;
+                    match state.missing(&self.metric, case, name) {
+                        None => continue,
+                        missing => return missing,
+                    }
                 }
                 if case.is_none() && series.iter().all(|&(case, _)| case.is_some()) && !series.is_empty() {
                     return Some(

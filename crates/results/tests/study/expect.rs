@@ -2,7 +2,8 @@
 
 use crate::common::{series, study};
 use selvedge_results::{
-    ClaimVerdict, Estimate, Expectations, Outcome, Summary, check, check_smoke, measure, render_claims, render_measured,
+    ClaimVerdict, Estimate, Expectations, Footprints, Outcome, Summary, check, check_smoke, measure, render_claims,
+    render_measured,
 };
 
 /// "irn" at 1, "pfc" at about 2, "same" at 1.
@@ -236,21 +237,27 @@ fn measurements_have_numbers_and_no_verdict() {
 #[test]
 fn names_are_checked_before_anything_runs() {
     let known = [(Some("calm"), "irn"), (Some("calm"), "pfc"), (Some("busy"), "irn"), (Some("busy"), "pfc")];
-    let error = |claim: &str| expectations(claim).check_names(&known).expect_err("a wrong name").to_string();
+    let error = |claim: &str| {
+        expectations(claim).check_names(&known, &Footprints::default()).expect_err("a wrong name").to_string()
+    };
     let ratio = "ratio = { at-most = 1 }";
     assert!(error(&format!("of = 'a'\nthan = 'irn'\ncase = '*'\n{ratio}")).contains("no series \"a\", only irn, pfc"));
     assert!(
         error(&format!("of = 'pfc'\nthan = 'irn'\ncase = 'b'\n{ratio}")).contains("no case \"b\", only calm, busy")
     );
     assert!(error(&format!("of = 'pfc'\nthan = 'irn'\n{ratio}")).contains("say which"));
-    assert!(expectations(&format!("of = 'pfc'\nthan = 'irn'\ncase = '*'\n{ratio}")).check_names(&known).is_ok());
+    assert!(
+        expectations(&format!("of = 'pfc'\nthan = 'irn'\ncase = '*'\n{ratio}"))
+            .check_names(&known, &Footprints::default())
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_series_that_the_study_lacks_is_told_where_it_is_named() {
     let text = "# two lines\n\n[[expect]]\nsay = 'x'\nmetric = 'fct_mean_us'\nof = 'roce'\nthan = 'irn'\nratio = { at-most = 1 }\n";
     let claims = Expectations::parse(text, "e.toml").unwrap();
-    let error = claims.check_names(&[(None, "irn")]).unwrap_err().to_string();
+    let error = claims.check_names(&[(None, "irn")], &Footprints::default()).unwrap_err().to_string();
     assert!(error.starts_with("e.toml:6:6: the study has no series \"roce\""), "{error}");
 }
 
@@ -308,4 +315,39 @@ fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished(
         let note = format!("25 % of the {what} of irn never finished and count in no average");
         assert_eq!(found(metric), (Outcome::DirectionOnly, Some(note)));
     }
+}
+
+/// Claims about the state of "irn" on 300 queue pairs.
+fn of_state(metric: &str) -> Expectations {
+    let claim =
+        format!("[[expect]]\nsay = 'x'\nmetric = '{metric}'\nof = 'irn'\nvalue = {{ near = 23, tolerance = 0.05 }}");
+    Expectations::parse(&format!("[footprint]\nqueue-pairs = 300\n{claim}\n"), "e.toml").unwrap()
+}
+
+#[test]
+fn state_is_counted_for_series_and_judged_as_other_numbers() {
+    let mut state = Footprints::default();
+    state.add(None, "irn", [("per-qp", 22.5), ("bitmap", 4800.0)]);
+    let claims = of_state("footprint.per-qp");
+    claims.check_names(&[(None, "irn")], &state).expect("it is there");
+    let verdicts = check(&claims, &state.added_to(&summary()));
+    let verdict = &verdicts[0];
+    assert_eq!((verdict.outcome, verdict.mean, &verdict.note), (Outcome::Reproduced, Some(22.5), &None));
+    // Seeds do not move it: there is no interval to show.
+    let text = render_claims(&verdicts);
+    assert!(text.contains("found 22.5, accepted"), "{text}");
+
+    let error = of_state("footprint.bitmaps").check_names(&[(None, "irn")], &state).unwrap_err().to_string();
+    assert_eq!(error, "e.toml:6:6: the state of \"irn\" has no \"bitmaps\": expected one of bitmap, per-qp");
+}
+
+#[test]
+fn state_is_counted_on_a_nic_that_the_file_describes() {
+    let claim = "[[expect]]\nsay = 'x'\nmetric = 'footprint.total'\nof = 'irn'\nvalue = { at-most = 1 }\n";
+    assert_error(claim, "3:10", "say on what, as in [footprint] queue-pairs = 2000");
+    assert_error(&format!("[footprint]\nqueue-pairs = 0\n{claim}"), "2:15", "nonzero");
+    assert_error(&format!("[footprint]\nwork-requests = 1\n{claim}"), "1:1", "missing field `queue-pairs`");
+    assert_error(&format!("[footprint]\nqueue-pairs = 1\ncache = '4 apples'\n{claim}"), "3:9", "4 apples");
+    let nic = of_state("footprint.total").footprint.expect("a NIC");
+    assert_eq!((nic.queue_pairs.get(), nic.work_requests, nic.cache.get()), (300, 0, 4_000_000));
 }

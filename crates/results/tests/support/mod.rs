@@ -1,13 +1,13 @@
 //! What the fuzz target and the tests do with a file of claims.
 
-use selvedge_results::Expectations;
+use selvedge_results::{Expectations, Footprints};
 
 /// Reads any bytes as an `expect.toml`, and holds its names against a study that has none of them.
 pub(crate) fn read_claims(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split('\n').count();
     let read = Expectations::parse(&text, "fuzz");
-    let error = read.and_then(|claims| claims.check_names(&[(None, "nobody")])).err();
+    let error = read.and_then(|claims| claims.check_names(&[(None, "nobody")], &Footprints::default())).err();
     let Some(said) = error.map(|error| error.to_string()) else { return };
     let mut parts = said.splitn(4, ':');
     let place = (parts.next(), parts.next().map(str::parse::<usize>), parts.next().map(str::parse::<usize>));

@@ -28,12 +28,18 @@ impl NetRtConfig {
         let bits = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get() * 8;
         let (pool, buffer) = (bits(self.pool, "pool"), bits(self.buffer, "buffer"));
         Footprint { published: Some(PUBLISHED), ..Footprint::default() }
-            .with(Scope::QueuePair, COUNTER_BITS, "source ToR: how often it was asked for")
-            .with(Scope::QueuePair, PSN_BITS, "destination ToR: ePSN")
-            .with(Scope::QueuePair, u64::from(WINDOW), "destination ToR: bitmap of what is held")
-            .with(Scope::QueuePair, STATE_BITS, "destination ToR: Ordered, ReTx or Waiting")
-            .with(Scope::Shared, pool, format!("source ToR, each port: duplicate pool of {}", Bytes::new(pool / 8)))
+            .with("requests", Scope::QueuePair, COUNTER_BITS, "source ToR: how often it was asked for")
+            .with("epsn", Scope::QueuePair, PSN_BITS, "destination ToR: ePSN")
+            .with("bitmap", Scope::QueuePair, u64::from(WINDOW), "destination ToR: bitmap of what is held")
+            .with("state", Scope::QueuePair, STATE_BITS, "destination ToR: Ordered, ReTx or Waiting")
             .with(
+                "pool",
+                Scope::Shared,
+                pool,
+                format!("source ToR, each port: duplicate pool of {}", Bytes::new(pool / 8)),
+            )
+            .with(
+                "buffer",
                 Scope::Shared,
                 buffer,
                 format!("destination ToR, each port: reordering buffer of {}", Bytes::new(buffer / 8)),
@@ -56,11 +62,11 @@ mod tests {
         assert_eq!(netrt.bits(Scope::QueuePair), PUBLISHED.queue_pair);
         assert_eq!(netrt.bits(Scope::Shared), PUBLISHED.shared);
         let flows = u64::from(config.flows);
-        let bytes = |what: &str| {
-            let item = netrt.items.iter().find(|item| item.what.contains(what)).expect("an item of table II");
-            item.bits * if item.scope == Scope::QueuePair { flows } else { 1 } / 8
+        let bytes = |name: &str| {
+            let item = netrt.items.iter().find(|item| item.name == name).expect("an item of table II");
+            item.total(flows, 0) / 8
         };
-        let table = ["duplicate pool", "asked for", "reordering", "ePSN", "bitmap", "Waiting"].map(bytes);
+        let table = ["pool", "requests", "buffer", "epsn", "bitmap", "state"].map(bytes);
         assert_eq!(table, [100_000, 40_000, 100_000, 30_000, 160_000, 2_500]);
     }
 }

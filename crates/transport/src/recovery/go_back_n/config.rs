@@ -145,13 +145,13 @@ impl Scheme for GoBackNConfig {
     fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::default();
         if let Setting::Value(_) = self.bdp_cap {
-            footprint = footprint.with(Scope::Shared, 32, "BDP cap");
+            footprint = footprint.with("bdp-cap", Scope::Shared, 32, "BDP cap");
         }
         if let Setting::Value(_) = self.rto_low {
             footprint = footprint
-                .with(Scope::QueuePair, 2, "flag: the short timeout runs, at requester and responder")
-                .with(Scope::Shared, 32, "RTO_low")
-                .with(Scope::Shared, 16, "N, up to which RTO_low applies");
+                .with("flag", Scope::QueuePair, 2, "flag: the short timeout runs, at requester and responder")
+                .with("rto-low", Scope::Shared, 32, "RTO_low")
+                .with("n", Scope::Shared, 16, "N, up to which RTO_low applies");
         }
         footprint
     }

@@ -35,32 +35,44 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
         _ => format!("{bitmap} bits for {cap} packets (BDP cap)"),
     };
     let mut footprint = Footprint { published: Some(PUBLISHED), ..Footprint::default() }
-        .with(Scope::QueuePair, BOTH * PSN_BITS, "packet to send again, at requester and responder")
-        .with(Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence, at both")
-        .with(Scope::QueuePair, BOTH * FLAGS, "four flags, at both")
-        .with(Scope::QueuePair, READS, "timer and progress of Reads, at the responder")
+        .with("retransmit", Scope::QueuePair, BOTH * PSN_BITS, "packet to send again, at requester and responder")
+        .with("recovery", Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence, at both")
+        .with("flags", Scope::QueuePair, BOTH * FLAGS, "four flags, at both")
+        .with("reads", Scope::QueuePair, READS, "timer and progress of Reads, at the responder")
         .with(
+            "arrivals",
             Scope::QueuePair,
             3 * bitmap,
             format!("3 bitmaps of arrivals (2 at the responder, 1 of Read responses): {size}"),
         );
     if config.sack {
-        footprint = footprint.with(Scope::QueuePair, BOTH * bitmap, "2 bitmaps of selective acknowledgements, at both");
+        footprint = footprint.with(
+            "acknowledged",
+            Scope::QueuePair,
+            BOTH * bitmap,
+            "2 bitmaps of selective acknowledgements, at both",
+        );
     }
     if config.nack_threshold > 1 {
         let counter = bits_of(u64::from(config.nack_threshold));
-        footprint = footprint.with(Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
+        footprint = footprint.with("nacks", Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
     }
     if config.partial_acks == PartialAcks::First {
-        footprint =
-            footprint.with(Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence at first (not the paper's), at both");
+        footprint = footprint.with(
+            "first-recovery",
+            Scope::QueuePair,
+            BOTH * PSN_BITS,
+            "recovery sequence at first (not the paper's), at both",
+        );
     }
     if config.holes {
-        footprint = footprint.with(Scope::QueuePair, BOTH * 3 * 32, "three newest holes (not the paper's), at both");
+        footprint =
+            footprint.with("holes", Scope::QueuePair, BOTH * 3 * 32, "three newest holes (not the paper's), at both");
     }
     if config.time_stamps {
         let times = "two times of retransmissions (not the paper's), at both";
-        footprint = footprint.with(Scope::QueuePair, BOTH * 2 * 64, times).with(
+        footprint = footprint.with("times", Scope::QueuePair, BOTH * 2 * 64, times).with(
+            "overtaken",
             Scope::QueuePair,
             BOTH * PSN_BITS,
             "up to where packets were overtaken, at both",
@@ -69,33 +81,38 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
     if config.probes > 1 {
         let counters = BOTH * 2 * bits_of(u64::from(config.probes));
         footprint = footprint.with(
+            "probes",
             Scope::QueuePair,
             counters,
             "packets of this timeout and the next (not the paper's), at both",
         );
     }
-    footprint = footprint.with(Scope::WorkRequest, PSN_BITS, "sequence number of the WQE");
+    footprint = footprint.with("wqe-sn", Scope::WorkRequest, PSN_BITS, "sequence number of the WQE");
     with_shared(footprint, config)
 }
 
 /// What all queue pairs share: 10 bytes by the paper, which does not say how they are divided.
 fn with_shared(mut footprint: Footprint, config: &IrnConfig) -> Footprint {
     if config.window() < WIDEST_WINDOW {
-        footprint = footprint.with(Scope::Shared, 32, "BDP cap");
+        footprint = footprint.with("bdp-cap", Scope::Shared, 32, "BDP cap");
     }
     match config.rto {
-        Rto::Static => {
-            footprint.with(Scope::Shared, 32, "RTO_low").with(Scope::Shared, 16, "N, up to which RTO_low applies")
-        }
+        Rto::Static => footprint.with("rto-low", Scope::Shared, 32, "RTO_low").with(
+            "n",
+            Scope::Shared,
+            16,
+            "N, up to which RTO_low applies",
+        ),
         Rto::Dynamic(rto) => {
             let microseconds = bits_of(rto.max.as_ps() / 1_000_000);
             footprint
                 .with(
+                    "round-trip",
                     Scope::QueuePair,
                     BOTH * 3 * microseconds,
                     "round-trip time, its variation and timeout in us, at both",
                 )
-                .with(Scope::Shared, 3 * 32, "least, first and longest timeout")
+                .with("timeouts", Scope::Shared, 3 * 32, "least, first and longest timeout")
         }
     }
 }

@@ -30,13 +30,14 @@ pub(super) fn of(config: &MeloConfig) -> Footprint {
     // Ids have eight bits whatever the pool: "MELO sets entry size of the available array to 8-bit".
     let pool = blocks * BLOCK * 3;
     Footprint { published: Some(PUBLISHED), ..Footprint::default() }
-        .with(Scope::QueuePair, HOLES * HOLE, "three newest holes, start and length of 2 B each")
-        .with(Scope::QueuePair, 2 * PSN_BITS, "RCV.NXT and RCV.HIGH")
-        .with(Scope::QueuePair, 2 * BLOCK, "start_ptr and end_ptr")
+        .with("holes", Scope::QueuePair, HOLES * HOLE, "three newest holes, start and length of 2 B each")
+        .with("sequence", Scope::QueuePair, 2 * PSN_BITS, "RCV.NXT and RCV.HIGH")
+        .with("ends", Scope::QueuePair, 2 * BLOCK, "start_ptr and end_ptr")
         .with(
+            "pool",
             Scope::Shared,
             BOTH * pool,
             format!("bits, next_ptr and available array of {blocks} blocks, at receiver and sender"),
         )
-        .with(Scope::Shared, BOTH * bits_of(blocks), "avail_ptr, at both")
+        .with("top", Scope::Shared, BOTH * bits_of(blocks), "avail_ptr, at both")
 }

@@ -1,0 +1,95 @@
+//! Claims about state, which is counted and not simulated.
+//!
+//! ```toml
+//! [footprint]
+//! queue-pairs = 300
+//!
+//! [[expect]]
+//! say    = "23 B for each of 300 connections"
+//! metric = "footprint.per-qp"
+//! of     = "melo"
+//! value  = { near = 23, tolerance = 0.022 }
+//! ```
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use selvedge_units::Bytes;
+use serde::Deserialize;
+
+use crate::{Estimate, Summary};
+
+/// The NIC, or the pair of top-of-rack switches, on which claims count state: `[footprint]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FootprintNic {
+    /// Queue pairs in it; of switches, flows.
+    pub queue_pairs: NonZeroU64,
+    /// Work queue elements in it; 0 unless given.
+    #[serde(default)]
+    pub work_requests: u64,
+    /// Its cache; 4 MB unless given.
+    #[serde(default = "usual_cache")]
+    pub cache: Bytes,
+}
+
+fn usual_cache() -> Bytes {
+    Bytes::from_kb(4000)
+}
+
+/// The state of each series of a study: its numbers by name, as "per-qp".
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Footprints {
+    of: BTreeMap<(Option<String>, String), BTreeMap<String, f64>>,
+}
+
+impl Footprints {
+    /// Adds those of a series in a case.
+    pub fn add<'a>(&mut self, case: Option<&str>, series: &str, numbers: impl IntoIterator<Item = (&'a str, f64)>) {
+        let numbers = numbers.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect();
+        self.of.insert((case.map(str::to_owned), series.to_owned()), numbers);
+    }
+
+    /// What is wrong with a metric of a series, if it is one of these.
+    pub(super) fn missing(&self, metric: &str, case: Option<&str>, series: &str) -> Option<String> {
+        let name = metric.strip_prefix(PREFIX)?;
+        let numbers = self.of.get(&(case.map(str::to_owned), series.to_owned()))?;
+        if numbers.contains_key(metric) {
+            return None;
+        }
+        let known: Vec<&str> = numbers.keys().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+        Some(format!("the state of \"{series}\" has no \"{name}\": expected one of {}", known.join(", ")))
+    }
+
+    /// The study with these numbers among its metrics: the same for every seed, as they are counted.
+    pub fn added_to(&self, summary: &Summary) -> Summary {
+        let mut summary = summary.clone();
+        for series in &mut summary.series {
+            let numbers = self.of.get(&(series.case.clone(), series.series.clone())).into_iter().flatten();
+            let seeds = summary.seeds.len();
+            series.metrics.extend(numbers.map(|(name, &value)| (name.clone(), Estimate::counted(value, seeds))));
+        }
+        summary
+    }
+}
+
+/// Whether a metric is about state.
+pub(super) fn is_about_state(metric: &str) -> bool {
+    metric.starts_with(PREFIX)
+}
+
+/// The name for people of a metric about state.
+pub(super) fn title(metric: &str) -> Option<String> {
+    Some(match metric.strip_prefix(PREFIX)? {
+        "total" => "state in all, bytes".into(),
+        "queue-pairs" => "state of queue pairs, bytes".into(),
+        "work-requests" => "state of work queue elements, bytes".into(),
+        "shared" => "state that all share, bytes".into(),
+        "per-qp" => "state for each queue pair, bytes".into(),
+        "cache-share" => "share of the cache".into(),
+        item => format!("{item}, bytes"),
+    })
+}
+
+/// With what their names begin.
+const PREFIX: &str = "footprint.";
