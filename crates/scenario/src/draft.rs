@@ -11,8 +11,9 @@ use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
 use crate::plan::Changes;
 use crate::preset::Preset;
-use crate::scenario::{Scenario, Series};
+use crate::scenario::Scenario;
 use crate::schema::schema;
+use crate::series::Series;
 
 /// A scenario text and the changes to it.
 #[derive(Clone, Debug)]
@@ -368,7 +369,7 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
         let before = wanted.len();
         wanted.extend(own.iter().filter(|(series, _)| series_name(series) == *name).cloned());
         if wanted.len() == before {
-            let scheme = Series { preset: Some((*name).to_owned()), ..Series::default() };
+            let scheme = Series::of_preset(name);
             wanted.push((scheme, Place::Argument(format!("--series {name}"))));
         }
     }

@@ -27,6 +27,7 @@ mod preset;
 mod resolve;
 mod scenario;
 mod schema;
+mod series;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -39,5 +40,6 @@ pub use network::Network;
 pub use origin::BUILT_IN;
 pub use plan::{Changes, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
-pub use scenario::{Case, Scenario, Seeds, Series};
+pub use scenario::{Case, Scenario, Seeds};
 pub use schema::{KeyHelp, schema};
+pub use series::Series;

@@ -17,7 +17,8 @@ use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::plan::{Changes, Plan};
-use crate::scenario::{Scenario, Series};
+use crate::scenario::Scenario;
+use crate::series::Series;
 
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
 pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
@@ -70,12 +71,7 @@ impl Plan {
             |path: &str| Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into());
         let scenario = Scenario {
             failures,
-            series: Some(
-                DEFAULT_SERIES
-                    .iter()
-                    .map(|preset| Series { preset: Some((*preset).to_owned()), ..Series::default() })
-                    .collect(),
-            ),
+            series: Some(DEFAULT_SERIES.iter().map(|preset| Series::of_preset(preset)).collect()),
             ..Scenario::new(
                 format!("{} on {}", stem(&flows), stem(&topology)),
                 Topology::File(TopologyFile { path: topology.clone() }),

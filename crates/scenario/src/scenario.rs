@@ -12,6 +12,8 @@ use selvedge_units::{Duration, Setting};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::Series;
+
 /// A study: one fabric, its traffic, and the series that are compared on it.
 ///
 /// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the
@@ -109,25 +111,6 @@ impl Scenario {
             series: None,
         }
     }
-}
-
-/// The scenario with some values replaced.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Series {
-    /// Its name in tables and plots. Without: the preset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preset: Option<String>,
-    /// The case in which it runs. Without: in each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Values by their dotted keys. Each replaces what is there and never merges with it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub set: BTreeMap<String, toml::Value>,
 }
 
 /// A condition under which all series are compared.

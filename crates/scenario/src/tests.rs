@@ -791,6 +791,27 @@ fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
 }
 
 #[test]
+fn a_scheme_by_itself_is_a_series() {
+    let list = "['irn', { preset = 'roce+pfc', name = 'lossless' }, 'tcp']";
+    let long = extended(
+        "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\nname = 'lossless'\n[[series]]\npreset = 'tcp'\n",
+    );
+    let of = |text: &str| {
+        let plan = plan(text, &Changes::default()).expect("a plan");
+        plan.series.iter().map(|series| (series.name.clone(), series.digest())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&format!("series = {list}\n{}", extended(""))), of(&long));
+    let refused = |list: &str, what: &str| {
+        let error = wrong(&format!("series = {list}\n{BASE}"));
+        assert!(error.contains(what), "{error}");
+    };
+    refused("['irn', 'irn+pcf']", "study.toml:1:18: unknown modifier \"pcf\"");
+    refused("['irn', 3]", "a scheme, as in \"irn\", or a table");
+    refused("[{ presets = 'irn' }]", "unknown key \"presets\"");
+    refused("'irn'", "expected a list");
+}
+
+#[test]
 fn every_series_runs_in_every_case() {
     let text = extended(
         "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\npreset = 'irn+pfc'\ncase = 'calm'\n\

@@ -6,7 +6,8 @@ use toml::{Table, Value};
 
 use crate::path::KeyPath;
 use crate::plan::{Plan, PlannedSeries};
-use crate::scenario::{Scenario, Seeds, Series};
+use crate::scenario::{Scenario, Seeds};
+use crate::series::Series;
 
 /// The resolved scenario of `plan`: what all series share, and what each sets.
 pub(crate) fn written(plan: &Plan) -> String {

@@ -1,0 +1,73 @@
+//! What a scenario file says of one series.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The scenario with some values replaced. A text stands for its preset alone: "irn" for { preset = "irn" }.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(transform = or_text)]
+pub struct Series {
+    /// Its name in tables and plots. Without: the preset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// The case in which it runs. Without: in each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Values by their dotted keys. Each replaces what is there and never merges with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+impl Series {
+    /// A scheme as it is.
+    pub(crate) fn of_preset(preset: &str) -> Self {
+        Self { preset: Some(preset.to_owned()), ..Self::default() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Series {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // Not an untagged enum: that would lose the place of errors and unknown keys.
+        struct TextOrTable;
+        impl<'de> Visitor<'de> for TextOrTable {
+            type Value = Series;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a scheme, as in \"irn\", or a table, as in { preset = \"irn\" }")
+            }
+            fn visit_str<E>(self, preset: &str) -> Result<Series, E> {
+                Ok(Series::of_preset(preset))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Series, A::Error> {
+                // What is derived; the trait's is this one.
+                Self::Value::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        from.deserialize_any(TextOrTable)
+    }
+}
+
+impl Serialize for Series {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+/// The schema of what is `table`, or a text.
+fn or_text(table: &mut Schema) {
+    let description = table.remove("description");
+    let text = json_schema!({ "type": "string", "description": "A scheme by its short name: \"irn\"." });
+    *table = json_schema!({ "anyOf": [text, table.clone()] });
+    if let Some(description) = description {
+        table.insert("description".to_owned(), description);
+    }
+}
