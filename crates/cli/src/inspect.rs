@@ -37,6 +37,7 @@ pub(crate) fn footprint(args: &FootprintArgs) -> Result<(), Failure> {
         seeds: None,
     })?;
     let nic = NicUse { cache: args.cache, queue_pairs: args.qps, work_requests: args.wqes };
-    let facts = FootprintFacts::new(&plan, nic).map_err(Failure::input)?;
+    let facts = FootprintFacts::new(&plan, nic)
+        .map_err(|what| Failure::input(format!("{what}; choose schemes by --series, as in --series irn,roce")))?;
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
 }

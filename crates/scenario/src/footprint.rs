@@ -96,23 +96,9 @@ impl FootprintFacts {
     /// The schemes of `plan`, on this NIC.
     ///
     /// # Errors
-    /// TCP, EQDS or NDP among them: their state is of another kind, and their papers do not count it.
+    /// A series whose state is not [counted](SchemeFacts::new).
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
-        let other = |series: &&crate::PlannedSeries| {
-            let transport = &series.transport;
-            transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some()
-        };
-        if let Some(series) = plan.series.iter().find(other) {
-            let name = &series.name;
-            let what = if series.transport.is_rdma() {
-                "sends through tunnels, whose state"
-            } else {
-                "has no queue pairs, and its state"
-            };
-            return Err(format!(
-                "series \"{name}\" {what} is not counted; choose schemes by --series, as in --series irn,roce"
-            ));
-        }
+        let schemes = plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect::<Result<_, _>>()?;
         let PlannedSeries { network, scenario, .. } = &plan.series[0];
         Ok(Self {
             rate_gbps: network.line_rate().as_gbps_f64(),
@@ -122,12 +108,51 @@ impl FootprintFacts {
             cache_bytes: nic.cache.get(),
             queue_pairs: nic.queue_pairs,
             work_requests: nic.work_requests,
-            schemes: plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect(),
+            schemes,
         })
     }
 }
 
 impl SchemeFacts {
+    /// The state of one series on this NIC.
+    ///
+    /// # Errors
+    /// It has TCP, EQDS or NDP: their state is of another kind, and their papers do not count it.
+    pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
+        let transport = &series.transport;
+        if transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some() {
+            let has = if transport.is_rdma() {
+                "sends through tunnels, whose state"
+            } else {
+                "has no queue pairs, and its state"
+            };
+            return Err(format!("series \"{}\" {has} is not counted", series.name));
+        }
+        let netrt = &series.scenario.switch.netrt;
+        // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
+        let (footprint, place) = match netrt.enabled {
+            true => (netrt.footprint(), "port"),
+            false => (series.transport.recovery.footprint(), "NIC"),
+        };
+        let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
+        Ok(Self {
+            name: series.name.clone(),
+            queue_pair_bits: footprint.bits(Scope::QueuePair),
+            work_request_bits: footprint.bits(Scope::WorkRequest),
+            shared_bits: footprint.bits(Scope::Shared),
+            total_bytes,
+            cache_share: total_bytes as f64 / nic.cache.get().max(1) as f64,
+            items: items(&footprint, place, nic),
+            published: footprint.published.map(|published| PublishedFacts {
+                source: published.source,
+                queue_pair_bits: published.queue_pair,
+                work_request_bits: published.work_request,
+                shared_bits: published.shared,
+                note: published.note,
+            }),
+        })
+    }
+
     /// What can be claimed of it, by name: bytes of each item ("bitmap"); of those of queue pairs, of work queue
     /// elements and of what all share ("queue-pairs", "work-requests", "shared"); of all ("total"), and of all for each
     /// queue pair ("per-qp"); and the share of the cache ("cache-share").
@@ -143,32 +168,6 @@ impl SchemeFacts {
             ("cache-share", self.cache_share),
         ];
         self.items.iter().map(|item| (item.name, item.total_bytes as f64)).chain(sums).collect()
-    }
-
-    fn new(series: &PlannedSeries, nic: NicUse) -> Self {
-        let netrt = &series.scenario.switch.netrt;
-        // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
-        let (footprint, place) = match netrt.enabled {
-            true => (netrt.footprint(), "port"),
-            false => (series.transport.recovery.footprint(), "NIC"),
-        };
-        let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
-        Self {
-            name: series.name.clone(),
-            queue_pair_bits: footprint.bits(Scope::QueuePair),
-            work_request_bits: footprint.bits(Scope::WorkRequest),
-            shared_bits: footprint.bits(Scope::Shared),
-            total_bytes,
-            cache_share: total_bytes as f64 / nic.cache.get().max(1) as f64,
-            items: items(&footprint, place, nic),
-            published: footprint.published.map(|published| PublishedFacts {
-                source: published.source,
-                queue_pair_bits: published.queue_pair,
-                work_request_bits: published.work_request,
-                shared_bits: published.shared,
-                note: published.note,
-            }),
-        }
     }
 }
 

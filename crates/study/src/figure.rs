@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use selvedge_results::{CheckedFigure, Expectations, FootprintNic, Footprints, Summary, check, check_smoke, measure};
-use selvedge_scenario::{Changes, FootprintFacts, NicUse, Plan, World};
+use selvedge_scenario::{Changes, NicUse, Plan, SchemeFacts, World};
 
 use crate::StudyError;
 use crate::folder::SCENARIO;
@@ -98,11 +98,7 @@ impl Figures {
             plan = plan.in_worlds(worlds).map_err(StudyError::wrong)?;
         }
         let series: Vec<_> = plan.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
-        let state = match &expectations.footprint {
-            None => Footprints::default(),
-            Some(nic) => count_state(&plan, nic)
-                .map_err(|what| StudyError::input(format!("{}: [footprint]: {what}", path.display())))?,
-        };
+        let state = expectations.footprint.as_ref().map_or_else(Footprints::default, |nic| count_state(&plan, nic));
         expectations.check_names(&series, &state).map_err(StudyError::wrong)?;
         self.all.push(Figure { folder, plan, expectations, state, smoke });
         Ok(())
@@ -136,16 +132,17 @@ impl Figure {
     }
 }
 
-/// What the series of `plan` keep.
-fn count_state(plan: &Plan, nic: &FootprintNic) -> Result<Footprints, String> {
+/// What the series of `plan` keep, as far as it is counted.
+fn count_state(plan: &Plan, nic: &FootprintNic) -> Footprints {
     let FootprintNic { queue_pairs, work_requests, cache } = *nic;
-    let nic = NicUse { cache, queue_pairs: queue_pairs.get(), work_requests };
-    let facts = FootprintFacts::new(plan, nic)?;
+    let nic = NicUse { cache, queue_pairs: queue_pairs.get().into(), work_requests: work_requests.into() };
     let mut state = Footprints::default();
-    for (series, scheme) in plan.series.iter().zip(&facts.schemes) {
-        state.add(series.case.as_deref(), &series.series, scheme.numbers(nic));
+    for series in &plan.series {
+        if let Ok(scheme) = SchemeFacts::new(series, nic) {
+            state.add(series.case.as_deref(), &series.series, scheme.numbers(nic));
+        }
     }
-    Ok(state)
+    state
 }
 
 /// The figures in `path`, at any depth, by name.

@@ -5,7 +5,6 @@ use std::fmt;
 use selvedge_units::words::plural;
 use serde::Serialize;
 
-use super::footprint::Footprints;
 use super::parse::{Claim, Expectations, Measurement, Take};
 use super::quantity::Quantity;
 use crate::Summary;
@@ -248,7 +247,7 @@ fn value(quantity: &Quantity, summary: &Summary) -> (Option<f64>, Option<[f64; 2
 /// What the number alone does not say.
 fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary: &Summary) -> Option<String> {
     let series: Vec<_> = summary.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
-    if let Some(missing) = quantity.missing(&series, &Footprints::default()) {
+    if let Some(missing) = quantity.missing(&series, None) {
         return Some(missing);
     }
     if mean.is_none() {

@@ -12,7 +12,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::NonZeroU32;
 
 use selvedge_units::Bytes;
 use serde::Deserialize;
@@ -24,10 +24,10 @@ use crate::{Estimate, Summary};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FootprintNic {
     /// Queue pairs in it; of switches, flows.
-    pub queue_pairs: NonZeroU64,
+    pub queue_pairs: NonZeroU32,
     /// Work queue elements in it; 0 unless given.
     #[serde(default)]
-    pub work_requests: u64,
+    pub work_requests: u32,
     /// Its cache; 4 MB unless given.
     #[serde(default = "usual_cache")]
     pub cache: Bytes,
@@ -53,7 +53,9 @@ impl Footprints {
     /// What is wrong with a metric of a series, if it is one of these.
     pub(super) fn missing(&self, metric: &str, case: Option<&str>, series: &str) -> Option<String> {
         let name = metric.strip_prefix(PREFIX)?;
-        let numbers = self.of.get(&(case.map(str::to_owned), series.to_owned()))?;
+        let Some(numbers) = self.of.get(&(case.map(str::to_owned), series.to_owned())) else {
+            return Some(format!("the state of \"{series}\" is not counted: it has no queue pairs of its own"));
+        };
         if numbers.contains_key(metric) {
             return None;
         }

@@ -142,7 +142,7 @@ impl Expectations {
         cases.dedup();
         let claims = self.claims.iter().map(|claim| &claim.quantities);
         for quantities in claims.chain(self.measurements.iter().map(|measurement| &measurement.quantities)) {
-            if let Some(what) = quantities.each(&cases).iter().find_map(|one| one.missing(series, state)) {
+            if let Some(what) = quantities.each(&cases).iter().find_map(|one| one.missing(series, Some(state))) {
                 let (line, column) = position(&self.text, quantities.place);
                 return Err(ExpectError { file: self.file.clone(), line, column, what });
             }

@@ -140,8 +140,9 @@ impl Quantity {
         }
     }
 
-    /// What the study lacks: the first case or series, or the state of one; and what to say about it.
-    pub(super) fn missing(&self, series: &[(Option<&str>, &str)], state: &Footprints) -> Option<String> {
+    /// What the study lacks: the first case or series, or, where `state` says which there is, the state of one; and what
+    /// to say about it.
+    pub(super) fn missing(&self, series: &[(Option<&str>, &str)], state: Option<&Footprints>) -> Option<String> {
         for case in std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some)) {
             if case.is_some() && !series.iter().any(|&(known, _)| known == case) {
                 let mut cases: Vec<&str> = series.iter().filter_map(|&(case, _)| case).collect();
@@ -151,7 +152,7 @@ impl Quantity {
             }
             for name in std::iter::once(&self.of).chain(&self.than) {
                 if series.contains(&(case, name)) {
-                    match state.missing(&self.metric, case, name) {
+                    match state.and_then(|state| state.missing(&self.metric, case, name)) {
                         None => continue,
                         missing => return missing,
                     }

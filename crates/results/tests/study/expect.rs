@@ -339,12 +339,15 @@ fn state_is_counted_for_series_and_judged_as_other_numbers() {
 
     let error = of_state("footprint.bitmaps").check_names(&[(None, "irn")], &state).unwrap_err().to_string();
     assert_eq!(error, "e.toml:6:6: the state of \"irn\" has no \"bitmaps\": expected one of bitmap, per-qp");
+    let error = claims.check_names(&[(None, "irn")], &Footprints::default()).unwrap_err().to_string();
+    assert_eq!(error, "e.toml:6:6: the state of \"irn\" is not counted: it has no queue pairs of its own");
 }
 
 #[test]
 fn state_is_counted_on_a_nic_that_the_file_describes() {
     let claim = "[[expect]]\nsay = 'x'\nmetric = 'footprint.total'\nof = 'irn'\nvalue = { at-most = 1 }\n";
     assert_error(claim, "3:10", "say on what, as in [footprint] queue-pairs = 2000");
+    assert_error(&format!("[footprint]\nqueue-pairs = 5_000_000_000\n{claim}"), "2:15", "nonzero u32");
     assert_error(&format!("[footprint]\nqueue-pairs = 0\n{claim}"), "2:15", "nonzero");
     assert_error(&format!("[footprint]\nwork-requests = 1\n{claim}"), "1:1", "missing field `queue-pairs`");
     assert_error(&format!("[footprint]\nqueue-pairs = 1\ncache = '4 apples'\n{claim}"), "3:9", "4 apples");
