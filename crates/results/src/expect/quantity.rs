@@ -140,8 +140,8 @@ impl Quantity {
         }
     }
 
-    /// What the study lacks: the first case or series, or, where `state` says which there is, the state of one; and what
-    /// to say about it.
+    /// What the study lacks: a case, a series, or the state of one where `state` says which there is. What to say about
+    /// the first.
     pub(super) fn missing(&self, series: &[(Option<&str>, &str)], state: Option<&Footprints>) -> Option<String> {
         for case in std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some)) {
             if case.is_some() && !series.iter().any(|&(known, _)| known == case) {
