@@ -61,6 +61,16 @@ pub(crate) fn trails(loser: &SeriesSummary, winner: &SeriesSummary, ignores_seed
     broken(loser).is_some() || watched(loser).into_iter().any(is_behind)
 }
 
+/// What a series leaves unfinished, to follow its name, if that is clearly more than another leaves, and too little to
+/// stall it.
+pub(crate) fn leaves_more(series: &SeriesSummary, other: &SeriesSummary, ignores_seeds: bool) -> Option<String> {
+    let more = watched(series).into_iter().filter(|(metric, over)| {
+        over.missing() <= STALLED
+            && other.taken_over(metric).is_some_and(|theirs| is_clearly_more(over, &theirs, ignores_seeds))
+    });
+    more.max_by(|(_, a), (_, b)| a.missing().total_cmp(&b.missing())).map(|(_, over)| leaves(&over))
+}
+
 /// What a series leaves unfinished, to follow its name; `None` if it finishes all.
 pub(crate) fn unfinished(series: &SeriesSummary) -> Option<String> {
     let left = watched(series).into_iter().map(|(_, over)| over).filter(|over| over.unfinished > 0.0);

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Unit;
 use crate::number::{Scale, digits};
-use crate::stall::{Stall, stall, trails, unfinished};
+use crate::stall::{Stall, leaves_more, stall, trails, unfinished};
 use crate::traits::Compared;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -103,7 +103,9 @@ pub fn verdict(summary: &Summary) -> Verdict {
                 [metric] => Some(ratio(lossless, lossy, metric)),
                 _ => None,
             };
-            (answer, format!("{clauses}{}.{}", stalled_rest(&all, &label), label.remark()), only)
+            let rest = stalled_rest(&all, &label);
+            let less = lost_by(lossy, lossless, &label) + &lost_by(lossless, lossy, &label);
+            (answer, format!("{clauses}{rest}{less}.{}", label.remark()), only)
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
@@ -329,6 +331,13 @@ fn stalled_rest(series: &[&SeriesSummary], label: &Labels) -> String {
     let stalled: Vec<_> = series.iter().copied().filter(|series| label.stall(series).is_some()).collect();
     let stalled = if stalled.is_empty() { String::new() } else { format!("; {}", stalls(&stalled, label)) };
     stalled + &series.iter().filter_map(|series| label.alike(series)).collect::<String>()
+}
+
+/// That a series which is compared leaves a few unfinished, where its rival leaves fewer: its completion times are those
+/// of the others.
+fn lost_by(series: &SeriesSummary, rival: &SeriesSummary, label: &Labels) -> String {
+    let left = leaves_more(series, rival, label.ignores_seeds);
+    left.map_or(String::new(), |left| format!("; {} {left}", label.of(series)))
 }
 
 /// The best of the series of which the others, all stalled, leave clearly more unfinished.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, uniform_link_loads};
 use selvedge_sim::workload::schedule::Cue;
-use selvedge_sim::workload::{FlowSpec, Generator, Workload};
+use selvedge_sim::workload::{Extent, FlowSpec, Generator, Workload, WorkloadSummary};
 use selvedge_units::SwitchId;
 use selvedge_units::words::{in_ranges, plural};
 use serde::Serialize;
@@ -198,7 +198,22 @@ impl WorkloadFacts {
             size_bytes: flow.size.get(),
         });
         let lists = Listed::of(series, &workload);
+        let stop = series.scenario.stop;
+        let endless = |summary: &WorkloadSummary| summary.extent == Extent::Endless;
+        let per_second: f64 =
+            workload.summaries.iter().filter(|summary| endless(summary)).filter_map(|one| one.flows_per_second).sum();
+        // As many flows as all may have are shared by who goes on for ever.
+        let until_last = |summary: &WorkloadSummary| {
+            let flows = stop.flows.filter(|_| endless(summary) && per_second > 0.0)?;
+            Some(flows as f64 / per_second * 1e6)
+        };
+        let duration_us = |summary: &WorkloadSummary| {
+            let of_its_own = summary.duration?.saturating_sub(summary.first).as_us_f64();
+            let until_end = stop.time.map(|end| end.saturating_sub(summary.first).as_us_f64());
+            Some(until_last(summary).into_iter().chain(until_end).fold(of_its_own, f64::min))
+        };
         let workloads = (0..).zip(std::mem::take(&mut workload.summaries)).map(|(number, summary)| SourceFacts {
+            duration_us: duration_us(&summary),
             kind: summary.kind,
             name: summary.key,
             senders: summary.senders,
@@ -206,7 +221,6 @@ impl WorkloadFacts {
             load: summary.load.or_else(|| lists.get(&number)?.load(series)),
             mean_size_bytes: summary.mean_size,
             flows_per_second: summary.flows_per_second.or_else(|| lists.get(&number)?.per_second()),
-            duration_us: summary.duration.map(|until| until.saturating_sub(summary.first).as_us_f64()),
         });
         let workloads: Vec<SourceFacts> = workloads.collect();
         // Others' share of links is not known.

@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Series {
                 f.write_str("a scheme, as in \"irn\", or a table, as in { preset = \"irn\" }")
             }
             fn visit_str<E>(self, preset: &str) -> Result<Series, E> {
-                Ok(Series::of_preset(preset))
+                Ok(Series::of_preset(preset.trim()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Series, A::Error> {
                 // What is derived; the trait's is this one.

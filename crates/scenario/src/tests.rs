@@ -15,7 +15,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
-use crate::{BUILT_IN, Changes, KeyHelp, Plan, Point, Scenario, Seeds, schema};
+use crate::{BUILT_IN, Changes, KeyHelp, Plan, Point, Scenario, Seeds, WorkloadFacts, schema};
 
 const BASE: &str = r#"title = "test"
 [topology.fat-tree]
@@ -407,6 +407,32 @@ receiver = 'b'
 connections = 1
 size = '1MB'
 ";
+
+#[test]
+fn buffers_of_long_fast_links_last_while_a_pause_is_lifted() {
+    // Two bandwidth-delay products at 25 Gb/s are 70 KB; a round trip of the link at 100 Gb/s carries 125 KB.
+    let text = "title = 't'\n[topology.chain]\nswitches = 2\nhosts-per-end = 2\nhost-link = { rate = '25Gbps', delay = \
+                '600ns' }\nswitch-link = { rate = '100Gbps', delay = '5us' }\n[workload.permutation]\nsize = '1MB'\n";
+    let plan = plan(text, &Changes::default()).expect("a plan");
+    let BufferConfig::InputQueued(buffer) = plan.series[0].scenario.switch.buffer else { panic!("input-queued") };
+    let (headroom, xon_gap) = (125_000 + 3 * 1_106 + 84, 2 * 1_106);
+    assert_eq!(buffer.per_port, Setting::Value(Bytes::new(2 * headroom + xon_gap)));
+}
+
+#[test]
+fn several_workloads_share_the_flows_and_the_time_of_a_run() {
+    let text = "title = 't'\nstop = { flows = 600 }\n[topology.dumbbell]\nleft = 2\nright = 2\nhost-link = { rate = \
+                '25Gbps', delay = '600ns' }\nbottleneck = { rate = '100Gbps', delay = '1us' }\n[[workload.poisson]]\n\
+                load = 0.1\nsizes = { fixed = '100KB' }\n[[workload.poisson]]\nload = 0.3\nsizes = { fixed = '1KB' }\n";
+    let durations = |sets: &[&str]| {
+        let facts = WorkloadFacts::new(&plan(text, &with_sets(sets)).expect("a plan"));
+        facts.workloads.iter().map(|source| source.duration_us.expect("it ends")).collect::<Vec<f64>>()
+    };
+    // 12,500 and 3,750,000 flows in a second.
+    let together = 600.0 / 3_762_500.0 * 1e6;
+    assert!(durations(&[]).iter().all(|us| (us - together).abs() < 1e-6), "{:?}", durations(&[]));
+    assert_eq!(durations(&["stop.time=100us"]), [100.0, 100.0]);
+}
 
 #[test]
 fn where_no_switch_can_pause_pfc_needs_no_headroom() {

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use selvedge_units::Bytes;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::{Estimate, Summary};
 
@@ -24,17 +25,28 @@ use crate::{Estimate, Summary};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FootprintNic {
     /// Queue pairs in it; of switches, flows.
+    #[serde(deserialize_with = "queue_pairs")]
     pub queue_pairs: NonZeroU32,
     /// Work queue elements in it; 0 unless given.
     #[serde(default)]
     pub work_requests: u32,
     /// Its cache; 4 MB unless given.
-    #[serde(default = "usual_cache")]
+    #[serde(default = "usual_cache", deserialize_with = "cache")]
     pub cache: Bytes,
 }
 
 fn usual_cache() -> Bytes {
     Bytes::from_kb(4000)
+}
+
+fn queue_pairs<'de, D: Deserializer<'de>>(from: D) -> Result<NonZeroU32, D::Error> {
+    let expected = format!("expected a number of queue pairs, from 1 to {}", u32::MAX);
+    NonZeroU32::deserialize(from).map_err(|_| D::Error::custom(expected))
+}
+
+fn cache<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+    let cache = Bytes::deserialize(from)?;
+    if cache.is_zero() { Err(D::Error::custom("a NIC without cache has no share to give")) } else { Ok(cache) }
 }
 
 /// The state of each series of a study: its numbers by name, as "per-qp".

@@ -347,9 +347,14 @@ fn state_is_counted_for_series_and_judged_as_other_numbers() {
 fn state_is_counted_on_a_nic_that_the_file_describes() {
     let claim = "[[expect]]\nsay = 'x'\nmetric = 'footprint.total'\nof = 'irn'\nvalue = { at-most = 1 }\n";
     assert_error(claim, "3:10", "say on what, as in [footprint] queue-pairs = 2000");
-    assert_error(&format!("[footprint]\nqueue-pairs = 5_000_000_000\n{claim}"), "2:15", "nonzero u32");
-    assert_error(&format!("[footprint]\nqueue-pairs = 0\n{claim}"), "2:15", "nonzero");
+    assert_error(
+        &format!("[footprint]\nqueue-pairs = 5_000_000_000\n{claim}"),
+        "2:15",
+        "expected a number of queue pairs, from 1 to 4294967295",
+    );
+    assert_error(&format!("[footprint]\nqueue-pairs = 0\n{claim}"), "2:15", "expected a number of queue pairs");
     assert_error(&format!("[footprint]\nwork-requests = 1\n{claim}"), "1:1", "missing field `queue-pairs`");
+    assert_error(&format!("[footprint]\nqueue-pairs = 1\ncache = '0B'\n{claim}"), "3:9", "no share to give");
     assert_error(&format!("[footprint]\nqueue-pairs = 1\ncache = '4 apples'\n{claim}"), "3:9", "4 apples");
     let nic = of_state("footprint.total").footprint.expect("a NIC");
     assert_eq!((nic.queue_pairs.get(), nic.work_requests, nic.cache.get()), (300, 0, 4_000_000));

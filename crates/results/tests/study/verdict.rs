@@ -260,6 +260,9 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     lossy.unfinished = 2;
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert_eq!(summary.verdict.answer, Answer::No);
+    // Nor are they kept quiet: its completion times are those of the others.
+    let sentence = &summary.verdict.sentence;
+    assert!(sentence.ends_with("; IRN without PFC leaves 10 of 5,000 flows unfinished."), "{sentence}");
     assert_eq!(
         summary.warnings,
         [

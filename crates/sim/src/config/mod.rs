@@ -34,7 +34,8 @@ pub const MOST_CLASSES: usize = 7;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Stop {
     /// No flow begins after this many have begun; the run ends when all of them are done. Flows that
-    /// follow others are counted from time to time, so a few more of them may begin.
+    /// follow others are counted from time to time, so a few more of them may begin; closed loops begin with as many as
+    /// they have outstanding.
     pub flows: Option<u64>,
     /// Simulated time at which everything ends, finished or not.
     pub time: Option<Duration>,
