@@ -122,7 +122,8 @@ fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -
         },
         Some(_) if cut_short.all(|point| goes_round(&point.run)) => {
             " Nothing more would have arrived, however long the run: packets were sent again all the time, and the one that \
-             a receiver waits for was dropped each time, for want of room in a buffer."
+             a receiver waits for was dropped each time, for want of room in a buffer; or a queue pair of [workload.verbs] \
+             has failed after its retries."
         }
         Some(_) => {
             " Nothing more would have arrived, however long the run: a link is down, a queue pair of [workload.verbs] has \

@@ -219,8 +219,10 @@ impl Preset {
         if self.carried {
             let tunnels = transport.entry(EQDS).or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
             let eqifs = tunnels.entry("eqif").or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
-            for other in ["tcp", "rdma"].iter().filter(|other| **other != eqif) {
-                eqifs.remove(*other);
+            // TCP beside RDMA has tunnels where it was given some.
+            let is_needed = |other: &str| other == eqif || (other == "tcp" && base.contains_key("beside"));
+            for other in ["tcp", "rdma"].into_iter().filter(|other| !is_needed(other)) {
+                eqifs.remove(other);
             }
             eqifs.entry(eqif).or_insert_with(|| Value::Table(Table::new()));
         } else if engine != Engine::Eqds {

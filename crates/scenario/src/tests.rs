@@ -817,6 +817,19 @@ fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
 }
 
 #[test]
+fn tcp_beside_rdma_keeps_its_tunnels() {
+    let eqif_of = |more: &str| {
+        let text = extended(&format!("[transport.eqds.eqif.tcp]\nlimit = 2\n{more}[[series]]\npreset = 'roce+eqds'\n"));
+        let plan = plan(&text, &Changes::default()).expect("a plan");
+        let tunnels = plan.series[0].scenario.transport.eqds.clone().expect("tunnels");
+        tunnels.eqif.tcp.map(|eqif| eqif.limit)
+    };
+    assert_eq!(eqif_of("[beside]\nworkloads = ['poisson']\n"), Some(2));
+    // Where there is none, it has nothing to carry.
+    assert_eq!(eqif_of(""), None);
+}
+
+#[test]
 fn a_scheme_by_itself_is_a_series() {
     let list = "['irn', { preset = 'roce+pfc', name = 'lossless' }, 'tcp']";
     let long = extended(

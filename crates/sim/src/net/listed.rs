@@ -1,7 +1,8 @@
 //! What waits for an output with short queues, those of switches that trim, while it has its visit.
 //!
-//! Most of what waits there leaves in the same visit. So it takes no place in the store: while the visit lasts, packets
-//! that wait are only listed, and those that are left are put where they belong in the end.
+//! Most of what comes there leaves in the same visit. So it takes no place in the store: while the visit lasts, packets
+//! that have come and wait are only listed, behind those that waited before, and the ones that are left are put into the
+//! queues in the end. However long those are, a visit takes no longer for it.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -10,55 +11,47 @@ use super::calm::Visit;
 use super::descriptor::Descriptor;
 use super::output::{Buffer, Waiting};
 use super::port::{Egress, of_bits};
+use super::queue::NONE;
 use super::trimming::{Trimmer, Turns};
 use crate::kernel::order::Key;
 
-/// A packet that waits: its place in the mail, or that in the store with a bit that says so.
+/// A packet that waits: its place in the mail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry(u32);
 
-impl Entry {
-    const STORED: u32 = 1 << 31;
-
-    /// Its place in the store, if it is there.
-    #[inline(always)]
-    fn stored(self) -> Option<u32> {
-        (self.0 & Self::STORED != 0).then_some(self.0 & !Self::STORED)
-    }
-}
-
-/// What waits, listed by class, first to last. Each list begins where it ended when it is empty: there is room for all
+/// What has come and waits, listed by class, first to last. Each list begins where it ended when it is empty: there is room for all
 /// that are ever added.
 pub(super) struct Lists<'a> {
+    /// The next of those that waited before, in the store.
+    stored: [u32; 8],
     begins: [*mut Entry; 8],
     ends: [*mut Entry; 8],
     memory: PhantomData<&'a mut [Entry]>,
 }
 
 impl<'a> Lists<'a> {
-    /// Empty ones for so many classes, in `memory`, with room for what waits in `buffer` of the classes in `waiting`,
-    /// and so many more.
+    /// Empty ones for so many classes, in `memory`, with room for so many packets each.
     #[inline(always)]
-    pub(super) fn of(
-        buffer: &Buffer<'_>,
-        waiting: u8,
-        memory: &'a mut Vec<Entry>,
-        (classes, more): (u32, usize),
-    ) -> Self {
-        let count = |class| buffer.queues[buffer.first_queue + class].packets(buffer.store).count();
-        let room = more + classes_of(waiting).map(count).sum::<usize>();
+    pub(super) fn of(memory: &'a mut Vec<Entry>, classes: u32, room: usize) -> Self {
         memory.reserve(room * classes as usize);
         let mut begins = [memory.as_mut_ptr(); 8];
         for class in 1..(classes as usize).min(8) {
             // SAFETY: there is room for all.
             begins[class] = unsafe { begins[class - 1].add(room) };
         }
-        Self { begins, ends: begins, memory: PhantomData }
+        Self { stored: [NONE; 8], begins, ends: begins, memory: PhantomData }
     }
 
+    /// Whether nothing has come that waits.
     #[inline(always)]
     fn is_empty(&self, class: u8) -> bool {
         self.begins[usize::from(class & 7)] == self.ends[usize::from(class & 7)]
+    }
+
+    /// The next of those that waited before, in the store, or none.
+    #[inline(always)]
+    fn stored(&mut self, class: u8) -> &mut u32 {
+        &mut self.stored[usize::from(class & 7)]
     }
 
     #[inline(always)]
@@ -99,29 +92,28 @@ pub(super) struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Lists what waits in the queues of these classes.
+    /// Notes what waits in the queues of these classes.
     #[inline(always)]
     pub(super) fn take_out(&mut self, classes: u8) {
-        let Self { buffer, lists, .. } = self;
         for class in classes_of(classes) {
-            buffer.lines[class].empty(buffer.queues, buffer.store, |place| {
-                lists.push(class as u8, Entry(place | Entry::STORED));
-            });
+            *self.lists.stored(class as u8) = self.buffer.queues[self.buffer.first_queue + class].head();
         }
     }
 
-    /// Puts what still waits, of these classes, into the queues.
+    /// Notes in the queues of the classes in `before`, which were taken out, what has left, and puts what is still
+    /// listed, of those in `classes`, behind the others.
     #[inline(always)]
-    pub(super) fn put_back(&mut self, classes: u8, visit: &Visit<'_>) {
+    pub(super) fn put_back(&mut self, before: u8, classes: u8, visit: &Visit<'_>) {
         let Self { buffer, lists, .. } = self;
+        for class in classes_of(before) {
+            let queue = buffer.first_queue + class;
+            buffer.lines[class].begin_with(buffer.queues, queue, *lists.stored(class as u8));
+        }
         for class in classes_of(classes) {
             while !lists.is_empty(class as u8) {
-                let entry = lists.pop(class as u8);
-                let place = entry.stored().unwrap_or_else(|| {
-                    let packet = visit.at(entry.0);
-                    buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
-                    buffer.store.put(packet, packet.flags)
-                });
+                let packet = visit.at(lists.pop(class as u8).0);
+                buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+                let place = buffer.store.put(packet, packet.flags);
                 buffer.lines[class].append_to(buffer.queues, buffer.first_queue + class, buffer.store, place);
             }
         }
@@ -155,18 +147,18 @@ impl Waiting for Listed<'_> {
         place: &'p mut MaybeUninit<Descriptor>,
     ) -> &'p Descriptor {
         let Self { buffer, lists, turns, trimmer } = self;
-        let entry = lists.pop(class);
-        if lists.is_empty(class) {
+        let stored = lists.stored(class);
+        let packet = if *stored == NONE {
+            visit.at(lists.pop(class).0)
+        } else {
+            let packet = place.write(buffer.store.take(*stored));
+            *stored = packet.at;
+            buffer.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
+            packet
+        };
+        if *lists.stored(class) == NONE && lists.is_empty(class) {
             port.waiting &= !(1 << class);
         }
-        let packet = match entry.stored() {
-            None => visit.at(entry.0),
-            Some(stored) => {
-                let packet = place.write(buffer.store.take(stored));
-                buffer.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
-                packet
-            }
-        };
         buffer.lines[class.into()].remove(packet.frame.into());
         trimmer.keep_turn(port, class, *turns);
         packet

@@ -98,7 +98,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // We are there anyway: nobody else has to come back to it.
         self.egress[at].free_pending = true;
-        if self.egress[at].takes_slow_path() || self.has_long_queue(at) {
+        if self.egress[at].takes_slow_path() {
             return self.serve_slow(visit, at, keys);
         }
         let (before, mut keys) = keys.split_at(passed.count);
@@ -111,12 +111,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             from = key.time();
             self.forward_calmly(visit, at, *key);
         }
-    }
-
-    /// Whether so much waits at output `at`, whose queues should be short, that to list it would take long.
-    fn has_long_queue(&self, at: u32) -> bool {
-        const LONG: u64 = 1 << 17;
-        !self.trimmers.is_empty() && self.lines_of(at).iter().any(|line| line.bytes > LONG)
     }
 
     /// As [`Partition::serve_output`] does, where all that leaves takes the slow path.
@@ -151,11 +145,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, events };
         if let Queueing::Trimming(rules) = &self.fabric.queueing {
             debug_assert!(first.is_none(), "nobody asks whether packets can pass where switches trim");
-            let lists = Lists::of(&buffer, output.port.waiting, &mut self.listed, (self.classes, keys.len()));
+            let lists = Lists::of(&mut self.listed, self.classes, keys.len());
             let mut listed = Listed { buffer, lists, turns: rules.turns(), trimmer: &mut self.trimmers[at] };
-            listed.take_out(output.port.waiting);
+            let before = output.port.waiting;
+            listed.take_out(before);
             let rest = output.run(visit, &mut listed, from, keys);
-            listed.put_back(output.port.waiting, visit);
+            listed.put_back(before, output.port.waiting, visit);
             return rest;
         }
         let Site { per_line, input_mask, .. } = *visit.site;

@@ -129,6 +129,12 @@ pub(crate) struct Line {
 impl Queue {
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE };
 
+    /// Where the first packet lies in the store, or none.
+    #[inline(always)]
+    pub(super) fn head(&self) -> u32 {
+        self.head
+    }
+
     /// The packets in it, first to last.
     pub(crate) fn packets<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Descriptor> + use<'a> {
         let some = |place: u32| (place != NONE).then(|| &store.places[place]);
@@ -227,17 +233,16 @@ impl Line {
         store.release(place)
     }
 
-    /// Empties its only queue, which says of each packet where that lies in the store, but still counts what waits.
+    /// Lets `queue`, its only one, begin with what lies at `head` of the store, or hold nothing; what has been before that
+    /// is counted no longer.
     #[inline]
-    pub(super) fn empty(&mut self, queues: &mut Table<Queue>, store: &Store, mut list: impl FnMut(u32)) {
-        let queue = &mut queues[self.first];
-        let mut place = queue.head;
-        while place != NONE {
-            list(place);
-            place = store.places[place].at;
+    pub(super) fn begin_with(&mut self, queues: &mut Table<Queue>, queue: u32, head: u32) {
+        if head == NONE {
+            queues[queue] = Queue::EMPTY;
+            (self.first, self.last) = (NONE, NONE);
+        } else {
+            queues[queue].head = head;
         }
-        *queue = Queue::EMPTY;
-        (self.first, self.last) = (NONE, NONE);
     }
 
     /// Puts what lies at `place` of the store, and has been counted, at the end of `queue`, its only one.

@@ -1,6 +1,6 @@
 //! A schedule on the hosts of a network.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use selvedge_telemetry::RankRow;
@@ -331,7 +331,8 @@ impl Player {
         }
     }
 
-    /// Plays one iteration where messages and computations take no time.
+    /// Plays one iteration where messages take no time. Where receives take what comes first, that is no proof: what is
+    /// first depends on how long messages take.
     fn rehearse(&self) -> Result<(), Unplayable> {
         let mut player = Self { plan: Arc::new(PlayerPlan { repeat: 1, ..(*self.plan).clone() }), ..self.clone() };
         let mut cues = Vec::new();
@@ -339,7 +340,9 @@ impl Player {
             player.begin(host, &mut cues);
         }
         let mut now = Instant::ZERO;
-        while !cues.is_empty() {
+        // By when they are done, and of those that are done at once by who began first.
+        let mut computations = BTreeSet::new();
+        for begun in 0.. {
             for cue in std::mem::take(&mut cues) {
                 match cue {
                     Cue::Flow(flow) => {
@@ -348,10 +351,14 @@ impl Player {
                     }
                     Cue::Done(_) => {}
                     Cue::Compute { at, place } => {
-                        now = now.max(at);
-                        player.on_computed(place, now, &mut cues);
+                        computations.insert((at, begun, place));
                     }
                 }
+            }
+            if cues.is_empty() {
+                let Some((at, _, place)) = computations.pop_first() else { break };
+                now = at;
+                player.on_computed(place, now, &mut cues);
             }
         }
         player.unplayed().map_or(Ok(()), Err)
@@ -370,21 +377,24 @@ impl Player {
             });
         }
         // Then a receive whose message is never sent; what waits for others may be its consequence.
+        let mut never = None;
         for rank in 0..self.ranks.len() {
             let state = self.ranks[rank].as_mut();
             if let Some(step) = state.and_then(|state| state.receives.take_message((ANY, ANY))) {
                 let rank = rank as u32;
                 let Step::Recv { from, tag } = schedule.step(rank, step) else { continue };
-                let never_begins = match self.send_that_waits(rank, (from, tag)) {
-                    Some((from, step)) => format!(" (its \"send\", {}, never begins)", schedule.step_name(from, step)),
-                    None => String::new(),
-                };
-                let message = format!(
-                    "{} that is never sent{never_begins}: each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
-                    partners::waits(rank, step, (from, tag)),
-                );
-                return Some(Unplayable { place: schedule.place(rank, step), message });
+                // It was sent, and somebody took it who takes what comes first: another order may have an end.
+                let send = self.send_that_waits(rank, (from, tag))?;
+                never.get_or_insert((rank, step, (from, tag), send));
             }
+        }
+        if let Some((rank, step, wanted, (from, send))) = never {
+            let message = format!(
+                "{} that is never sent (its \"send\", {}, never begins): each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
+                partners::waits(rank, step, wanted),
+                schedule.step_name(from, send),
+            );
+            return Some(Unplayable { place: schedule.place(rank, step), message });
         }
         let state = self.ranks[rank].as_ref()?;
         let step = state.waits.iter().position(|&waits| waits > 0)?;

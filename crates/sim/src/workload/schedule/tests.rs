@@ -199,3 +199,36 @@ fn where_all_have_partners_those_that_wait_are_named() {
                     step 2 of rank 1 (line 4), never begins)";
     assert!(why.message.starts_with(expected), "{why:?}");
 }
+
+#[test]
+fn what_takes_what_comes_first_is_rehearsed_in_the_order_of_time() {
+    let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
+    // Rank 2 sends first; the second receive is left for rank 1, whichever rank comes first in the schedule.
+    let first_any = [(recv(ANY, 2), &[][..]), (recv(1, 2), &[0])];
+    let of = |us: [u64; 2]| {
+        let senders = us.map(|us| [wait(us), (send(0, 2), &[0][..])]);
+        steps(&[&first_any, &senders[0], &senders[1]])
+    };
+    for us in [[20, 10], [100, 0]] {
+        player(of(us), &[0, 1, 2], 1).expect("each receive gets a message");
+    }
+    // Where the other comes first, the first receive takes it. That it does depends on how long messages take.
+    player(of([10, 20]), &[0, 1, 2], 1).expect("another order has an end");
+    // A receive whose message waits for what it would begin has none in any order.
+    let circle = [(recv(ANY, 2), &[][..]), (recv(1, 7), &[0]), (send(1, 6), &[1])];
+    let answers = [(send(0, 2), &[][..]), (recv(0, 6), &[]), (send(0, 7), &[1])];
+    let why = player(steps(&[&circle, &answers]), &[0, 1], 1).unwrap_err();
+    assert!(why.message.contains("tag 7 (its step 2) that is never sent"), "{why:?}");
+}
+
+/// Ranks with these steps.
+fn steps(steps: &[&[(Step, &[u32])]]) -> Vec<Rank> {
+    let rank = |steps: &&[(Step, &[u32])]| {
+        let mut rank = Rank::default();
+        for (step, after) in *steps {
+            rank.step(*step, after);
+        }
+        rank
+    };
+    steps.iter().map(rank).collect()
+}
