@@ -333,8 +333,8 @@ fn stalled_rest(series: &[&SeriesSummary], label: &Labels) -> String {
     stalled + &series.iter().filter_map(|series| label.alike(series)).collect::<String>()
 }
 
-/// That a series which is compared leaves a few unfinished, where its rival leaves fewer: its completion times are those
-/// of the others.
+/// That a series which is compared leaves a few unfinished, where its rival leaves fewer: its completion times are
+/// those of the others.
 fn lost_by(series: &SeriesSummary, rival: &SeriesSummary, label: &Labels) -> String {
     let left = leaves_more(series, rival, label.ignores_seeds);
     left.map_or(String::new(), |left| format!("; {} {left}", label.of(series)))

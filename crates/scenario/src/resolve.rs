@@ -200,8 +200,8 @@ pub(crate) fn xon_gap_of(nic: &NicConfig, transport: &TransportConfig) -> Bytes 
 }
 
 /// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
-/// below X-ON as much again, which its output sends while the end of a pause and what follows it are on their way. It is
-/// more than two bandwidth-delay products where links are short, or where some are faster than those of hosts.
+/// below X-ON as much again, which its output sends while the end of a pause and what follows it are on their way. It
+/// is more than two bandwidth-delay products where links are short, or where some are faster than those of hosts.
 fn least_room(network: &Network, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
     let pfc = PfcConfig::default();
     let headroom = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, wire)).max();

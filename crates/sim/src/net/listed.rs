@@ -1,8 +1,8 @@
 //! What waits for an output with short queues, those of switches that trim, while it has its visit.
 //!
 //! Most of what comes there leaves in the same visit. So it takes no place in the store: while the visit lasts, packets
-//! that have come and wait are only listed, behind those that waited before, and the ones that are left are put into the
-//! queues in the end. However long those are, a visit takes no longer for it.
+//! that have come and wait are only listed, behind those that waited before, and the ones that are left are put into
+//! the queues in the end. However long those are, a visit takes no longer for it.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -19,8 +19,8 @@ use crate::kernel::order::Key;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry(u32);
 
-/// What has come and waits, listed by class, first to last. Each list begins where it ended when it is empty: there is room for all
-/// that are ever added.
+/// What has come and waits, listed by class, first to last, behind what waited before. Each list begins where it ended
+/// when it is empty: there is room for all that are ever added.
 pub(super) struct Lists<'a> {
     /// The next of those that waited before, in the store.
     stored: [u32; 8],

@@ -233,7 +233,7 @@ impl Line {
         store.release(place)
     }
 
-    /// Lets `queue`, its only one, begin with what lies at `head` of the store, or hold nothing; what has been before that
+    /// Lets `queue`, its only one, begin with what lies at `head` of the store, or hold nothing. What was before that
     /// is counted no longer.
     #[inline]
     pub(super) fn begin_with(&mut self, queues: &mut Table<Queue>, queue: u32, head: u32) {
