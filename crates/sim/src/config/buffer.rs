@@ -36,11 +36,11 @@ impl Default for BufferConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
     /// Buffer of each input port: of each lossless priority there that is in use, and of all lossy ones together.
-    /// "auto": twice the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), where links are short
-    /// what PFC needs (headroom, and twice its X-ON gap), or what the topology file gives each port (htsim's `Queue_Up`
-    /// and `Queue_Down`); "off": without limit. Where links differ, what the fastest host or the longest and fastest
-    /// link needs is what every port gets, and slow links take long to empty it: RTO_high, which waits for that, is as
-    /// long. Then give a size.
+    /// "auto": twice the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), or what PFC needs where
+    /// that is more (twice the headroom of any link, and its X-ON gap: where links are short, or faster or longer than
+    /// those of hosts), or what the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without
+    /// limit. Where links differ, what the fastest host or the longest and fastest link needs is what every port gets,
+    /// and slow links take long to empty it: RTO_high, which waits for that, is as long. Then give a size.
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,
