@@ -98,26 +98,25 @@ impl Expectations {
             let (line, column) = place(at);
             ExpectError { file: file.into(), line, column, what }
         };
-        let mut written: File =
+        let File { real, footprint, expect, measure } =
             toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
+        let counts_state = footprint.is_some();
         let misplaced = |(span, what)| fail(Some(span), what);
         let mut claims = Vec::new();
-        for table in std::mem::take(&mut written.expect) {
+        for table in expect {
             let (line, _) = position(text, table.span().start);
-            claims.push(claim(table.into_inner(), line, written.footprint.is_some()).map_err(misplaced)?);
+            claims.push(claim(table.into_inner(), line, counts_state).map_err(misplaced)?);
         }
         let mut measurements = Vec::new();
-        for table in std::mem::take(&mut written.measure) {
+        for table in measure {
             let (line, _) = position(text, table.span().start);
             let WrittenMeasure { say, metric, of, than, case, than_case } = table.into_inner();
-            let counts = written.footprint.is_some();
-            let quantities = quantities(metric, of, than, case, than_case, counts).map_err(misplaced)?;
+            let quantities = quantities(metric, of, than, case, than_case, counts_state).map_err(misplaced)?;
             measurements.push(Measurement { say, quantities, line });
         }
         if claims.is_empty() && measurements.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        let File { real, footprint, .. } = written;
         Ok(Self { claims, measurements, real, footprint, file: file.into(), text: text.into() })
     }
 
