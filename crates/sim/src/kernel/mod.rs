@@ -2,6 +2,7 @@
 
 mod build;
 pub(crate) mod calendar;
+mod crew;
 mod deadlock;
 pub(crate) mod fabric;
 mod log;

@@ -8,13 +8,13 @@
 //! Where windows overlap, some nodes are ahead of the others. What wants to see the whole fabric at
 //! one time cuts both windows short that hold it; both go on from there.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
+use super::crew::Crew;
 use super::deadlock::Watch;
 use super::pace::Pace;
 use super::parcel::Outbox;
@@ -105,47 +105,29 @@ fn drive<const RECORDED: bool>(
         return run.finish();
     }
 
-    // Three phases per window, a barrier between them: run, exchange, and (thread 0 only) look.
-    let barrier = Barrier::new(threads);
+    // Three phases per window: look (thread 0 only), run, and exchange.
+    let crew = Crew::new(threads);
     let next = Mutex::new(Stretch { window: 0, begin: Instant::ZERO, end: Instant::ZERO });
-    let done = AtomicBool::new(false);
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
-    let work = |thread: usize, run: Option<&mut Run<'_, RECORDED>>| {
+    let work = |thread: usize, mut run: Option<&mut Run<'_, RECORDED>>| {
         let mine = || (thread..count).step_by(threads);
-        let mut run = run;
         loop {
-            if let Some(run) = &mut run {
-                match run.next_shared_window(parallel.shared_from) {
+            let look = run.as_mut().map(|run| {
+                || match run.next_shared_window(parallel.shared_from) {
                     Some(stretch) => {
                         *lock(&next) = stretch;
+                        true
                     }
-                    None => done.store(true, Ordering::Relaxed),
+                    None => false,
                 }
-            }
-            barrier.wait();
-            if done.load(Ordering::Relaxed) {
+            });
+            if !crew.goes_on(look) {
                 return;
             }
             let stretch = *lock(&next);
-            for index in mine() {
-                let mut partition = lock(&partitions[index]);
-                partition.run_window(stretch);
-                for (to, outbox) in partition.outboxes.iter_mut().enumerate() {
-                    if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
-                        let mut mailbox = lock(&mailboxes[to]);
-                        mailbox.parcels.append(&mut outbox.parcels);
-                        mailbox.records.append(&mut outbox.records);
-                        mailbox.headers.append(&mut outbox.headers);
-                        mailbox.notices.append(&mut outbox.notices);
-                    }
-                }
-            }
-            barrier.wait();
-            for index in mine() {
-                lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]));
-            }
-            barrier.wait();
+            crew.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(stretch, &mailboxes)));
+            crew.phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
         }
     };
     std::thread::scope(|scope| {
@@ -155,7 +137,24 @@ fn drive<const RECORDED: bool>(
         }
         work(0, Some(&mut run));
     });
+    crew.finish();
     run.finish()
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// Runs a window and puts what it sends to others into their mailboxes.
+    fn run_shared(&mut self, stretch: Stretch, mailboxes: &[Mutex<Outbox>]) {
+        self.run_window(stretch);
+        for (outbox, mailbox) in self.outboxes.iter_mut().zip(mailboxes) {
+            if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
+                let mut mailbox = lock(mailbox);
+                mailbox.parcels.append(&mut outbox.parcels);
+                mailbox.records.append(&mut outbox.records);
+                mailbox.headers.append(&mut outbox.headers);
+                mailbox.notices.append(&mut outbox.notices);
+            }
+        }
+    }
 }
 
 /// A window, or what lies between `begin` and `end` of it: all that its nodes could handle earlier is done.
