@@ -164,6 +164,11 @@ fn contradictions() -> Vec<Case> {
         ),
         (irn("[transport.recovery.irn]\nrto-low = \"0us\""), RUN, "a timeout of zero never waits"),
         (
+            irn("[transport.recovery.irn]\nrto-low = \"1ps\""),
+            RUN,
+            "a timeout of 1ps is over at once; give 10ns or more",
+        ),
+        (
             irn("[switch.ecn]\nenabled = false\n[transport.recovery.irn]\n[transport.congestion.dcqcn]"),
             &["run", "input", "--series", "irn+dcqcn"],
             "dcqcn hears of congestion by ECN marks",

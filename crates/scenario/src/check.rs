@@ -261,9 +261,15 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         && let Some(room) = least_room(buffer, network)
     {
         if largest >= room {
+            let nothing = format!("headroom of {largest} leaves nothing of the {room} buffer");
+            // Nobody gave the headroom: it is the buffer that is too small for it.
+            if pfc.headroom == Setting::Auto {
+                let message = format!("{nothing} to use before pausing; give more than {}", largest + xon_gap);
+                return Err(Finding::new("switch.buffer.input-queued.per-port", message));
+            }
             let message = format!(
-                "headroom of {largest} leaves nothing of the {room} buffer (switch.buffer.input-queued.per-port) to use \
-                 before pausing; give less headroom or more buffer"
+                "{nothing} (switch.buffer.input-queued.per-port) to use before pausing; give less headroom or more \
+                 buffer"
             );
             return Err(Finding::new("switch.pfc.headroom", message));
         }
@@ -349,11 +355,15 @@ pub(crate) fn check_accounts(
             let of_switch = |links: Vec<&Link>| links.iter().map(headroom).sum::<Bytes>() * lossless;
             let reserved = network.links_of_switches().map(of_switch).max().unwrap_or_default();
             if reserved >= shared.total {
-                let message = format!(
-                    "headroom of all ports, for each lossless priority in use ({lossless}), takes {reserved} of a switch, which is all of \
-                     its {} (switch.buffer.shared-buffer.total); give less headroom or more buffer",
-                    shared.total
+                let total = shared.total;
+                let all = format!(
+                    "headroom of all ports, for each lossless priority in use ({lossless}), takes {reserved} of a switch, \
+                     which is all of its {total}"
                 );
+                if pfc.headroom == Setting::Auto {
+                    return Err(Finding::new("switch.buffer.shared-buffer.total", format!("{all}; give more")));
+                }
+                let message = format!("{all} (switch.buffer.shared-buffer.total); give less headroom or more buffer");
                 return Err(Finding::new("switch.pfc.headroom", message));
             }
             Ok(None)

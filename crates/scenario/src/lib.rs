@@ -17,6 +17,7 @@ mod error;
 mod facts;
 mod flows;
 mod footprint;
+mod input;
 mod library;
 mod listed;
 mod network;

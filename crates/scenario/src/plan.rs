@@ -19,6 +19,7 @@ use crate::digest;
 use crate::document::Document;
 use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
+use crate::input;
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::origin::built_in;
@@ -557,7 +558,7 @@ fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
 /// The file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
     Ok((name, text))
 }
 

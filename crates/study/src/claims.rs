@@ -52,9 +52,9 @@ impl ClaimsFiles {
     }
 }
 
-/// What is in a file; nothing if there is none.
+/// What is in a file; nothing if there is none, or if it is a device.
 fn text_in(path: &Path) -> Result<String, StudyError> {
-    if !path.exists() {
+    if !path.is_file() {
         return Ok(String::new());
     }
     fs::read_to_string(path).map_err(|error| StudyError::io(path, "read it", &error))

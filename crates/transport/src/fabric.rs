@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use alloc::format;
 use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
@@ -102,6 +103,18 @@ impl fmt::Display for SettingError {
     }
 }
 impl core::error::Error for SettingError {}
+
+/// The shortest timeout: no packet is that short.
+const LEAST_TIMEOUT: Duration = Duration::from_ns(10);
+
+/// Whether `timeout` is one: those that are over before anything can arrive have no end.
+pub(crate) fn check_timeout(key: &'static str, timeout: Duration) -> Result<(), SettingError> {
+    if timeout >= LEAST_TIMEOUT {
+        return Ok(());
+    }
+    let what = if timeout.is_zero() { "zero never waits".into() } else { format!("{timeout} is over at once") };
+    Err(SettingError::new(key, format!("a timeout of {what}; give {LEAST_TIMEOUT} or more")))
+}
 
 /// Replaces "auto".
 pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> Option<T>) {

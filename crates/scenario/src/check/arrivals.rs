@@ -1,6 +1,6 @@
 //! Flows that come too rarely or too late for a run to have any.
 
-use selvedge_sim::workload::{LARGEST_FLOW, Measure, Window, WorkloadConfig, WorkloadSummary};
+use selvedge_sim::workload::{Extent, LARGEST_FLOW, Measure, Window, WorkloadConfig, WorkloadSummary};
 use selvedge_units::{Duration, Instant};
 
 use super::Finding;
@@ -25,11 +25,16 @@ pub(crate) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
         // Of verbs, the load is that of all operations.
         let key = |name: &str| format!("workload.{}.{name}", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
-        if workload.duration.is_some_and(|duration| duration > WORLD) {
-            let message = format!(
-                "{every}, and time is simulated up to {}: give more load, or smaller sizes",
-                seconds(in_seconds(WORLD))
-            );
+        if end.is_none() && workload.duration.is_some_and(|duration| duration > WORLD) {
+            let world = seconds(in_seconds(WORLD));
+            let message = match workload.extent {
+                Extent::Known(flows) if per_second * in_seconds(WORLD) >= 1.0 => {
+                    format!(
+                        "{every}, {flows} of them, and time is simulated up to {world}: give stop.time, or fewer flows"
+                    )
+                }
+                _ => format!("{every}, and time is simulated up to {world}: give more load, or smaller sizes"),
+            };
             return Err(Finding::new(&key("load"), message));
         }
         if let Some(end) = end.filter(|&end| end <= workload.first) {

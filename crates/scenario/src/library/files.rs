@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use selvedge_formats::Warning;
 use selvedge_sim::ConfigError;
 
+use crate::input;
+
 /// The folder, below that of results, which keeps what came through pipes.
 const KEPT: &str = "inputs";
 
@@ -57,7 +59,7 @@ impl Files {
             return Ok(Arc::clone(content));
         }
         let place = self.folder.join(path);
-        let content = fs::read(&place).map_err(|error| {
+        let content = input::read(&place).map_err(|error| {
             let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
             let missing = folder.map(|folder| format!("; there is no folder {}", folder.display()));
             let message = format!("cannot read {}: {error}{}", place.display(), missing.unwrap_or_default());

@@ -4,7 +4,7 @@ use alloc::format;
 
 use selvedge_units::{Chance, Duration, Setting};
 
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -76,10 +76,7 @@ impl NdpConfig {
         if !matches!(self.pull_interval, Setting::Value(interval) if !interval.is_zero()) {
             return wrong("pull-interval", "pulls without a pace overrun the link; give a time above zero".into());
         }
-        if !matches!(self.rto, Setting::Value(rto) if !rto.is_zero()) {
-            return wrong("rto", "a timeout of zero never waits; give one above".into());
-        }
-        Ok(())
+        check_timeout("rto", resolved(self.rto, "rto").unwrap_or_default())
     }
 
     pub(super) fn window(&self) -> u64 {

@@ -5,7 +5,7 @@ use selvedge_units::{Bytes, Chance, Duration, Setting};
 
 use super::congestion::{CongestionConfig, new_reno};
 use crate::congestion::{Marking, Tuning};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// TCP, as iWARP has it or as a kernel does.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -135,6 +135,8 @@ impl TcpConfig {
             let octets = (10 * mss).min((2 * mss).max(14_600));
             Some((octets / mss.max(1)) as u32)
         });
+        resolve(&mut self.initial_ssthresh, || None);
+        resolve(&mut self.slow_start_limit, || Some(1));
         resolve(&mut self.min_rto, || Some(fabric.congested_rtt.max(fabric.base_rtt.saturating_mul(3) / 2)));
         let min_rto = self.min_rto();
         let first = if self.handshake { Duration::from_ms(1_000) } else { min_rto };
@@ -172,16 +174,12 @@ impl TcpConfig {
         if self.slow_start_limit == Setting::Value(0) {
             return wrong("slow-start-limit", "a window that never grows; give 1 segment or more, or \"off\"".into());
         }
-        let min_rto = match self.min_rto {
-            Setting::Value(rto) if !rto.is_zero() => rto,
-            _ => return wrong("min-rto", "a timeout of zero never waits; give one above".into()),
-        };
+        let min_rto = resolved(self.min_rto, "min-rto").unwrap_or_default();
+        check_timeout("min-rto", min_rto)?;
         if self.max_rto < min_rto {
             return wrong("max-rto", format!("{} is less than min-rto, {min_rto}; give more", self.max_rto));
         }
-        if matches!(self.initial_rto, Setting::Off | Setting::Value(Duration::ZERO)) {
-            return wrong("initial-rto", "a timeout of zero never waits; give one above".into());
-        }
+        check_timeout("initial-rto", resolved(self.initial_rto, "initial-rto").unwrap_or_default())?;
         if self.dup_thresh == 0 {
             return wrong(
                 "dup-thresh",

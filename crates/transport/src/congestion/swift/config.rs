@@ -94,6 +94,12 @@ impl Tuning for SwiftConfig {
             Err(SettingError::new(key, alloc::format!("{value} is out of range: above {from}{most}")))
         };
         range("min-cwnd", self.min_cwnd, 0.0, 1.0)?;
+        let [_, (_, most), (_, packet)] = sizes.map(|(key, setting)| (key, resolved(setting, key).unwrap_or_default()));
+        if (most.get() as f64) < self.min_cwnd * packet.get() as f64 {
+            let message =
+                alloc::format!("{most} is less than the least window, min-cwnd ({}) of {packet}", self.min_cwnd);
+            return Err(SettingError::new("max-window", alloc::format!("{message}; give more")));
+        }
         range("additive-increase", self.additive_increase, 0.0, f64::MAX)?;
         range("beta", self.beta, 0.0, 1.0)?;
         range("max-decrease", self.max_decrease, 0.0, 0.999)?;

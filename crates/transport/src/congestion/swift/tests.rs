@@ -163,6 +163,8 @@ fn settings_that_cannot_work_are_refused() {
     };
     assert_eq!(wrong(&|config| config.initial_window = Setting::Off), "initial-window");
     assert_eq!(wrong(&|config| config.min_cwnd = 0.0), "min-cwnd");
+    assert_eq!(wrong(&|config| config.max_window = Setting::Value(Bytes::new(1))), "max-window");
+    assert_eq!(wrong(&|config| config.packet = Setting::Value(Bytes::new(1 << 50))), "max-window");
     assert_eq!(wrong(&|config| config.beta = 1.1), "beta");
     assert_eq!(wrong(&|config| config.max_decrease = 1.0), "max-decrease");
     assert_eq!(wrong(&|config| config.flow_scaling_to = 0.1), "flow-scaling-to");

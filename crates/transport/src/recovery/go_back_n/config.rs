@@ -5,7 +5,7 @@ use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, resolve};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve};
 use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
 use crate::recovery::timer::rto_low;
@@ -96,9 +96,7 @@ impl Scheme for GoBackNConfig {
     }
     fn check(&self) -> Result<(), SettingError> {
         if let Setting::Value(rto) = self.rto {
-            if rto.is_zero() {
-                return Err(SettingError::new("rto", "a timeout of zero never waits; give one above, or \"off\""));
-            }
+            check_timeout("rto", rto)?;
             if self.acks == Acks::None {
                 return Err(SettingError::new(
                     "rto",
@@ -107,8 +105,9 @@ impl Scheme for GoBackNConfig {
             }
         }
         if let Setting::Value(low) = self.rto_low {
+            check_timeout("rto-low", low)?;
             let message = match self.rto {
-                Setting::Value(high) if low.is_zero() || low > high => {
+                Setting::Value(high) if low > high => {
                     alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\"")
                 }
                 Setting::Value(_) => String::new(),

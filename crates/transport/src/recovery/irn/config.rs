@@ -4,7 +4,7 @@ use alloc::format;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::recovery::Scheme;
 use crate::recovery::timer::rto_low;
@@ -197,11 +197,10 @@ impl Scheme for IrnConfig {
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
-        if self.rto_high == Setting::Value(Duration::ZERO) {
-            return Err(SettingError::new("rto-high", "a timeout of zero never waits; give one above"));
-        }
-        if self.rto_low == Setting::Value(Duration::ZERO) {
-            return Err(SettingError::new("rto-low", "a timeout of zero never waits; give one above"));
+        for (key, setting) in [("rto-high", self.rto_high), ("rto-low", self.rto_low)] {
+            if let Setting::Value(timeout) = setting {
+                check_timeout(key, timeout)?;
+            }
         }
         let low = self.rto_low_beside(Duration::ZERO);
         match self.rto_high {
@@ -253,9 +252,8 @@ impl Scheme for IrnConfig {
                     "a flow without samples needs a timeout; give one",
                 ));
             };
-            if initial.is_zero() || min.is_zero() {
-                return Err(SettingError::new("rto.dynamic", "a timeout of zero never waits; give times above"));
-            }
+            check_timeout("rto.dynamic.initial", initial)?;
+            check_timeout("rto.dynamic.min", min)?;
             for (name, other) in [("min", min), ("initial", initial)] {
                 if other > max {
                     let message = format!("{max} is less than {name}, {other}; give the longest here");

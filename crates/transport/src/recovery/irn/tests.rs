@@ -662,7 +662,7 @@ mod variants {
         let dynamic = |dynamic| IrnConfig { rto: Rto::Dynamic(dynamic), ..IRN }.check().expect_err("impossible").key;
         let initial = Setting::Value(Duration::from_us(320));
         assert_eq!(dynamic(DynamicRto { initial: Setting::Off, ..DynamicRto::default() }), "rto.dynamic.initial");
-        assert_eq!(dynamic(DynamicRto { initial, min: Duration::ZERO, ..DynamicRto::default() }), "rto.dynamic");
+        assert_eq!(dynamic(DynamicRto { initial, min: Duration::ZERO, ..DynamicRto::default() }), "rto.dynamic.min");
         assert_eq!(
             dynamic(DynamicRto { initial, max: Duration::from_us(200), ..DynamicRto::default() }),
             "rto.dynamic.max"

@@ -7,7 +7,7 @@ use selvedge_units::{Bytes, Duration, Setting};
 use super::footprint;
 use super::pool::{BLOCK, MOST_BLOCKS};
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::on_chip::OnChip;
 use crate::recovery::Scheme;
@@ -96,8 +96,8 @@ impl Scheme for MeloConfig {
                 return Err(SettingError::new("reorder-buffer", message));
             }
         }
-        if let Setting::Value(Duration::ZERO) = self.rto {
-            return Err(SettingError::new("rto", "a timeout of zero never waits; give one above, or \"off\""));
+        if let Setting::Value(rto) = self.rto {
+            check_timeout("rto", rto)?;
         }
         if let Setting::Value(0) = self.on_chip {
             return Err(SettingError::new("on-chip", "a chip without connections; give 1 or more, or \"off\""));

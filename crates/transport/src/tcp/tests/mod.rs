@@ -41,6 +41,13 @@ fn resolved(mut config: TcpConfig) -> TcpConfig {
     config
 }
 
+#[test]
+fn nothing_says_auto_once_it_is_resolved() {
+    let config = TcpConfig { initial_ssthresh: Setting::Auto, slow_start_limit: Setting::Auto, ..TcpConfig::default() };
+    let config = resolved(config);
+    assert_eq!((config.initial_ssthresh, config.slow_start_limit), (Setting::Off, Setting::Value(1)));
+}
+
 fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_us(us)
 }
