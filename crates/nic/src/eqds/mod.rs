@@ -2,8 +2,8 @@
 //!
 //! Design notes.
 //! 1. *Native messages.* A flow is a message of a transport that speaks EQDS itself (section 6 of the paper). All
-//!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet: a short one
-//!    must not wait for a long one, as it would not if both had queue pairs of their own.
+//!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet, or stand in
+//!    a queue ([`Messages`](selvedge_transport::eqds::Messages)).
 //! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with
 //!    the acknowledgements; deadlines lie in the NIC's heap. They have slots of their own: RDMA pays nothing for them.
 //! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.

@@ -83,7 +83,7 @@ impl<H: Copy> End<H> {
         self.account(eqds, pacer, name);
         let Some(control) = control else { return (fate, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
-        (fate, Some(Control { busy: pacer.busy(), flags: control.flags.with(echo), ..control }))
+        (fate, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
     }
 
     /// Its turn to be given credit has come; returns what to say, and to whom. Nothing if its sender has begun anew
@@ -102,7 +102,7 @@ impl<H: Copy> End<H> {
         }
         let control = self.receiver.grant(eqds)?;
         self.account(eqds, pacer, name);
-        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy(), ..control }))
+        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
     }
 
     /// Tells the pacer what its sender is owed, for whom it is to stand in the list if that is anything.
@@ -350,6 +350,6 @@ mod tests {
         hear(&mut end, &mut pacer, 1 << 30, 0);
         assert_eq!(end.receiver.owed(&eqds), 0, "the new epoch wants nothing");
         assert!(pacer.poll(Instant::ZERO).is_some() && end.grant(Instant::ZERO, &eqds, &mut pacer, 0).is_none());
-        assert_eq!(pacer.busy(), 0);
+        assert_eq!(pacer.busy_beside(0), 0);
     }
 }

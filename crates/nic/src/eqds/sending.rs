@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
+use selvedge_transport::eqds::{EqdsParams, Messages, Paths, Sender, Transmit, Wish};
 use selvedge_transport::{Cx, Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
 use selvedge_wire::eqds::{Control, Data};
@@ -184,7 +184,7 @@ impl Nic {
         state.queued = false;
         let head = state.head(messages, mtu, eqds.header);
         let queue = &mut state.queue;
-        let sent = state.sender.poll_transmit(eqds, cx.now, head, || take_turn(queue, messages, mtu, eqds.header));
+        let sent = state.sender.poll_transmit(eqds, cx.now, head, || take_turn(queue, messages, mtu, eqds));
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission, another }) = sent else { return false };
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
@@ -323,16 +323,16 @@ impl Nic {
     }
 }
 
-/// The next packet of the message whose turn it is, which goes to the back if it has more.
-fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, header: u32) -> (Piece, u32) {
+/// The next packet of the message whose turn it is, which goes to the back if it has more and they take turns.
+fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, eqds: &EqdsParams) -> (Piece, u32) {
     let number = *queue.front().expect("the tunnel asks only if a message waits");
     let message = messages[number as usize].as_mut().expect("messages in the queue are not all sent");
     let piece = Piece { message: number, index: message.next, payload: message.payload(mtu) };
     message.next += 1;
     if message.next == message.packets {
         queue.pop_front();
-    } else if queue.len() > 1 {
+    } else if queue.len() > 1 && eqds.messages == Messages::Turns {
         queue.rotate_left(1);
     }
-    (piece, u32::from(piece.payload) + header)
+    (piece, u32::from(piece.payload) + eqds.header)
 }

@@ -3,8 +3,8 @@
 use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
-use selvedge_sim::workload::Start;
-use selvedge_transport::eqds::{EqdsConfig, Policy};
+use selvedge_sim::workload::{Fraction, Many, Pairs, Poisson, Sizes, Start};
+use selvedge_transport::eqds::{EqdsConfig, Messages, Policy};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
@@ -54,6 +54,41 @@ fn messages_to_one_host_share_a_tunnel_in_turns() {
     let scene = scene.flow(0, 1, 1_000_000, Duration::ZERO).flow(0, 1, 10_000, Duration::from_us(50));
     let outcome = scene.finish();
     assert!(outcome.delay(1) < Duration::from_us(30), "{} behind a long one", outcome.delay(1));
+}
+
+/// Messages from one host to another, at random: how long they take in the mean, in microseconds.
+fn lone_pair(load: Fraction, messages: Messages, burst: Toggle) -> f64 {
+    let scene = speaks_eqds(Scene::new(star(&[link(100, 5_000); 2]), Series::Irn), burst).with(|config| {
+        config.transport.eqds.as_mut().expect("EQDS").messages = messages;
+        config.workload.poisson = Many::from(Poisson {
+            load,
+            sizes: Sizes::Fixed(Bytes::new(5_000)),
+            hosts: None,
+            pairs: Pairs::OtherHalf,
+            flows: Some(3_000),
+            start: Duration::ZERO,
+            until: None,
+        });
+    });
+    scene.finish().flows.iter().map(|row| row.fct().expect("it finished").as_us_f64()).sum::<f64>() / 3_000.0
+}
+
+/// Who has the receiver for himself need not ask for credit, however much he has asked for.
+#[test]
+fn a_lone_pair_is_not_kept_waiting_by_its_own_demand() {
+    let seldom = lone_pair(Fraction::new(0.01).unwrap(), Messages::Turns, Toggle::Auto);
+    let often = lone_pair(Fraction::new(0.7).unwrap(), Messages::Turns, Toggle::Auto);
+    assert!(often < seldom * 1.2, "{seldom} us, and {often} us at 70 % load");
+}
+
+/// A round trip for the credit, 20 us, and what an idle path takes.
+#[test]
+fn messages_in_a_queue_have_the_credit_that_was_asked_for_them() {
+    let load = || Fraction::new(0.2).unwrap();
+    let queued = lone_pair(load(), Messages::Queue, Toggle::Off);
+    assert!((30.0..31.0).contains(&queued), "{queued} us");
+    let in_turns = lone_pair(load(), Messages::Turns, Toggle::Off);
+    assert!(in_turns > 40.0, "{in_turns} us: one message's credit is another's");
 }
 
 #[test]

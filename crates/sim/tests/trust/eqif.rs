@@ -151,6 +151,17 @@ fn what_a_stack_hands_over_at_line_rate_does_not_wait_for_credit_on_an_idle_path
     }
 }
 
+/// Appendix B: "DCTCP maintains full utilization with K=16", where a bandwidth-delay product is 28 packets.
+#[test]
+fn dctcp_fills_an_idle_path_with_half_a_window_in_its_eqif() {
+    let scene = Scene::new(star(&[link(25, 3_200); 2]), Series::Irn).with(|config| config.nic.mtu = Bytes::new(1_500));
+    let scene = through_tunnels(scene, Stack::Dctcp, Toggle::Auto);
+    let outcome = scene.flow(0, 1, 20_000_000, Duration::ZERO).finish();
+    let row = outcome.flow(0);
+    let slowdown = row.fct().expect("it finished").as_secs_f64() / row.ideal.as_secs_f64();
+    assert!(slowdown < 1.15, "{slowdown} times as long as the link alone");
+}
+
 /// One host sends much to another, whose link is slower.
 fn overload(stack: Stack) -> Scene {
     let links = [link(40, 500), link(10, 500)];

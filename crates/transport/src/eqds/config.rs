@@ -9,7 +9,7 @@ use selvedge_wire::eqds::Layout;
 use super::eqif::EqifConfig;
 use super::numbers::Numbers;
 use super::pacer::Policy;
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,6 +52,8 @@ pub struct EqdsConfig {
     /// How long the reorder queue waits for what is missing before it hands on what it has. Default: "auto", four times
     /// `rto`. The paper has a limit only when a connection is built anew.
     pub reorder_timeout: Setting<Duration>,
+    /// In which order a tunnel sends the native messages to one host. Default: by turns.
+    pub messages: Messages,
     /// Width of the tunnel header's fields. Default: wide, 16 bytes.
     pub headers: Headers,
     /// Bytes around a packet's payload, Ethernet to FCS. Default: "auto": Ethernet 14, IPv4 20, UDP 8, the tunnel
@@ -61,6 +63,20 @@ pub struct EqdsConfig {
     pub control_frame: Setting<Bytes>,
     /// Stacks whose packets tunnels carry. Default: none.
     pub eqif: EqifConfig,
+}
+
+/// In which order a tunnel sends native messages. The paper has one queue per tunnel (figure 5), and one message at a
+/// time of which it tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Messages {
+    /// Packet by packet: a short one does not wait for a long one, as it would not if both had queue pairs.
+    #[default]
+    Turns,
+    /// One after the other: what was asked for one is not spent on those that asked later, which matters where senders
+    /// request credit first.
+    Queue,
 }
 
 /// Width of the tunnel header's fields: figure 4 of the paper says what they are, not how wide.
@@ -98,6 +114,7 @@ impl Default for EqdsConfig {
             paths: 256,
             ordered: Toggle::Auto,
             reorder_timeout: Setting::Auto,
+            messages: Messages::Turns,
             headers: Headers::Wide,
             header: Setting::Auto,
             control_frame: Setting::Auto,
@@ -166,10 +183,7 @@ impl EqdsConfig {
             Setting::Value(rate) if rate.as_bps() > 0 => {}
             _ => return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into()),
         }
-        match self.rto {
-            Setting::Value(rto) if !rto.is_zero() => {}
-            _ => return wrong("rto", "a timeout of zero never waits; give one above".into()),
-        }
+        check_timeout("rto", self.rto())?;
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
         }
@@ -251,6 +265,7 @@ impl EqdsConfig {
             control_frame: self.answer_frame().get() as u16,
             pull_interval: rate.time_for(quantum + gap),
             policy: self.policy,
+            messages: self.messages,
         }
     }
 }
@@ -288,4 +303,6 @@ pub struct EqdsParams {
     pub pull_interval: Duration,
     /// See [`EqdsConfig::policy`].
     pub policy: Policy,
+    /// See [`EqdsConfig::messages`].
+    pub messages: Messages,
 }

@@ -19,6 +19,9 @@ pub(super) struct Scale {
     pub(super) window: u32,
 }
 
+/// So many quanta more than were asked for are worth a request of their own, which is a small part of what they are.
+const MUCH: u32 = 4;
+
 /// What the sending end knows of its credit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Credit {
@@ -36,12 +39,15 @@ pub(super) struct Credit {
     unasked: u32,
     /// Those of them that something waits for, which came later: it has their credit when they arrive.
     reserved: u32,
+    /// As `unasked`, if what is asked for is the credit of the first ones sent: at least as much. With that, all credit
+    /// is one window at most.
+    open: u32,
 }
 
 impl Credit {
     /// Of a new tunnel, which may send so much unasked.
     pub(super) fn new(burst: u32) -> Self {
-        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default(), unasked: 0, reserved: 0 }
+        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default(), unasked: 0, reserved: 0, open: 0 }
     }
 
     /// Bytes that may be sent now.
@@ -57,26 +63,26 @@ impl Credit {
         self.granted -= bytes - unasked;
         self.burst -= unasked;
         self.unasked += bytes;
+        self.open += bytes;
     }
 
-    /// So many bytes have arrived. What is asked for again is the credit of the last ones sent, so the first to arrive
-    /// are the others.
+    /// So many bytes have arrived, and so many are still in flight. What is asked for again is the credit of the last
+    /// ones sent, so the first to arrive are the others.
     #[inline]
-    pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64) {
-        if self.unasked == 0 {
-            return;
-        }
+    pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64, in_flight: u64) {
         let back = u64::from(self.unasked).min(bytes) as u32;
         self.unasked -= back;
         let taken = back.min(self.reserved);
         self.reserved -= taken;
+        self.open = u64::from(self.open.saturating_sub(taken)).min(in_flight) as u32;
         // Never more than one window, whatever the other end has granted beyond what was asked for.
         self.burst += taken.min(scale.window.saturating_sub(self.held()));
     }
 
-    /// So many bytes were lost.
-    pub(super) fn note_lost(&mut self, bytes: u64) {
+    /// So many bytes were lost, and so many are still in flight.
+    pub(super) fn note_lost(&mut self, bytes: u64, in_flight: u64) {
         self.unasked = u64::from(self.unasked).saturating_sub(bytes) as u32;
+        self.open = u64::from(self.open).min(in_flight) as u32;
         self.release();
     }
 
@@ -111,6 +117,7 @@ impl Credit {
         self.target = self.wanted(scale, demand);
         let more = self.outstanding(scale).saturating_sub(before);
         self.unasked = self.unasked.saturating_sub(more * scale.quantum);
+        self.open = self.open.saturating_sub(more * scale.quantum);
         self.reserved = self.reserved.min(self.unasked);
         self.target
     }
@@ -132,11 +139,13 @@ impl Credit {
         scale.numbers.distance(self.pull, expected).max(0) as u32
     }
 
-    /// Whether so much `demand` is to be asked for in a packet of its own: nothing was, or no more than half of it.
-    /// Stacks hand over packet by packet; each would be asked for by itself, or the rest only when the first was given.
+    /// Whether so much `demand` is to be asked for in a packet of its own: nothing was, or no more than half of it, or
+    /// [`MUCH`] less than it. Stacks hand over packet by packet; each would be asked for by itself, or the rest only
+    /// when the first was given.
     #[inline]
     pub(super) fn wants(&self, scale: &Scale, demand: u64) -> bool {
-        let enough = (2 * self.outstanding(scale)).max(1);
+        let outstanding = self.outstanding(scale);
+        let enough = outstanding + outstanding.clamp(1, MUCH);
         // More than a window is never wanted; most who wait have asked for one.
         if u64::from(enough) * u64::from(scale.quantum) >= u64::from(scale.window) + u64::from(scale.quantum) {
             return false;
@@ -144,9 +153,10 @@ impl Credit {
         scale.numbers.distance(self.pull, self.wanted(scale, demand)).max(0) as u32 >= enough
     }
 
-    /// The sender has been idle: it may send one window unasked again, less what is still under way.
+    /// The sender may send one window unasked, less what it has, has asked for, or has under way and not asked for: the
+    /// credit of what was sent when nothing waited is lost when it arrives.
     pub(super) fn restart(&mut self, scale: &Scale) {
-        let own = self.held() + self.unasked + self.outstanding(scale) * scale.quantum;
+        let own = self.held() + self.open + self.outstanding(scale) * scale.quantum;
         self.burst += scale.window.saturating_sub(own);
     }
 

@@ -26,7 +26,7 @@ mod sender;
 mod tests;
 mod window;
 
-pub use config::{EqdsConfig, EqdsParams, Headers};
+pub use config::{EqdsConfig, EqdsParams, Headers, Messages};
 pub use numbers::Numbers;
 pub use pacer::{Pacer, Policy};
 pub use paths::Paths;

@@ -149,13 +149,15 @@ impl Pacer {
         self.owed = self.owed + u64::from(after) - u64::from(before);
     }
 
-    /// Microseconds for which the link will be busy at least, as control packets say it.
+    /// Microseconds for which the link will be busy at least, as control packets say it to a sender that is owed `own`
+    /// quanta: with what others want. A sender knows its own demand, and does not go idle while there is any.
     #[inline]
-    pub fn busy(&self) -> u32 {
-        if self.owed == 0 {
+    pub fn busy_beside(&self, own: u32) -> u32 {
+        let others = self.owed - u64::from(own);
+        if others == 0 {
             return 0;
         }
-        u32::try_from(self.owed * self.interval.as_ps() / Duration::from_us(1).as_ps()).unwrap_or(u32::MAX)
+        u32::try_from(others * self.interval.as_ps() / Duration::from_us(1).as_ps()).unwrap_or(u32::MAX)
     }
 }
 
@@ -212,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn the_link_is_busy_as_long_as_all_want() {
+    fn the_link_is_busy_as_long_as_all_others_want() {
         let mut pacer = Pacer::new(Duration::from_ns(1_500), Policy::Fair);
         pacer.note_owed(0, 7);
         pacer.note_owed(0, 2);
-        assert_eq!(pacer.busy(), 13);
+        assert_eq!((pacer.busy_beside(0), pacer.busy_beside(7), pacer.busy_beside(2)), (13, 3, 10));
         pacer.note_owed(7, 0);
-        assert_eq!(pacer.busy(), 3);
+        assert_eq!((pacer.busy_beside(0), pacer.busy_beside(2)), (3, 0));
     }
 }

@@ -227,15 +227,15 @@ impl<H: Copy> Sender<H> {
         let before = self.window.in_flight;
         if flags.any(Flags::NACK) {
             if let Some(bytes) = self.window.lose(numbers, number) {
-                self.credit.note_lost(bytes.into());
+                self.credit.note_lost(bytes.into(), self.window.in_flight);
                 self.credit.note_trimmed(&scale(params), control.pull, bytes);
             }
         } else if flags.any(Flags::SACK) {
             self.window.acknowledge(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight);
+            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
         } else {
             self.window.acknowledge_to(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight);
+            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
         }
         true
     }
@@ -253,7 +253,7 @@ impl<H: Copy> Sender<H> {
         let before = self.window.in_flight;
         let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
         if lost {
-            self.credit.note_lost(before - self.window.in_flight);
+            self.credit.note_lost(before - self.window.in_flight, self.window.in_flight);
         }
         let mut is_late = false;
         if self.demand() > 0 {
@@ -313,20 +313,17 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Demand grows, or returns after a pause: may the tunnel send unasked? Not while the receiver's link is busy
-    /// (section 5), nor when something was lost.
+    /// Demand grows, or returns after a pause: may the tunnel send unasked what it has no credit for, up to one window
+    /// in all? Not while the receiver's link is busy (section 5), nor when something was lost.
     fn renew(&mut self, params: &EqdsParams, now: Instant, was_idle: bool) {
         if was_idle {
             self.asked_at = now;
         }
-        let may_burst = params.bursts && now >= self.busy_until;
-        if was_idle && may_burst {
+        if params.bursts && now >= self.busy_until && !self.repeat && self.window.lost_bytes == 0 {
             self.credit.restart(&scale(params));
+            self.credit.reserve(&scale(params), self.demand());
         } else if was_idle {
             self.credit.forfeit();
-        }
-        if may_burst && !self.repeat && self.window.lost_bytes == 0 {
-            self.credit.reserve(&scale(params), self.demand());
         }
     }
 

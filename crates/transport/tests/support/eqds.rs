@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Memory, Numbers, Policy, Receiver, Sender, Wish};
+use selvedge_transport::eqds::{EqdsParams, Memory, Messages, Numbers, Policy, Receiver, Sender, Wish};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
@@ -34,6 +34,7 @@ impl Script<'_> {
             control_frame: 64,
             pull_interval: Duration::from_us(1),
             policy: Policy::Fair,
+            messages: Messages::Turns,
         }
     }
     /// Near `base`, before or behind it, or anywhere.

@@ -44,6 +44,40 @@ fn credit_is_one_window_at_every_step() {
     }
 }
 
+/// Stacks hand over little by little: what was sent when nothing waited, and what was asked for, come by turns. The
+/// sender keeps no account by packet: now and then one or two have their credit twice.
+#[test]
+fn credit_is_one_window_at_most_whatever_is_supplied_when() {
+    for seed in 0..40 {
+        let mut tunnel = Tunnel::new(EqdsParams { bursts: seed % 4 != 0, ..params() });
+        let mut rng = Rng::stream(seed, Domain::Impairment, 3);
+        let (mut supplied, mut most) = (0, 0);
+        for step in 0..20_000 {
+            // At times more than can be sent, at times next to nothing.
+            let often = if step / 500 % 2 == 0 { 3 } else { 12 };
+            match rng.below(5 + often) {
+                0 => {
+                    let most = if rng.below(8) == 0 { 14 } else { 2 };
+                    let count = 1 + rng.below(most) as usize;
+                    tunnel.supply(vec![MTU; count]);
+                    supplied += count;
+                }
+                1..=3 => _ = tunnel.send(),
+                4..=6 if !tunnel.data.is_empty() => _ = tunnel.arrive(0, false),
+                7 => _ = tunnel.grant(),
+                _ if !tunnel.control.is_empty() => _ = tunnel.answer(0),
+                _ => {}
+            }
+            let all = all_credit(&tunnel);
+            assert!(all <= tunnel.params.window + 2 * MTU, "{all} bytes of credit, seed {seed}, step {step}");
+            most = most.max(all);
+        }
+        assert!(most >= tunnel.params.window, "all of it at times");
+        tunnel.settle();
+        assert_eq!(tunnel.delivered.len(), supplied);
+    }
+}
+
 /// What must hold of the numbers at both ends, however packets fare; so many NACKs were lost.
 fn check_numbers(tunnel: &Tunnel, most_demand: bool, lost: i32) {
     let (params, sender, receiver) = (&tunnel.params, &tunnel.sender, &tunnel.receiver);

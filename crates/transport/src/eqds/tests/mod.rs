@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{EqdsParams, Fate, Numbers, Policy, Receiver, Sender, Transmit, Wish};
+use super::{EqdsParams, Fate, Messages, Numbers, Policy, Receiver, Sender, Transmit, Wish};
 
 /// Bytes of a full packet; headers have none here.
 const MTU: u32 = 1000;
@@ -31,6 +31,7 @@ fn params() -> EqdsParams {
         control_frame: 64,
         pull_interval: Duration::from_us(1),
         policy: Policy::Fair,
+        messages: Messages::Turns,
     }
 }
 
