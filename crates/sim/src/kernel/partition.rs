@@ -234,8 +234,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             } else {
                 let switch = &self.switches[node - hosts];
                 for port in switch.pending.whose() {
-                    let first = self.egress[switch.site.first_port + port].first_queue;
-                    prefetch_all(self.queues.part(first, switch.site.per_line));
+                    let line = self.line_of(switch.site.first_port + port, 0);
+                    self.lines[line].prefetch_queues(&self.queues);
                 }
             }
         }

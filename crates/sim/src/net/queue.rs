@@ -294,6 +294,13 @@ impl Line {
         packet
     }
 
+    /// Fetches the queues at both ends of the ring: most lines have no others.
+    #[inline]
+    pub(crate) fn prefetch_queues(&self, queues: &Table<Queue>) {
+        prefetch(queues, self.first);
+        prefetch(queues, self.last);
+    }
+
     /// Fetches the packets that are served next, one of each queue.
     #[inline]
     pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
