@@ -40,7 +40,7 @@ pub(super) struct Credit {
     /// Those of them that something waits for, which came later: it has their credit when they arrive.
     reserved: u32,
     /// As `unasked`, if what is asked for is the credit of the first ones sent: at least as much. With that, all credit
-    /// is one window at most.
+    /// is one window at most, but for a packet or two now and then.
     open: u32,
 }
 
