@@ -1,8 +1,8 @@
 //! Figures against what their papers claim.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::{fs, io};
 
 use selvedge_results::CheckedFigure;
 use selvedge_scenario::Plan;
@@ -75,9 +75,17 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, StudyError> {
-        let path = std::env::temp_dir().join(format!("selvedge-check-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| StudyError::io(&path, "make this folder", &error))?;
-        Ok(Self(path))
+        let folder = std::env::temp_dir();
+        let mut number = 0;
+        loop {
+            // A folder that is there is somebody else's: another thread's, or another container's with the same number.
+            let path = folder.join(format!("selvedge-check-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(StudyError::io(&path, "make this folder", &error)),
+            }
+        }
     }
 }
 
