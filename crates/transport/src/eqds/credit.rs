@@ -70,6 +70,10 @@ impl Credit {
     /// ones sent, so the first to arrive are the others.
     #[inline]
     pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64, in_flight: u64) {
+        debug_assert!(self.unasked <= self.open, "two accounts of the same");
+        if self.open == 0 {
+            return;
+        }
         let back = u64::from(self.unasked).min(bytes) as u32;
         self.unasked -= back;
         let taken = back.min(self.reserved);
