@@ -822,7 +822,7 @@ fn tcp_beside_rdma_keeps_its_tunnels() {
         let text = extended(&format!("[transport.eqds.eqif.tcp]\nlimit = 2\n{more}[[series]]\npreset = 'roce+eqds'\n"));
         let plan = plan(&text, &Changes::default()).expect("a plan");
         let tunnels = plan.series[0].scenario.transport.eqds.expect("tunnels");
-        tunnels.eqif.tcp.map(|eqif| eqif.limit)
+        tunnels.eqif.tcp.map(|eqif| eqif.limit())
     };
     assert_eq!(eqif_of("[beside]\nworkloads = ['poisson']\n"), Some(2));
     // Where there is none, it has nothing to carry.

@@ -84,7 +84,10 @@ impl Tunnels {
     #[inline]
     pub(crate) fn pacer(&mut self, eqds: &EqdsParams) -> &mut Pacer {
         let least = self.least_interval;
-        self.pacer.get_or_insert_with(|| Pacer::new(eqds.pull_interval.max(least), eqds.policy))
+        self.pacer.get_or_insert_with(|| {
+            let interval = eqds.pull_interval.max(least);
+            Pacer::new(interval, eqds.control_time(interval), eqds.policy)
+        })
     }
 }
 

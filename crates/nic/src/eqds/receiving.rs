@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn who_begins_anew_and_wants_nothing_gets_nothing() {
         let eqds = params();
-        let mut pacer = Pacer::new(Duration::from_us(1), eqds.policy);
+        let mut pacer = Pacer::new(Duration::from_us(1), Duration::ZERO, eqds.policy);
         let mut end = End::new(&Packet::BLANK);
         let hear = |end: &mut End<()>, pacer: &mut Pacer, seq, pull_target| {
             let flags = Flags::SYN;

@@ -239,6 +239,10 @@ impl Nic {
         control: &Control,
     ) -> Handled {
         let Some(eqds) = &params.eqds else { return Handled::Unknown };
+        if let Some(pacer) = &mut self.tunnels.pacer {
+            pacer.note_control(cx.now);
+            self.deadlines.set_pull(pacer.poll_timeout());
+        }
         let tunnel = TUNNELS.place(packet.slot);
         let (messages, free) = (&mut self.tunnels.messages, &mut self.tunnels.free_messages);
         let completions = &mut self.tunnels.completions;

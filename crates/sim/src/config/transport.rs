@@ -134,7 +134,7 @@ impl TransportConfig {
     pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
         let eqds = self.eqds.as_ref();
         let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
-        let full = fabric.frame * u64::from(eqif.limit);
+        let full = fabric.frame * u64::from(eqif.limit());
         let held = full + eqds.window();
         let waits = fabric.line_rate.time_for(full * u64::from(fabric.inputs));
         Fabric {

@@ -11,7 +11,7 @@ use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
@@ -90,8 +90,6 @@ fn credit_is_shared_by_the_weights_of_what_tunnels_carry() {
             let mut scene = scene.with(|config| {
                 let eqds = config.transport.eqds.as_mut().expect("EQDS");
                 eqds.policy = Policy::Weighted([9, 1, 9, 9, 9, 3, 9, 9]);
-                // What answers acknowledgements takes from the receiver's link, too.
-                eqds.pull_rate = Setting::Value(Rate::from_gbps(36));
             });
             for (src, priority) in (0..).zip([1, 5]) {
                 scene.add(src, 2, 3_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
@@ -155,11 +153,38 @@ fn what_a_stack_hands_over_at_line_rate_does_not_wait_for_credit_on_an_idle_path
 #[test]
 fn dctcp_fills_an_idle_path_with_half_a_window_in_its_eqif() {
     let scene = Scene::new(star(&[link(25, 3_200); 2]), Series::Irn).with(|config| config.nic.mtu = Bytes::new(1_500));
-    let scene = through_tunnels(scene, Stack::Dctcp, Toggle::Auto);
+    let scene = through_tunnels(scene, Stack::Dctcp, Toggle::Auto).with(|config| {
+        let tcp = config.transport.eqds.as_mut().and_then(|eqds| eqds.eqif.tcp.as_mut()).expect("an EQIF");
+        (tcp.red.min, tcp.red.max) = (Setting::Value(16), Setting::Value(16));
+    });
     let outcome = scene.flow(0, 1, 20_000_000, Duration::ZERO).finish();
     let row = outcome.flow(0);
     let slowdown = row.fct().expect("it finished").as_secs_f64() / row.ideal.as_secs_f64();
     assert!(slowdown < 1.15, "{slowdown} times as long as the link alone");
+}
+
+/// Section 5: "the aggregate arrival rate matches the incoming link speed", with the control frames that answer the
+/// receiver's own acknowledgements.
+#[test]
+fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_alone() {
+    let run = |stack, gbps, senders, size| {
+        let star = star(&vec![link(gbps, 1_000); senders as usize + 1]);
+        let scene = Scene::new(star, Series::Irn).with(|config| config.nic.mtu = Bytes::new(1_500));
+        let scene = through_tunnels(scene, stack, Toggle::Auto);
+        (0..senders).fold(scene, |scene, src| scene.flow(src, senders, size, Duration::ZERO)).finish().record
+    };
+    for stack in [Stack::Tcp, Stack::Dctcp] {
+        for (gbps, senders) in [(25, 2), (25, 4), (100, 2), (100, 4), (400, 2), (400, 4)] {
+            let size = 50_000 * gbps / u64::from(senders);
+            let (short, long) = (run(stack, gbps, senders, size), run(stack, gbps, senders, 3 * size));
+            let more = long.trims - short.trims.min(long.trims);
+            let share = more as f64 / (long.data_sent - short.data_sent) as f64;
+            // Headers, TCP's and the tunnel's, take an eighth; it begins slowly.
+            let goodput = long.goodput.get() as f64 * 8e3 / long.end.as_ps() as f64;
+            let about = format!("{stack:?}, {senders} at {gbps} Gb/s: {share:.4} trimmed, {goodput:.1} Gb/s");
+            assert!(share < 0.005 && goodput > 0.8 * gbps as f64, "{about}");
+        }
+    }
 }
 
 /// One host sends much to another, whose link is slower.

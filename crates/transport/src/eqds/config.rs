@@ -26,10 +26,9 @@ pub struct EqdsConfig {
     /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
     /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
     pub reorder: Setting<u32>,
-    /// Rate at which a host grants credit, gaps included; never more than its own link's. Default: "auto", just
-    /// that (section 5). Control frames come on top of what it grants: 7 % where an RDMA stack's 1 KB packets and their
-    /// acknowledgements are in tunnels. Where switches do not trim, give less by so much, or that stands in the
-    /// switch before the receiver, which then shares the link out as it likes.
+    /// Rate at which a host lets frames come, gaps included: those that it grants credit for and the control frames
+    /// that answer its own; never more than its own link's. Default: "auto", just that (section 5: "the aggregate
+    /// arrival rate matches the incoming link speed").
     pub pull_rate: Setting<Rate>,
     /// How the receiver shares its link among senders. Default: fair (section 5).
     pub policy: Policy,
@@ -140,7 +139,6 @@ impl EqdsConfig {
         resolve(&mut self.header, || Some(header));
         resolve(&mut self.control_frame, || Some(control));
         self.burst = self.burst.resolve(|| trims).into();
-        self.eqif.resolve(fabric, self.tunnel_header(), hears_cnps);
         let carries = self.eqif.is_used();
         self.ordered = self.ordered.resolve(|| carries).into();
         let frame = frame.get().max(1);
@@ -152,10 +150,10 @@ impl EqdsConfig {
             *window = Bytes::new(window.get().div_ceil(frame) * frame);
         }
         let window = self.window().get() / frame;
+        let packets = u32::try_from(window).unwrap_or(u32::MAX);
+        self.eqif.resolve(fabric, self.tunnel_header(), packets, hears_cnps);
         let widest = self.numbers().widest_window();
-        resolve(&mut self.reorder, || {
-            Some(u32::try_from(2 * window).unwrap_or(u32::MAX).max(Self::LEAST_REORDER).min(widest))
-        });
+        resolve(&mut self.reorder, || Some(packets.saturating_mul(2).max(Self::LEAST_REORDER).min(widest)));
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
         resolve(&mut self.rto, || Some(fabric.congested_rtt));
         let rto = self.rto();
@@ -264,6 +262,7 @@ impl EqdsConfig {
             paths: self.paths,
             control_frame: self.answer_frame().get() as u16,
             pull_interval: rate.time_for(quantum + gap),
+            gap: gap.get() as u32,
             policy: self.policy,
             messages: self.messages,
         }
@@ -301,8 +300,18 @@ pub struct EqdsParams {
     pub control_frame: u16,
     /// Time from one pull to the next.
     pub pull_interval: Duration,
+    /// Bytes that every frame takes on the wire beside itself.
+    pub gap: u32,
     /// See [`EqdsConfig::policy`].
     pub policy: Policy,
     /// See [`EqdsConfig::messages`].
     pub messages: Messages,
+}
+
+impl EqdsParams {
+    /// How long a control frame takes where a pull's worth of frames takes `interval`.
+    pub fn control_time(&self, interval: Duration) -> Duration {
+        let bytes = |frame: u32| u64::from(frame + self.gap);
+        Duration::from_ps(interval.as_ps() * bytes(self.control_frame.into()) / bytes(self.quantum).max(1))
+    }
 }

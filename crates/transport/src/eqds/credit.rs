@@ -35,6 +35,8 @@ pub(super) struct Credit {
     target: u32,
     /// What the receiver will grant for packets that it said were trimmed.
     promise: Promise,
+    /// How far it had pulled when it said so last.
+    promised_at: u32,
     /// Bytes in flight whose credit was not asked for again: that anything would follow was not known yet.
     unasked: u32,
     /// Those of them that something waits for, which came later: it has their credit when they arrive.
@@ -47,7 +49,17 @@ pub(super) struct Credit {
 impl Credit {
     /// Of a new tunnel, which may send so much unasked.
     pub(super) fn new(burst: u32) -> Self {
-        Self { granted: 0, burst, pull: 0, target: 0, promise: Promise::default(), unasked: 0, reserved: 0, open: 0 }
+        Self {
+            granted: 0,
+            burst,
+            pull: 0,
+            target: 0,
+            promise: Promise::default(),
+            promised_at: 0,
+            unasked: 0,
+            reserved: 0,
+            open: 0,
+        }
     }
 
     /// Bytes that may be sent now.
@@ -106,12 +118,19 @@ impl Credit {
             self.target = pull;
         }
         self.promise.stay_near(scale, pull);
+        if scale.numbers.distance(self.promised_at, pull) > Promise::FAR {
+            self.promised_at = pull;
+        }
         true
     }
 
-    /// A packet of so many bytes was trimmed, says the receiver, which has pulled so far.
+    /// A packet of so many bytes was trimmed, says the receiver, which had pulled so far. What it said before it had
+    /// pulled further may have been paid since, so that is to be asked for: who waits for too much waits for ever.
     pub(super) fn note_trimmed(&mut self, scale: &Scale, pull: u32, bytes: u32) {
-        self.promise.add(scale, pull, bytes);
+        if !scale.numbers.is_after(self.promised_at, pull) {
+            self.promised_at = pull;
+            self.promise.add(scale, pull, bytes);
+        }
     }
 
     /// Asks for what `demand` wants; returns the target to announce.

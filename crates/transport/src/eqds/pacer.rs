@@ -44,6 +44,8 @@ impl Policy {
 #[derive(Clone, Debug)]
 pub struct Pacer {
     interval: Duration,
+    /// What a control frame takes of the link.
+    control: Duration,
     /// When the next pull may leave.
     free_at: Instant,
     list: List,
@@ -99,15 +101,15 @@ impl Pifo {
 }
 
 impl Pacer {
-    /// A pacer that grants a quantum per `interval`.
-    pub fn new(interval: Duration, policy: Policy) -> Self {
+    /// A pacer that grants a quantum per `interval`, in which a control frame takes `control`.
+    pub fn new(interval: Duration, control: Duration, policy: Policy) -> Self {
         let list = match policy {
             Policy::Fair => List::Fifo(VecDeque::new()),
             Policy::Priority | Policy::Weighted(_) => {
                 List::Pifo(Pifo { policy, heap: BinaryHeap::new(), pushed: 0, time: 0, finish: Vec::new() })
             }
         };
-        Self { interval, free_at: Instant::ZERO, list, owed: 0 }
+        Self { interval, control, free_at: Instant::ZERO, list, owed: 0 }
     }
 
     /// `sender`, whose traffic has this priority, wants credit, and is not in the list.
@@ -143,6 +145,15 @@ impl Pacer {
         if is_empty { Instant::NEVER } else { self.free_at }
     }
 
+    /// A control frame has come, which nobody gave credit for: what is granted leaves room for it, so that "the
+    /// aggregate arrival rate matches the incoming link speed" (section 5).
+    #[inline]
+    pub fn note_control(&mut self, now: Instant) {
+        if self.free_at > now {
+            self.free_at += self.control;
+        }
+    }
+
     /// What some sender wants has changed.
     #[inline]
     pub fn note_owed(&mut self, before: u32, after: u32) {
@@ -168,7 +179,7 @@ mod tests {
     /// Serves senders that always want more; counts what each gets.
     fn shares(policy: Policy, priorities: &[u8], turns: u64) -> Vec<u64> {
         let interval = Duration::from_us(1);
-        let mut pacer = Pacer::new(interval, policy);
+        let mut pacer = Pacer::new(interval, Duration::ZERO, policy);
         let mut served = alloc::vec![0; priorities.len()];
         for (sender, &priority) in (0..).zip(priorities) {
             pacer.push(sender, priority);
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn pulls_keep_their_distance() {
-        let mut pacer = Pacer::new(Duration::from_us(1), Policy::Fair);
+        let mut pacer = Pacer::new(Duration::from_us(1), Duration::ZERO, Policy::Fair);
         assert_eq!(pacer.poll_timeout(), Instant::NEVER);
         pacer.push(4, 0);
         pacer.push(5, 0);
@@ -215,11 +226,24 @@ mod tests {
 
     #[test]
     fn the_link_is_busy_as_long_as_all_others_want() {
-        let mut pacer = Pacer::new(Duration::from_ns(1_500), Policy::Fair);
+        let mut pacer = Pacer::new(Duration::from_ns(1_500), Duration::ZERO, Policy::Fair);
         pacer.note_owed(0, 7);
         pacer.note_owed(0, 2);
         assert_eq!((pacer.busy_beside(0), pacer.busy_beside(7), pacer.busy_beside(2)), (13, 3, 10));
         pacer.note_owed(7, 0);
         assert_eq!((pacer.busy_beside(0), pacer.busy_beside(2)), (3, 0));
+    }
+
+    #[test]
+    fn control_frames_have_their_room() {
+        let (interval, control) = (Duration::from_ns(1_000), Duration::from_ns(50));
+        let mut pacer = Pacer::new(interval, control, Policy::Fair);
+        // Nobody is waiting for the link: it has carried them meanwhile.
+        pacer.note_control(Instant::ZERO + interval);
+        pacer.push(0, 0);
+        assert_eq!(pacer.poll(Instant::ZERO + interval), Some(0));
+        pacer.push(0, 0);
+        (0..3).for_each(|_| pacer.note_control(Instant::ZERO + interval));
+        assert_eq!(pacer.poll_timeout(), Instant::ZERO + interval * 2 + control * 3);
     }
 }

@@ -33,6 +33,7 @@ impl Script<'_> {
             paths: 16,
             control_frame: 64,
             pull_interval: Duration::from_us(1),
+            gap: 0,
             policy: Policy::Fair,
             messages: Messages::Turns,
         }

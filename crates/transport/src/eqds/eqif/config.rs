@@ -47,9 +47,9 @@ impl Default for Share {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TcpEqif {
-    /// Packets that may wait for one destination, at least 1. Default: 100 (section 8.5); 30 or more for full
-    /// rate (appendix B).
-    pub limit: u32,
+    /// Packets that may wait for one destination, at least 1. Default: "auto", 100 (section 8.5), or three windows
+    /// (`window`) where that is more: at least one is needed for full rate (appendix B).
+    pub limit: Setting<u32>,
     /// When ECN-capable packets are marked.
     pub red: Red,
     /// Its turns.
@@ -58,7 +58,7 @@ pub struct TcpEqif {
 
 impl Default for TcpEqif {
     fn default() -> Self {
-        Self { limit: 100, red: Red::default(), share: Share::default() }
+        Self { limit: Setting::Auto, red: Red::default(), share: Share::default() }
     }
 }
 
@@ -68,10 +68,12 @@ impl Default for TcpEqif {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Red {
-    /// No mark below this average. Default: 16 packets (appendix B: DCTCP with K = 16).
-    pub min: u32,
-    /// Every packet is marked from this average on, not below `min`. Default: 16 packets.
-    pub max: u32,
+    /// No mark below this average. Default: "auto", 16 packets (appendix B: DCTCP with K = 16), or one and a half
+    /// windows (`window`) where that is more, but not above `max`. Only what waits can be asked for, a round trip
+    /// ahead: with less than a window, several senders at one receiver go back and forth between bursts and requests.
+    pub min: Setting<u32>,
+    /// Every packet is marked from this average on, not below `min`. Default: "auto", as `min`.
+    pub max: Setting<u32>,
     /// Probability of a mark just below `max`; rises linearly from zero at `min`. Default: 1.
     pub probability: Chance,
     /// The average moves by 2^-weight of the difference with each packet, 0 to 16. Default: 0, the length itself,
@@ -84,7 +86,27 @@ pub struct Red {
 
 impl Default for Red {
     fn default() -> Self {
-        Self { min: 16, max: 16, probability: Chance::ALWAYS, weight: 0, drops: false }
+        Self { min: Setting::Auto, max: Setting::Auto, probability: Chance::ALWAYS, weight: 0, drops: false }
+    }
+}
+
+impl Red {
+    /// DCTCP's K in appendix B.
+    const K: u32 = 16;
+
+    /// Replaces every "auto"; a tunnel may have `window` packets under way.
+    pub(super) fn resolve(&mut self, window: u32) {
+        let usual = Self::K.max(window.saturating_mul(3).div_ceil(2));
+        let least = self.min.resolve(|| Some(usual)).unwrap_or(usual);
+        resolve(&mut self.max, || Some(usual.max(least)));
+        let max = self.max.resolve(|| None).unwrap_or(usual);
+        resolve(&mut self.min, || Some(usual.min(max)));
+    }
+
+    /// Where marks begin, and from where on every packet has one; resolved.
+    #[inline]
+    pub(super) fn ends(&self) -> (u32, u32) {
+        (resolved(self.min, "red.min").unwrap_or(u32::MAX), resolved(self.max, "red.max").unwrap_or(u32::MAX))
     }
 }
 
@@ -182,11 +204,14 @@ impl EqifConfig {
         self.tcp.is_some() || self.rdma.is_some()
     }
 
-    /// Replaces every "auto"; `header` is the length of a tunnel header, and `hears_cnps` says whether congestion
-    /// control does.
-    pub(in crate::eqds) fn resolve(&mut self, fabric: &Fabric, header: Bytes, hears_cnps: bool) {
+    /// Replaces every "auto"; `header` is the length of a tunnel header, a tunnel may have `window` packets under way,
+    /// and `hears_cnps` says whether congestion control does.
+    pub(in crate::eqds) fn resolve(&mut self, fabric: &Fabric, header: Bytes, window: u32, hears_cnps: bool) {
         let added = self.added(header);
         resolve(&mut self.encapsulation, || Some(added));
+        if let Some(tcp) = &mut self.tcp {
+            tcp.resolve(window);
+        }
         let Some(rdma) = &mut self.rdma else { return };
         resolve(&mut rdma.engine_rate, || Some(fabric.line_rate));
         if rdma.back_pressure == BackPressure::Auto {
@@ -220,12 +245,36 @@ impl EqifConfig {
 }
 
 impl TcpEqif {
+    /// The least that "auto" lets wait.
+    const LEAST_LIMIT: u32 = 100;
+
+    /// Replaces every "auto"; a tunnel may have `window` packets under way.
+    pub(super) fn resolve(&mut self, window: u32) {
+        resolve(&mut self.limit, || Some(Self::LEAST_LIMIT.max(window.saturating_mul(3))));
+        self.red.resolve(window);
+    }
+
+    /// Packets that may wait for one destination; resolved.
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        resolved(self.limit, "limit").unwrap_or(u32::MAX)
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
-        if self.limit == 0 {
+        if self.limit == Setting::Off {
+            return wrong("eqif.tcp.limit", "a queue has an end; give a number of packets".into());
+        }
+        if self.limit() == 0 {
             return wrong("eqif.tcp.limit", "nothing could wait, so nothing would be sent; give 1 or more".into());
         }
         let Red { min, max, weight, .. } = self.red;
+        if let Some((_, key)) =
+            [(min, "eqif.tcp.red.min"), (max, "eqif.tcp.red.max")].iter().find(|(end, _)| *end == Setting::Off)
+        {
+            return wrong(*key, "marks begin somewhere; for none at all give more packets than `limit`".into());
+        }
+        let (min, max) = self.red.ends();
         if min > max {
             let message =
                 format!("marks would begin at {min} packets and be certain from {max} on; give {min} or more");

@@ -61,7 +61,7 @@ impl<H> Queue<H> {
     /// What shall become of a packet that comes now; one that may wait is to be [`push`](Queue::push)ed.
     pub fn offer(&mut self, eqif: &TcpEqif, ecn_capable: bool) -> Offer {
         let marks = self.red(&eqif.red);
-        if self.len() >= eqif.limit {
+        if self.len() >= eqif.limit() {
             return Offer::Dropped;
         }
         match (marks, ecn_capable, eqif.red.drops) {
@@ -79,7 +79,8 @@ impl<H> Queue<H> {
         if red.weight == 0 {
             self.average = now;
         }
-        let (min, max) = (u64::from(red.min) << 16, u64::from(red.max) << 16);
+        let (min, max) = red.ends();
+        let (min, max) = (u64::from(min) << 16, u64::from(max) << 16);
         match self.average {
             average if average < min => {
                 self.marks = Spacing::default();

@@ -19,6 +19,20 @@ fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<O
     (0..packets).map(|_| queue.offer(eqif, ecn_capable)).collect()
 }
 
+/// The defaults, where a tunnel's window holds so many packets.
+fn with_window(packets: u32) -> TcpEqif {
+    let mut eqif = TcpEqif::default();
+    eqif.resolve(packets);
+    eqif
+}
+
+/// The defaults with such marks, where a tunnel's window is short.
+fn with_red(red: Red) -> TcpEqif {
+    let mut eqif = TcpEqif { red, ..TcpEqif::default() };
+    eqif.resolve(10);
+    eqif
+}
+
 fn count(offers: &[Offer], which: Offer) -> usize {
     offers.iter().filter(|offer| **offer == which).count()
 }
@@ -33,7 +47,7 @@ fn a_queue_is_first_in_first_out_and_knows_its_bytes() {
 
 #[test]
 fn a_full_queue_drops_what_comes() {
-    let eqif = TcpEqif { limit: 5, ..TcpEqif::default() };
+    let eqif = TcpEqif { limit: Setting::Value(5), ..with_window(10) };
     assert_eq!(offers(&eqif, 4, false, 1), [Offer::Taken]);
     assert_eq!(offers(&eqif, 5, false, 1), [Offer::Dropped]);
     assert_eq!(offers(&eqif, 5, true, 1), [Offer::Dropped], "marks make no room");
@@ -41,16 +55,33 @@ fn a_full_queue_drops_what_comes() {
 
 #[test]
 fn by_default_ecn_capable_packets_are_marked_from_sixteen_on() {
-    let eqif = TcpEqif::default();
+    let eqif = with_window(10);
     assert_eq!(offers(&eqif, 15, true, 1), [Offer::Taken]);
     assert_eq!(offers(&eqif, 16, true, 1), [Offer::Marked]);
     assert_eq!(offers(&eqif, 99, false, 1), [Offer::Taken], "others are not");
+    assert_eq!(offers(&eqif, 100, false, 1), [Offer::Dropped]);
+}
+
+#[test]
+fn where_windows_are_larger_more_may_wait() {
+    let eqif = with_window(101);
+    assert_eq!((eqif.limit(), eqif.red.ends()), (303, (152, 152)));
+    let ends_of = |min, max| {
+        let mut red = Red { min, max, ..Red::default() };
+        red.resolve(40);
+        red.ends()
+    };
+    assert_eq!(ends_of(Setting::Value(70), Setting::Auto), (70, 70));
+    assert_eq!(ends_of(Setting::Value(7), Setting::Auto), (7, 60));
+    assert_eq!(ends_of(Setting::Auto, Setting::Value(30)), (30, 30));
+    assert_eq!(ends_of(Setting::Auto, Setting::Value(90)), (60, 90));
 }
 
 #[test]
 fn the_curve_rises_linearly_and_marks_lie_evenly() {
-    let red = Red { min: 10, max: 50, probability: Chance::ratio(1, 2), ..Red::default() };
-    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    let red =
+        Red { min: Setting::Value(10), max: Setting::Value(50), probability: Chance::ratio(1, 2), ..Red::default() };
+    let eqif = with_red(red);
     for (length, expected) in [(9, 0), (10, 0), (20, 125), (30, 250), (49, 487), (50, 1_000)] {
         let marked = count(&offers(&eqif, length, true, 1_000), Offer::Marked);
         assert!(marked.abs_diff(expected) <= 1, "{marked} of 1000 at {length}");
@@ -62,7 +93,7 @@ fn the_curve_rises_linearly_and_marks_lie_evenly() {
 #[test]
 fn an_average_follows_slowly() {
     let red = Red { weight: 4, ..Red::default() };
-    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    let eqif = with_red(red);
     let burst = offers(&eqif, 30, true, 40);
     let first = burst.iter().position(|offer| *offer == Offer::Marked).expect("at last");
     assert!((8..20).contains(&first), "{first}: half of 30 within some 2^4 packets");
@@ -72,7 +103,7 @@ fn an_average_follows_slowly() {
 #[test]
 fn early_drops_are_for_those_who_cannot_be_marked() {
     let red = Red { drops: true, ..Red::default() };
-    let eqif = TcpEqif { red, ..TcpEqif::default() };
+    let eqif = with_red(red);
     assert_eq!(offers(&eqif, 16, false, 1), [Offer::Dropped]);
     assert_eq!(offers(&eqif, 16, true, 1), [Offer::Marked]);
 }

@@ -149,3 +149,30 @@ fn whatever_is_lost_doubled_or_overtaken_all_arrives_and_credit_stays_one_window
         assert_eq!(tunnel.delivered, Vec::from_iter(0..packets as u32), "seed {seed}");
     }
 }
+
+/// Where packets are only trimmed and overtaken, nobody has to wait for a timeout: both ends agree upon who owes what.
+#[test]
+fn whatever_is_trimmed_or_overtaken_nobody_waits_for_a_timeout() {
+    for seed in 0..2_000 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 4);
+        let ack_after = [0, 2 * MTU, 8 * MTU][seed as usize % 3];
+        let mut tunnel = Tunnel::new(EqdsParams { ack_after, ..params() });
+        let sizes = [MTU, MTU, MTU, 100, MTU / 2];
+        let packets = 20 + rng.below(60) as usize;
+        tunnel.supply((0..packets).map(|n| sizes[n % sizes.len()]));
+        let trims = 2 + rng.below(10);
+        for _ in 0..8 * packets {
+            let (data, control) = (tunnel.data.len() as u64, tunnel.control.len() as u64);
+            match rng.below(4) {
+                0 => _ = tunnel.send(),
+                1 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, rng.below(trims) == 0),
+                2 if control > 0 => _ = tunnel.answer(rng.below(control) as usize),
+                3 => _ = tunnel.grant(),
+                _ => {}
+            }
+        }
+        tunnel.settle();
+        assert!(tunnel.sender.is_done(), "seed {seed}: {} of {packets} delivered", tunnel.delivered.len());
+        assert_eq!(tunnel.delivered, Vec::from_iter(0..packets as u32), "seed {seed}");
+    }
+}
