@@ -263,7 +263,7 @@ pub const METRICS: &[Metric] = &[
         name: "nacks",
         title: "NACKs",
         unit: Unit::Count,
-        meaning: "negative acknowledgements sent",
+        meaning: "negative acknowledgements sent; where stacks send through tunnels, the tunnels'",
         of: |point| Some(point.run.nacks_sent as f64),
     },
     Metric {
@@ -292,7 +292,7 @@ pub const METRICS: &[Metric] = &[
         name: "nacks_per_100kb",
         title: "NACKs per 100 KB",
         unit: Unit::Plain,
-        meaning: "negative acknowledgements sent per 100 KB accepted; with go-back-N, each makes a sender go back",
+        meaning: "negative acknowledgements sent per 100 KB accepted (as NACKs); with go-back-N, each makes a sender go back",
         of: |point| per_100kb(point.run.nacks_sent, point),
     },
     Metric {

@@ -7,7 +7,8 @@
 //!    the next round.
 //! 3. *Who is dropped.* Where an output is full, the first packet of its longest queue: the flow that takes most, and
 //!    hears of it soonest. Where a flow has a limit of its own, its newest.
-//! 4. *The next packet* stands in the port's ordinary line, which is all that serving a port looks at: other
+//! 4. *Marks* go by the length of a packet's own queue: nobody hears of what others let wait.
+//! 5. *The next packet* stands in the port's ordinary line, which is all that serving a port looks at: other
 //!    fabrics pay nothing for this one. The others wait here.
 
 use std::collections::VecDeque;
@@ -139,17 +140,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
-        let waiting = self.lines[line].bytes;
-        let flags = self.extras[out].red.mark(packet, waiting, &mut self.pool, &mut self.tally);
         let queue = rules.queue_of(self.pool.get(packet.slot));
         let fair = &mut self.fair[line];
         if fair.queues.is_empty() {
             fair.queues = vec![FairQueue::EMPTY; rules.queues as usize];
         }
         let frame = u64::from(packet.frame);
-        if fair.queues[queue as usize].bytes + frame > rules.per_flow {
+        let waiting = fair.queues[queue as usize].bytes;
+        if waiting + frame > rules.per_flow {
             return self.drop_packet(at, packet.slot, DropReason::BufferFull);
         }
+        let flags = self.extras[out].red.mark(packet, waiting, &mut self.pool, &mut self.tally);
         fair.push(queue, &mut self.store, packet, flags);
         self.lines[line].add(frame);
         self.hold(switch, at, frame, packet.class);

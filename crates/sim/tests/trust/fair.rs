@@ -1,7 +1,12 @@
 //! Fair queueing at outputs.
 
+use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, FairQueued, TransportConfig};
+use selvedge_sim::workload::{HostRef, Hosts, Incast, Many, Senders};
 use selvedge_telemetry::DropReason;
+use selvedge_transport::congestion::CongestionConfig;
+use selvedge_transport::congestion::dcqcn::DcqcnConfig;
+use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Duration, Setting};
 
@@ -72,5 +77,36 @@ fn limits_hold() {
         let most = frame * (per_flow.map_or(per_port, |per_flow| per_flow * 8) + 2);
         assert!(outcome.record.ports[17].egress_peak <= most, "{}", outcome.record.ports[17].egress_peak);
         assert!(drops(&outcome.record.data_drops, DropReason::BufferFull) > 0);
+    }
+}
+
+/// Marks go by a flow's own queue: who heeds them does not give way to who does not.
+#[test]
+fn who_heeds_marks_has_as_much_as_who_does_not() {
+    for congestion in [CongestionConfig::from(DctcpConfig::default()), DcqcnConfig::default().into()] {
+        let incast = Incast {
+            size: Bytes::new(40_000_000),
+            senders: Senders::Hosts(Hosts(vec![HostRef::Number(0)])),
+            connections: 1,
+            receiver: Some(HostRef::Number(2)),
+            start: Duration::ZERO,
+            stagger: Duration::ZERO,
+            jitter: Duration::ZERO,
+            repeat: 1,
+            interval: None,
+        };
+        let per_port = Setting::Value(Bytes::new(400_000));
+        let scene = Scene::new(star(&[link(10, 1_000); 3]), Series::Irn).flow(1, 2, 40_000_000, Duration::ZERO);
+        let outcome = fair(scene, FairQueued { per_port, ..FairQueued::default() })
+            .with(|all| {
+                all.workload.incast = Many::from(incast);
+                all.beside = Some(Beside { workloads: vec!["incast".into()], class: None, tcp: TcpConfig::default() });
+                all.transport.congestion = congestion;
+                all.stop.time = Some(Duration::from_ms(4));
+            })
+            .run();
+        let sent = |host: usize| outcome.record.ports[host].bytes.get() as f64;
+        let share = sent(1) / (sent(0) + sent(1));
+        assert!(share > 0.45, "{congestion:?}: {share}");
     }
 }

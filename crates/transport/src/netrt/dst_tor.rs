@@ -118,6 +118,12 @@ impl<H: Copy> DstTor<H> {
             return Verdict::Forward;
         };
         let track = &mut self.flows[at];
+        if is_copy && track.state == State::Waiting {
+            // It waits "until the sender re-sends": the NICs go back already. Taken for that, a copy would have them go
+            // back again, to what follows it (C4).
+            self.stats.surplus += 1;
+            return Verdict::Drop;
+        }
         // Serial numbers of 24 bits (C9).
         match psn.ahead_of(track.expected) {
             0 => {

@@ -65,7 +65,7 @@ pub(super) struct Limits {
     pub(super) oldest: Instant,
 }
 
-/// A duplicate that waits to be sent again, unless it has been evicted meanwhile.
+/// A duplicate that waits to be sent again, unless it has been evicted meanwhile, or is of no use any more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     place: u32,
@@ -151,6 +151,33 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
+    /// Whether there is a duplicate of that packet of a flow that was asked for so often.
+    pub(super) fn has(&self, (flow, requests): (Flow, u32), psn: Psn) -> bool {
+        let is_it = |entry: &Entry<H>| entry.flow == flow && entry.psn == psn;
+        let lists = self.lists.iter().filter(|list| list.requests == requests || list.requests == WANTED);
+        lists.flat_map(|list| self.places(list)).any(|place| is_it(&self.entries[place as usize]))
+    }
+
+    /// Those of a flow that wait to be sent, from `psn` on, do so no longer; returns their bytes.
+    pub(super) fn spare(&mut self, (flow, requests): (Flow, u32), psn: Psn) -> u64 {
+        let is_spared = |entry: &Entry<H>| entry.flow == flow && entry.psn.ahead_of(psn) >= 0;
+        let wanted = &self.lists[self.wanted()];
+        let spared: Vec<u32> = self.places(wanted).filter(|&place| is_spared(&self.entries[place as usize])).collect();
+        for &place in &spared {
+            self.entries[place as usize].wanted = false;
+            self.unlink(self.wanted(), place);
+            let to = self.list(requests);
+            self.insert_by_age(to, place);
+        }
+        spared.iter().map(|&place| u64::from(self.entries[place as usize].bytes)).sum()
+    }
+
+    /// Where the entries of a list are, the first first.
+    fn places(&self, list: &List) -> impl Iterator<Item = u32> + use<'_, H> {
+        let some = |place: u32| (place != NONE).then_some(place);
+        core::iter::successors(some(list.first), move |&place| some(self.entries[place as usize].next))
+    }
+
     /// Marks what `is_asked` of a flow as waiting to be sent, unless it was since `recently`; calls `enqueue` with each
     /// that did not wait already, oldest first, and its bytes.
     pub(super) fn want(
@@ -193,8 +220,8 @@ impl<H: Copy> Duplicates<H> {
         ticket: Ticket,
         requests: impl FnOnce(Flow) -> u32,
     ) -> Option<(H, u32)> {
-        let Entry { flow, number, handle, bytes, .. } = self.entries[ticket.place as usize];
-        if number != ticket.number {
+        let Entry { flow, number, handle, bytes, wanted, .. } = self.entries[ticket.place as usize];
+        if number != ticket.number || !wanted {
             return None;
         }
         let entry = &mut self.entries[ticket.place as usize];
@@ -330,13 +357,9 @@ impl<H: Copy> Duplicates<H> {
     /// What is in it, the next to go first.
     pub(super) fn contents(&self) -> Vec<(Flow, u32)> {
         let mut all = Vec::new();
-        for list in &self.lists {
-            let mut place = list.first;
-            while place != NONE {
-                let entry = &self.entries[place as usize];
-                all.push((entry.flow, entry.psn.get()));
-                place = entry.next;
-            }
+        for place in self.lists.iter().flat_map(|list| self.places(list)) {
+            let entry = &self.entries[place as usize];
+            all.push((entry.flow, entry.psn.get()));
         }
         all
     }

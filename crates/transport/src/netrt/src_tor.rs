@@ -123,7 +123,7 @@ impl<H: Copy> SrcTor<H> {
     }
 
     /// A destination ToR lacks something of a flow whose host is at `port`. Returns the answer "unfulfilled", if
-    /// there is no duplicate of the packet that is missing first.
+    /// there is no duplicate of the packet that is missing first; then nothing is sent again.
     pub fn on_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
         self.stats.requests += 1;
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
@@ -132,11 +132,14 @@ impl<H: Copy> SrcTor<H> {
         let Port { duplicates, queue, requested, next_at, .. } = &mut self.ports[usize::from(port)];
         let was_empty = queue.is_empty();
         duplicates.promote(flow, requests);
-        let (mut asked, mut has_first) = (Holes::of(request), false);
-        let is_asked = |psn| {
-            has_first |= psn == request.expected();
-            asked.take(psn)
-        };
+        if !duplicates.has((flow, requests), request.expected()) {
+            // Its destination will leave recovery to the NICs (figure 3b), and has no use for what comes behind.
+            *requested -= duplicates.spare((flow, requests), request.expected());
+            self.note_change(port);
+            return self.refuse(request);
+        }
+        let mut asked = Holes::of(request);
+        let is_asked = |psn| asked.take(psn);
         // Who asks so soon cannot know yet what became of a copy.
         let recently = Instant::from_ps(now.as_ps().saturating_sub(self.settings.quiet.as_ps()));
         duplicates.want((flow, requests), recently, is_asked, |ticket, bytes| {
@@ -147,7 +150,7 @@ impl<H: Copy> SrcTor<H> {
             self.due.push(Reverse((*next_at, port)));
         }
         self.note_change(port);
-        if has_first { None } else { self.refuse(request) }
+        None
     }
 
     fn refuse(&mut self, request: &Request) -> Option<Psn> {
@@ -246,7 +249,7 @@ impl<H: Copy> Port<H> {
     /// From congestion on until the burst has ended (C16).
     fn shall_pause(&self, settings: &Settings) -> bool {
         let congested = settings.rate(self.requested, self.line_rate).1;
-        settings.pause && (congested || self.is_paused && !self.queue.is_empty())
+        settings.pause && (congested || self.is_paused && self.requested > 0)
     }
 }
 

@@ -183,6 +183,19 @@ fn what_is_not_to_be_had_is_left_to_the_nics() {
     assert_eq!(tor.tor.stats().given_up, 1);
 }
 
+/// A copy would make the receiver ask for what follows it, and the sender go back twice.
+#[test]
+fn once_left_to_the_nics_only_the_sender_ends_it() {
+    let mut tor = Tor::new();
+    tor.all([0, 2, 3]);
+    tor.unfulfilled(1);
+    assert_eq!([1, 4].map(|psn| tor.arrive(psn, true)), [Verdict::Drop; 2]);
+    assert_eq!(tor.arrive(5, false), Verdict::Forward, "still nothing is held");
+    tor.all([1, 2]);
+    assert_eq!(tor.data(4), Verdict::Held);
+    assert_eq!(tor.tor.stats().surplus, 2);
+}
+
 #[test]
 fn stale_answers_and_answers_to_others_mean_nothing() {
     let mut tor = Tor::new();
@@ -333,6 +346,30 @@ fn how_long_a_duplicate_is_not_sent_again_is_a_setting() {
     assert_eq!(resolved(Setting::Auto, Setting::Auto), value(18_000), "three quarters of the round trip");
     assert_eq!(resolved(value(5_000), Setting::Auto), value(3_750));
     assert_eq!(resolved(value(5_000), value(1)), value(1));
+}
+
+#[test]
+fn what_lies_behind_a_packet_that_is_gone_is_not_sent() {
+    let mut tor = src(|_| {});
+    pass(&mut tor, FLOW, 0..3);
+    pass(&mut tor, FLOW, 4..10);
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 0b100_0010)), Some(Psn::new(3)), "nor 4, 6, 7, 8");
+    assert_eq!(sent(&mut tor), []);
+    // 1, 2 and 5 wait to be sent when it turns out that 3 is gone.
+    assert_eq!(tor.on_request(us(1), FLOW, 0, &request(1, 0b1_0110)), None);
+    assert_eq!(tor.on_request(us(1), FLOW, 0, &request(3, 0b1_0000)), Some(Psn::new(3)));
+    assert_eq!(sent(&mut tor), [(0, 1), (1_000, 2)]);
+}
+
+#[test]
+fn a_sender_is_not_paused_for_what_is_not_sent() {
+    let mut tor = src(|config| config.k_low = Bytes::new(3_500));
+    pass(&mut tor, FLOW, 0..3);
+    pass(&mut tor, FLOW, 4..10);
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(4, 0b11_0000)), None);
+    assert_eq!(tor.poll_pause(), Some((0, true)), "4 to 8 wait");
+    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 1 << 6)), Some(Psn::new(3)));
+    assert_eq!(tor.poll_pause(), Some((0, false)), "it has to send them itself");
 }
 
 #[test]
