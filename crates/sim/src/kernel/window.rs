@@ -308,6 +308,39 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
 
     /// Decides which window comes next, and how far it goes; `None` when the run is over.
     fn between_windows(&mut self) -> Option<Stretch> {
+        if !self.report() {
+            return None;
+        }
+        loop {
+            // What was cut short goes on when that is over for which it was.
+            let left = self.next_window(self.pace.first_with(self.now.as_ps()));
+            let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
+            // Where everything waits for a link to come back, that happens next.
+            let begin = left.map_or(self.next_change(), |window| Instant::from_ps(self.pace.begin(window)));
+            if begin.max(self.now) == Instant::NEVER {
+                self.record.hopeless = true;
+                return None;
+            }
+            if self.is_done() {
+                // Those who are behind come up.
+                self.stop_at = self.stop_at.min(self.ahead.max(self.now));
+            }
+            // What is due before anything else happens.
+            let due = self.next_sample.min(self.next_change()).min(self.watch.next_check()).min(self.stop_at);
+            if let Some(window) = next
+                && self.pace.begin(window) < due.as_ps()
+            {
+                return Some(self.enter(window, due));
+            }
+            if !self.do_what_is_due(due, begin.max(self.now)) {
+                return None;
+            }
+        }
+    }
+
+    /// Tells the observer what has happened, and partitions whether more flows are wanted; returns whether the run is
+    /// to go on.
+    fn report(&mut self) -> bool {
         if RECORDED {
             self.report_events(self.now);
         }
@@ -322,62 +355,53 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             // Streams know their number; flows that follow others end here.
             self.partitions.iter().for_each(|partition| lock(partition).closing = true);
         }
-        if !self.observer.on_progress(self.now, finished) {
-            return None;
+        self.observer.on_progress(self.now, finished)
+    }
+
+    /// When a link fails or comes back next.
+    fn next_change(&self) -> Instant {
+        self.changes.last().map_or(Instant::NEVER, |change| change.at)
+    }
+
+    /// What is left of `window`, up to `due`.
+    fn enter(&mut self, window: u64, due: Instant) -> Stretch {
+        let begin = self.cut.max(Instant::from_ps(self.pace.begin(window)));
+        let end = due.min(Instant::from_ps(self.pace.end(window)));
+        self.from = window + 1;
+        self.now = self.now.max(self.pace.done(window, end));
+        self.ahead = self.ahead.max(end);
+        Stretch { window, begin, end }
+    }
+
+    /// Does what is `due`, with the whole fabric at that time; nothing else happens before `begin`. Returns whether the
+    /// run goes on.
+    fn do_what_is_due(&mut self, due: Instant, begin: Instant) -> bool {
+        let (is_change, is_check) = (due == self.next_change(), due == self.watch.next_check());
+        self.from = self.pace.first_with(due.as_ps());
+        self.cut = due;
+        self.now = due;
+        if due == self.stop_at {
+            return false;
         }
-        loop {
-            // What was cut short goes on when that is over for which it was.
-            let left = self.next_window(self.pace.first_with(self.now.as_ps()));
-            let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
-            let change_at = self.changes.last().map_or(Instant::NEVER, |change| change.at);
-            // Where everything waits for a link to come back, that happens next.
-            let begin = left.map_or(change_at, |window| Instant::from_ps(self.pace.begin(window))).max(self.now);
-            if begin == Instant::NEVER {
-                self.record.hopeless = true;
-                return None;
-            }
-            if self.is_done() {
-                // Those who are behind come up.
-                self.stop_at = self.stop_at.min(self.ahead.max(self.now));
-            }
-            // What is due before anything else happens.
-            let check_at = self.watch.next_check();
-            let due = self.next_sample.min(change_at).min(check_at).min(self.stop_at);
-            if let Some(window) = next
-                && self.pace.begin(window) < due.as_ps()
-            {
-                let begin = self.cut.max(Instant::from_ps(self.pace.begin(window)));
-                let end = due.min(Instant::from_ps(self.pace.end(window)));
-                self.from = window + 1;
-                self.now = self.now.max(self.pace.done(window, end));
-                self.ahead = self.ahead.max(end);
-                return Some(Stretch { window, begin, end });
-            }
-            self.from = self.pace.first_with(due.as_ps());
-            self.cut = due;
-            self.now = due;
-            if due == self.stop_at {
-                return None;
-            }
-            if due == change_at {
-                self.change_links();
-            }
-            if due == self.next_sample {
-                if self.is_still() && (self.is_quiet() || self.is_far(begin)) {
-                    self.skip_samples(begin);
-                } else {
-                    self.sample_ports();
-                }
-            }
-            if due == check_at {
-                let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
-                if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty(), begin) {
-                    self.record.hopeless = verdict.deadlock.is_none();
-                    self.record.deadlock = verdict.deadlock;
-                    return None;
-                }
+        if is_change {
+            self.change_links();
+        }
+        if due == self.next_sample {
+            if self.is_still() && (self.is_quiet() || self.is_far(begin)) {
+                self.skip_samples(begin);
+            } else {
+                self.sample_ports();
             }
         }
+        if is_check {
+            let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
+            if let Some(verdict) = self.watch.check(self.now, &partitions, !self.changes.is_empty(), begin) {
+                self.record.hopeless = verdict.deadlock.is_none();
+                self.record.deadlock = verdict.deadlock;
+                return false;
+            }
+        }
+        true
     }
 
     /// The next window, `from` or later, in which something may happen.

@@ -6,6 +6,31 @@
 //!
 //! All of it together is one window, a bandwidth-delay product. Nothing of it is counted in messages that could
 //! be lost: the sender says how high it wants the pull number to be, the receiver how high it is.
+//!
+//! Design notes.
+//! 1. *Asked for again, or not.* A packet takes its credit along. Where something waits behind it, its pull target asks
+//!    for that credit again, and a pull brings it. Where nothing waits, nobody asks, and the credit ends when the
+//!    packet arrives. `unasked` counts bytes in flight of the second kind.
+//! 2. *Stacks* hand over packet by packet: hardly anything ever waits when they send, and yet there is always more.
+//!    What comes while packets of theirs are in flight is to have those packets' credit when they arrive, without a
+//!    word to the receiver: `reserved`.
+//! 3. *A window unasked.* While the receiver has nothing better to do a tunnel may always send one window: what it does
+//!    not hold, has not under way and has not asked for, it takes ([`Credit::restart`]).
+//! 4. *No account by packet.* Which of the packets in flight were asked for again is not kept. `unasked` takes the
+//!    first ones sent for those that were not, so that their credit comes back soon; `open` takes the last ones for
+//!    them, so that it counts as under way for long, which is what restarting goes by. Hence all credit is a window at
+//!    most, but for a packet or two now and then (`tests/credit.rs`).
+//!
+//! A window of four packets, whose owner hands over two, two more, and a fifth:
+//!
+//! ```text
+//!                              held  unasked  reserved
+//!     at first                  4       0        0
+//!     four come and are sent    0       4        0       nothing waited behind any of them
+//!     a fifth comes             0       4        1       it waits for the credit of the first one
+//!     the first has arrived     1       3        0
+//!     the fifth is sent         0       4        0
+//! ```
 
 use super::numbers::Numbers;
 
@@ -37,12 +62,11 @@ pub(super) struct Credit {
     promise: Promise,
     /// How far it had pulled when it said so last.
     promised_at: u32,
-    /// Bytes in flight whose credit was not asked for again: that anything would follow was not known yet.
+    /// Bytes in flight whose credit was not asked for again, taken for the first ones sent (notes 1 and 4).
     unasked: u32,
-    /// Those of them that something waits for, which came later: it has their credit when they arrive.
+    /// Those of them that something waits for, which came later: it has their credit when they arrive (note 2).
     reserved: u32,
-    /// As `unasked`, if what is asked for is the credit of the first ones sent: at least as much. With that, all credit
-    /// is one window at most, but for a packet or two now and then.
+    /// As `unasked`, taken for the last ones sent: at least as much (note 4).
     open: u32,
 }
 
