@@ -18,6 +18,10 @@ pub struct Network {
     bdps: BTreeMap<Rate, Bdp>,
 }
 
+/// What a buffer without limit is taken for where timeouts have to know how long a queue may be: as much as large
+/// switch chips have.
+const ENDLESS: Bytes = Bytes::from_kb(64_000);
+
 impl Network {
     /// The network of a graph that was checked. `None` when no two hosts can reach each other.
     pub(crate) fn new(graph: Graph) -> Option<Self> {
@@ -180,7 +184,7 @@ impl Network {
     /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
     /// `data`, and for headers; packets that take all paths fill many of them, so those of data may be full all the
     /// way, and those of the lowest priority wait for all others. Headers fill their queue where many send to one: at
-    /// one output. Frames have a `gap` after them.
+    /// one output. Frames have a `gap` after them. What has no limit is taken for [`ENDLESS`].
     pub(crate) fn longest_queueing(
         &self,
         buffer: &BufferConfig,
@@ -190,10 +194,15 @@ impl Network {
     ) -> Duration {
         match buffer {
             BufferConfig::InputQueued(own) => {
-                self.in_worst_switch(|switch, links| links.iter().map(|link| own.room(link, switch.into())).sum())
+                let of_all = |switch: SwitchId, links: &[&Link]| -> Option<Bytes> {
+                    links.iter().map(|link| own.room(link, switch.into())).sum()
+                };
+                self.in_worst_switch(|switch, links| of_all(switch, links).unwrap_or(ENDLESS))
             }
-            BufferConfig::SharedBuffer(shared) => self.in_worst_switch(|_, _| Some(shared.total)),
-            BufferConfig::FairQueued(fair) => self.in_worst_switch(|_, _| fair.per_port.resolve(|| None)),
+            BufferConfig::SharedBuffer(shared) => self.in_worst_switch(|_, _| shared.total),
+            BufferConfig::FairQueued(fair) => {
+                self.in_worst_switch(|_, _| fair.per_port.resolve(|| None).unwrap_or(ENDLESS))
+            }
             BufferConfig::Trimming(trimming) => {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
                 // At most what every host has on its way, all of it cut.
@@ -210,11 +219,11 @@ impl Network {
     }
     /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is
     /// longest.
-    fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Option<Bytes>) -> Duration {
+    fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Bytes) -> Duration {
         let switches = (0..).map(SwitchId).zip(self.links_of_switches());
         let waits = switches.filter_map(|(switch, links)| {
             let slowest = links.iter().map(|link| link.rate).min()?;
-            Some(slowest.time_for(full(switch, &links)?))
+            Some(slowest.time_for(full(switch, &links)))
         });
         waits.max().unwrap_or_default()
     }

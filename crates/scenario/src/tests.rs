@@ -282,10 +282,11 @@ fn tcp_and_rdma_stand_beside_each_other() {
     assert_eq!(transport(2).congestion_name(), "dctcp");
     let tcp = transport(0).tcp.expect("TCP");
     assert_eq!((tcp.min_rto, tcp.mss), (Setting::Value(Duration::from_ms(1)), Setting::Value(Bytes::new(1_024))));
-    // DCTCP comes with switches that mark: above a seventh of 120 KB in whole frames of 1,094 bytes.
+    // DCTCP comes with switches that mark: above a seventh of 40 Gb/s times 24 us and the time that a frame and an
+    // answer take on six links each, in whole frames of 1,094 bytes.
     let ecn = |index: usize| plan.series[index].scenario.switch.ecn;
     assert_eq!((ecn(0).enabled, ecn(2).enabled), (Toggle::Off, Toggle::On));
-    assert_eq!((ecn(2).k_min, ecn(2).k_max), (Setting::Value(Bytes::new(17_504)), Setting::Value(Bytes::new(17_504))));
+    assert_eq!((ecn(2).k_min, ecn(2).k_max), (Setting::Value(Bytes::new(18_598)), Setting::Value(Bytes::new(18_598))));
     assert_eq!(plan.warnings, [""; 0]);
     // The resolved scenario can be read again and means the same.
     let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
@@ -396,6 +397,37 @@ fn timeouts_of_tcp_count_what_waits_in_eqifs() {
     let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
     // Packets of 1094 B at 40 Gb/s, in each of as many EQIFs as a switch of k = 4 has links.
     assert_eq!(of(101) - of(1), Duration::from_ps(100 * 4 * 1_094 * 200));
+}
+
+#[test]
+fn timeouts_have_an_end_where_buffers_have_none() {
+    let rto_high = |series: &str, sets: &[&str]| {
+        let plan =
+            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("it is right");
+        match plan.series[0].scenario.transport.recovery {
+            RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
+            _ => panic!("it is IRN"),
+        }
+    };
+    // 64 MB at 40 Gb/s, and the empty network's round trip.
+    let endless = rto_high("irn", &["switch.buffer.input-queued.per-port='off'"]);
+    assert_eq!(endless, Duration::from_us(12_800 + 24));
+    assert_eq!(rto_high("irn", &["switch.buffer.fair-queued.per-port='off'"]), endless);
+}
+
+#[test]
+fn dctcp_marks_at_a_seventh_of_the_product_of_the_link_that_marks() {
+    let text = "title = 'test'\n[topology.dumbbell]\nleft = 1\nright = 1\n\
+        host-link = { rate = '100Gbps', delay = '10us' }\nbottleneck = { rate = '10Gbps', delay = '10us' }\n\
+        [workload.closed-loop]\nclients = ['h0']\nservers = ['h1']\nflows-per-client = 1\nsizes = { fixed = '1MB' }\n";
+    for series in ["irn+dctcp", "tcp+dctcp"] {
+        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("it is right");
+        let ecn = &plan.series[0].scenario.switch.ecn;
+        let (k, rate) = (ecn.k_min.resolve(|| None).unwrap(), ecn.at_rate.resolve(|| None).unwrap());
+        // 60 us and some serialisation at 10 Gb/s, 75 KB, by seven.
+        let at_bottleneck = k.get() as f64 * 10e9 / rate.as_bps() as f64;
+        assert!((10_700.0..11_500.0).contains(&at_bottleneck), "{series}: {at_bottleneck} B");
+    }
 }
 
 /// Two hosts on one link, 0.1 s apart.

@@ -63,6 +63,12 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
+    /// DCTCP's K on a link of this rate: a seventh of its rate times the round-trip time of the longest path (Alizadeh et
+    /// al., SIGCOMM 2010, equation 13). Slower links mark at less, in proportion.
+    pub fn dctcp_threshold(&self, rate: Rate) -> Bytes {
+        Bytes::new(rate.amount_in(self.base_rtt).get() / 7)
+    }
+
     /// The window that fills that path. Packets are sent whole: of a window of one and a half frames half would never
     /// be used. So where whole frames leave over a fifth of the path empty, as on slow and short links, it is one more.
     pub fn filling_window(&self) -> Bytes {

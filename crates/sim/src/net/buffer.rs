@@ -208,6 +208,30 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// Bytes that may be added to what has entered through port `at` in a lossless `class` without asking for headroom,
+    /// which is for what comes while a pause is on its way. `None` where that class is none.
+    pub(crate) fn lossless_room(&self, switch: u32, at: u32, class: u8) -> Option<u64> {
+        if !self.accounting.is_lossless(class) {
+            return None;
+        }
+        let (most, used) = match self.fabric.buffer {
+            BufferConfig::InputQueued(_) if self.accounting.is_plain => {
+                (self.extras[at].limits.xoff, self.ingress[at].buffered)
+            }
+            BufferConfig::InputQueued(_) => {
+                let account = &self.accounts[self.account_of(at, class)];
+                (account.limits.xoff, account.buffered)
+            }
+            BufferConfig::SharedBuffer(shared) => {
+                let account = &self.accounts[self.account_of(at, class)];
+                let most = self.threshold(&shared, switch).min(account.buffered + self.switches[switch].shared_free());
+                (most, account.buffered + account.in_headroom)
+            }
+            BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => (u64::MAX, 0),
+        };
+        Some(most.saturating_sub(used))
+    }
+
     /// Counts `frame` bytes that entered through port `at` and wait.
     pub(crate) fn hold(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         let index = self.account_of(at, class);

@@ -4,7 +4,8 @@
 //! ([`Ingress::slow_path`](super::port::Ingress::slow_path)), for which entering takes the slow way anyway. Its
 //! outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin over the inputs
 //! that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays
-//! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it.
+//! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it. Where
+//! nothing may be lost, what is held cannot yield, so there it counts as buffered, and less is held.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
 use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};
@@ -166,19 +167,33 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.pool.get_mut(descriptor.slot).class = descriptor.class;
         }
         let (bytes, class) = (u32::from(descriptor.frame), descriptor.class);
+        let counts = self.lossless_room(switch, at, class);
+        if is_copy && counts.is_some_and(|room| room < u64::from(bytes)) {
+            // Pauses have not stopped it. It will be asked for again.
+            self.drop_packet(at, descriptor.slot, DropReason::Surplus);
+            return false;
+        }
+        let Some(tor) = &mut self.tors[switch] else { return true };
         let here = tor.dst.occupancy()[usize::from(descriptor.exit)].bytes();
-        let room = match room {
-            Room::OfPort(room) => {
+        let room = match (counts, room) {
+            // What is held leaves its peer's pauses an end.
+            (Some(room), _) => room.saturating_sub(self.fabric.xon_gap).saturating_add(here),
+            (None, Room::OfPort(room)) => {
                 let entry = usize::from(descriptor.port);
                 let kept = tor.src.kept_of(descriptor.port);
                 room.saturating_add(here).saturating_sub(kept + tor.held_from[entry])
             }
-            Room::OfSwitch(room) => room.saturating_add(here).saturating_sub(tor.src.kept() + tor.held),
-            Room::Boundless => u64::MAX,
+            (None, Room::OfSwitch(room)) => room.saturating_add(here).saturating_sub(tor.src.kept() + tor.held),
+            (None, Room::Boundless) => u64::MAX,
         };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
             Verdict::Forward => self.forward(switch, at, &descriptor),
+            Verdict::Held if counts.is_some() => {
+                let out = self.switches[switch].site.first_port + u32::from(descriptor.exit);
+                let held = self.admit(switch, at, out, u64::from(bytes), class);
+                debug_assert!(held.is_ok(), "there was room for it");
+            }
             Verdict::Held => tor.note_held(&descriptor),
             Verdict::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
         }
@@ -216,17 +231,35 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// A packet that did not count as buffered is held no more.
+    fn note_let_go(&mut self, switch: u32, held: &Descriptor) {
+        if let Some(tor) = &mut self.tors[switch] {
+            tor.note_let_go(held);
+        }
+    }
+
     /// Does what the engines of a ToR want done, and sets its timer.
     fn serve_tor(&mut self, switch: u32) {
         let first = self.switches[switch].site.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
-            if let (Tracked::Release(held) | Tracked::Discard(held), Some(tor)) = (&output, &mut self.tors[switch]) {
-                tor.note_let_go(held);
-            }
             match output {
-                Tracked::Release(held) => self.forward(switch, first + u32::from(held.port), &held),
+                Tracked::Release(held) => {
+                    let at = first + u32::from(held.port);
+                    if self.accounting.is_lossless(held.class) {
+                        self.forward_buffered(switch, at, &held);
+                    } else {
+                        self.note_let_go(switch, &held);
+                        self.forward(switch, at, &held);
+                    }
+                }
                 Tracked::Discard(held) => {
-                    self.drop_packet(first + u32::from(held.port), held.slot, DropReason::Surplus);
+                    let at = first + u32::from(held.port);
+                    if self.accounting.is_lossless(held.class) {
+                        self.release(switch, at, u64::from(held.frame), held.class);
+                    } else {
+                        self.note_let_go(switch, &held);
+                    }
+                    self.drop_packet(at, held.slot, DropReason::Surplus);
                 }
                 Tracked::Request(flow, request) => self.send_message(switch, flow, Message::Request(request)),
             }
@@ -292,7 +325,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.inject(switch, self.fabric.attachment[src.index()].port, packet);
     }
 
-    /// Puts a packet into a switch as if it had entered through `port`.
+    /// Puts a packet into a switch as if it had entered through `port`, if nothing else needs the room.
     fn inject(&mut self, switch: u32, port: u16, packet: Packet) {
         let slot = self.pool.put(packet);
         if !self.records.is_empty() {
@@ -300,7 +333,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let to = self.fabric.attachment[packet.dst.index()];
         let descriptor = Descriptor { port, ..Descriptor::of(&packet, slot, to) };
-        self.forward(switch, self.switches[switch].site.first_port + u32::from(port), &descriptor);
+        let at = self.switches[switch].site.first_port + u32::from(port);
+        if self.lossless_room(switch, at, packet.class).is_some_and(|room| room < u64::from(packet.frame)) {
+            return self.drop_packet(at, slot, DropReason::Surplus);
+        }
+        self.forward(switch, at, &descriptor);
     }
 
     /// What regular traffic leaves of the buffer behind port `at`.

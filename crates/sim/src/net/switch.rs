@@ -274,6 +274,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// The same for a host of this switch, where the packet has counted as buffered meanwhile.
+    pub(crate) fn forward_buffered(&mut self, switch: u32, at: u32, packet: &Descriptor) {
+        let site = self.switches[switch].site;
+        let out = site.first_port + u32::from(packet.exit);
+        let port = &self.egress[out];
+        if port.paused == Egress::DOWN {
+            self.release(switch, at, u64::from(packet.frame), packet.class);
+            self.drop_packet(at, packet.slot, DropReason::LinkDown);
+        } else if port.busy_until <= self.now && port.is_clear() {
+            self.release(switch, at, u64::from(packet.frame), packet.class);
+            self.transmit(out, packet);
+        } else {
+            self.wait(&site, at, out, packet);
+        }
+    }
+
     /// The number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where its
     /// [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! NetRT in a whole fabric: what NICs no longer notice, and what it leaves to them.
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BalancingConfig, DrillConfig};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, SharedBuffer};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine};
 use selvedge_telemetry::{DropReason, PacketKind};
@@ -144,4 +144,35 @@ fn drill_makes_nics_go_back_for_nothing_and_netrt_puts_packets_in_order() {
     let helped = drill(netrt).record;
     assert_eq!((helped.nacks_sent, helped.retransmissions, helped.netrt.given_up), (0, 0, 0));
     assert!(helped.netrt.held > 0);
+}
+
+/// What a ToR holds, and what is sent again past a pause, takes no headroom: a network without loss stays one.
+#[test]
+fn with_pfc_nothing_finds_the_headroom_full() {
+    let graph =
+        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link(10, 1_000), spine_link: link(10, 1_000) };
+    let graph = graph.build().unwrap();
+    for (balancing, classes) in
+        [(BalancingConfig::Spray, 1), (BalancingConfig::Drill(DrillConfig::default()), 1), (BalancingConfig::Spray, 3)]
+    {
+        for shared in [false, true] {
+            let scene = Scene::new(graph.clone(), Series::RocePfc).with(netrt).with(|config| {
+                config.switch.balancing = balancing;
+                if classes > 1 {
+                    config.switch.pfc.classes = vec![config.nic.data_class];
+                }
+                if shared {
+                    config.switch.buffer = BufferConfig::SharedBuffer(SharedBuffer {
+                        total: Bytes::new(400_000),
+                        ..SharedBuffer::default()
+                    });
+                }
+            });
+            let record = (1..4).fold(scene, |scene, src| scene.flow(src, 0, 1_000_000, Duration::ZERO)).finish().record;
+            let held = record.netrt.held;
+            assert!(held > 0, "{balancing:?}");
+            let full = drops(&record.data_drops, DropReason::HeadroomFull);
+            assert_eq!(full, 0, "{balancing:?}, shared: {shared}: of {held} held");
+        }
+    }
 }

@@ -92,6 +92,12 @@ impl Credit {
         self.granted + self.burst
     }
 
+    /// Bytes of it that the receiver has given.
+    #[inline]
+    pub(super) fn granted(&self) -> u32 {
+        self.granted
+    }
+
     /// Takes the credit for a packet: "to send a packet of size b, the sending EQIF must possess b bytes".
     #[inline]
     pub(super) fn spend(&mut self, bytes: u32) {
@@ -157,11 +163,11 @@ impl Credit {
         }
     }
 
-    /// Asks for what `demand` wants; returns the target to announce.
+    /// Asks for what `demand` wants, `lost` bytes of which were; returns the target to announce.
     #[inline]
-    pub(super) fn ask(&mut self, scale: &Scale, demand: u64) -> u32 {
+    pub(super) fn ask(&mut self, scale: &Scale, demand: u64, lost: u64) -> u32 {
         let before = self.outstanding(scale);
-        self.target = self.wanted(scale, demand);
+        self.target = self.wanted(scale, demand, lost);
         let more = self.outstanding(scale).saturating_sub(before);
         self.unasked = self.unasked.saturating_sub(more * scale.quantum);
         self.open = self.open.saturating_sub(more * scale.quantum);
@@ -170,10 +176,13 @@ impl Credit {
     }
 
     /// The target that asks for what `demand` wants beyond what is held, and reserved: at most one window (section 5).
+    /// For what was `lost` only what the receiver has given counts.
     #[inline]
-    fn wanted(&self, scale: &Scale, demand: u64) -> u32 {
+    fn wanted(&self, scale: &Scale, demand: u64, lost: u64) -> u32 {
         let have = u64::from(self.held()) + u64::from(self.reserved);
-        let want = demand.min(u64::from(scale.window)).saturating_sub(have) as u32;
+        let most = u64::from(scale.window);
+        let again = lost.min(most).saturating_sub(self.granted.into());
+        let want = demand.min(most).saturating_sub(have).max(again) as u32;
         let target = scale.numbers.add(self.pull, want.div_ceil(scale.quantum));
         let expected = self.promise.beyond(scale, self.target);
         if scale.numbers.is_after(target, expected) { target } else { expected }
@@ -190,14 +199,14 @@ impl Credit {
     /// [`MUCH`] less than it. Stacks hand over packet by packet; each would be asked for by itself, or the rest only
     /// when the first was given.
     #[inline]
-    pub(super) fn wants(&self, scale: &Scale, demand: u64) -> bool {
+    pub(super) fn wants(&self, scale: &Scale, demand: u64, lost: u64) -> bool {
         let outstanding = self.outstanding(scale);
         let enough = outstanding + outstanding.clamp(1, MUCH);
         // More than a window is never wanted; most who wait have asked for one.
         if u64::from(enough) * u64::from(scale.quantum) >= u64::from(scale.window) + u64::from(scale.quantum) {
             return false;
         }
-        scale.numbers.distance(self.pull, self.wanted(scale, demand)).max(0) as u32 >= enough
+        scale.numbers.distance(self.pull, self.wanted(scale, demand, lost)).max(0) as u32 >= enough
     }
 
     /// The sender may send one window unasked, less what it has, has asked for, or has under way and not asked for: the

@@ -165,7 +165,7 @@ impl<H: Copy> Sender<H> {
     #[inline(always)]
     pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Wish {
         match self.first_bytes(params, head) {
-            Some(bytes) if bytes <= self.credit.held() => Wish::Send,
+            Some(bytes) if bytes <= self.usable() => Wish::Send,
             Some(_) if self.may_ask(params) => Wish::Request,
             Some(_) | None => Wish::Nothing,
         }
@@ -177,10 +177,17 @@ impl<H: Copy> Sender<H> {
         self.credit.held() == 0 && !self.may_ask(params)
     }
 
+    /// Credit for the packet whose turn it is. What was lost goes again for what the receiver gives, and not for what is
+    /// left of a window that may be sent unasked: whatever trimmed it is still there.
+    #[inline(always)]
+    fn usable(&self) -> u32 {
+        if self.window.lost_bytes > 0 { self.credit.granted() } else { self.credit.held() }
+    }
+
     /// Whoever is owed credit has been heard; whoever is not, or wants much more, must ask.
     #[inline(always)]
     fn may_ask(&self, params: &EqdsParams) -> bool {
-        self.repeat || self.credit.wants(&scale(params), self.demand())
+        self.repeat || self.credit.wants(&scale(params), self.demand(), self.window.lost_bytes)
     }
 
     /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most
@@ -398,7 +405,7 @@ impl<H: Copy> Sender<H> {
     /// The target to announce now.
     #[inline]
     fn ask(&mut self, params: &EqdsParams) -> u32 {
-        self.credit.ask(&scale(params), self.demand())
+        self.credit.ask(&scale(params), self.demand(), self.window.lost_bytes)
     }
 
     #[inline]

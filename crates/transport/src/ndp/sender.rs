@@ -1,8 +1,9 @@
 //! The sending end of a flow (NDP section 3.2).
 //!
 //! Design notes.
-//! 1. *Credit.* The first window is sent unasked; then each pull allows one packet. Pulls are numbered: what matters is
-//!    the highest number seen, so that lost and reordered pulls do no harm.
+//! 1. *Credit.* The first window is sent unasked, of new packets; what was trimmed waits for a pull, as if it had never
+//!    been sent: whatever trimmed it is still there. Each pull allows one packet. Pulls are numbered: what matters is the
+//!    highest number seen, so that lost and reordered pulls do no harm.
 //! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that
 //!    finds neither is kept: a trimmed packet may still be heard of.
 //! 3. *Silence.* Where even a header was lost nobody answers, and nobody pulls. Such packets are sent again after a
@@ -42,7 +43,9 @@ pub struct NdpSender {
     sent: VecDeque<Sent>,
     /// Those to send again.
     again: VecDeque<Seq>,
-    /// Packets that may be sent now.
+    /// New packets that may be sent unasked.
+    unasked: u64,
+    /// Packets that pulls, and timeouts, allow.
     credit: u64,
     /// The highest number of any pull.
     pulled: u32,
@@ -80,7 +83,8 @@ impl NdpSender {
             acked: Seq::new(0),
             sent: VecDeque::new(),
             again: VecDeque::new(),
-            credit: config.window(),
+            unasked: config.window(),
+            credit: 0,
             pulled: 0,
             paths: Paths::new(config.paths, config.path_penalty, entropy),
             rto: config.timeout(),
@@ -133,16 +137,20 @@ impl NdpSender {
 
     /// Whether it would send now.
     pub fn is_ready(&self) -> bool {
-        self.credit > 0 && (self.next_again().is_some() || self.next_new().is_some())
+        match self.credit {
+            0 => self.unasked > 0 && self.next_new().is_some(),
+            _ => self.next_again().is_some() || self.next_new().is_some(),
+        }
     }
 
     /// The next packet, if there is one to send now.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<NdpSegment> {
-        if self.credit == 0 {
-            return None;
-        }
-        let again = self.take_again();
-        let seq = again.or_else(|| self.next_new())?;
+        let again = if self.credit > 0 { self.take_again() } else { None };
+        let seq = match again {
+            Some(seq) => seq,
+            None if self.credit + self.unasked > 0 => self.next_new()?,
+            None => return None,
+        };
         let path = self.paths.choose();
         let sent = Sent { at: cx.now, path, state: State::Flying };
         if again.is_some() {
@@ -151,7 +159,10 @@ impl NdpSender {
         } else {
             self.sent.push_back(sent);
         }
-        self.credit -= 1;
+        match again {
+            None if self.unasked > 0 => self.unasked -= 1,
+            _ => self.credit -= 1,
+        }
         self.busy = cx.now;
         self.deadline = self.deadline.min(cx.now + self.rto);
         Some(NdpSegment { seq, retransmission: again.is_some(), entropy: self.paths.entropy(path) })

@@ -50,6 +50,20 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
 }
 
+/// A flow that is shorter than its first window, to a receiver that is slower.
+#[test]
+fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
+    let mut sender = NdpSender::new(&config(10), FIRST, 3, 1);
+    assert_eq!(sends(&mut sender, at(0)).len(), 3);
+    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 1));
+    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
+    assert_eq!((sends(&mut sender, at(5)), sender.is_ready()), (Vec::new(), false));
+    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
+    assert_eq!(sends(&mut sender, at(6)), [(1, true)]);
+    sender.on_pull(&Cx::at(at(7)), 2, Seq::new(1).to_psn(FIRST));
+    assert_eq!(sends(&mut sender, at(7)), [(2, true)]);
+}
+
 #[test]
 fn what_was_trimmed_goes_before_what_is_new() {
     let mut sender = NdpSender::new(&config(4), FIRST, 10, 1);

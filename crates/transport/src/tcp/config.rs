@@ -151,10 +151,11 @@ impl TcpConfig {
         }
     }
 
-    /// Where switches mark for it, with ECN: for DCTCP above a seventh of a bandwidth-delay product
-    /// (Alizadeh et al., SIGCOMM'10, equation 13), rounded up to whole frames; else by a RED curve.
+    /// Where switches mark for it, with ECN: for DCTCP above [its threshold](Fabric::dctcp_threshold), rounded up to
+    /// whole frames; else by a RED curve.
     pub fn marking(&self, fabric: &Fabric) -> Option<Marking> {
-        let threshold = fabric.frame * fabric.bdp.get().div_ceil(7 * fabric.frame.get().max(1)).max(1);
+        let threshold = fabric.dctcp_threshold(fabric.line_rate).get();
+        let threshold = fabric.frame * threshold.div_ceil(fabric.frame.get().max(1)).max(1);
         let step = Marking { k_min: threshold, k_max: threshold, p_max: Chance::ALWAYS, rate: fabric.line_rate };
         let is_dctcp = matches!(self.congestion, CongestionConfig::Dctcp(_));
         self.uses_ecn().then_some(if is_dctcp { step } else { Marking::DCQCN })

@@ -45,7 +45,7 @@ impl Tuning for DctcpConfig {
         self.window.resolve(fabric);
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
         let line_rate = resolved(self.line_rate, "line-rate").unwrap_or(fabric.line_rate);
-        resolve(&mut self.k, || Some(Bytes::new(line_rate.amount_in(fabric.fill_time).get() / 7)));
+        resolve(&mut self.k, || Some(fabric.dctcp_threshold(line_rate)));
     }
     fn check(&self) -> Result<(), SettingError> {
         if !(self.g > 0.0 && self.g <= 1.0) {

@@ -75,7 +75,10 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
     for _ in 0..3 {
         tunnel.answer(0);
     }
-    let again = tunnel.send().expect("what is left of the first window will do");
+    assert_eq!(tunnel.wants(), Wish::Nothing, "not for what is left of the first window");
+    assert!(tunnel.grant());
+    tunnel.answer(0);
+    let again = tunnel.send().expect("it is pulled");
     assert!(again.retransmission && again.seq % 1024 == 1);
     assert_eq!(again.pull_target, 1, "which was promised");
     tunnel.settle();
