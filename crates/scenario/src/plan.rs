@@ -1,5 +1,6 @@
 //! A scenario once it is checked: what runs, and what came of every "auto".
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -336,7 +337,7 @@ impl<'a> Builder<'a> {
         }
         let library = self.library.clone();
         warnings.extend(library.warnings());
-        warnings.dedup();
+        keep_each_once(&mut warnings);
         let Scenario { title, description, .. } = self.draft.written().clone();
         Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
     }
@@ -362,12 +363,7 @@ impl<'a> Builder<'a> {
         let resolved = if asks { Resolved::of(&variant, &network, &summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
         let of_repeats = check_repeats(&scenario.workload, &summaries, scenario.stop.flows);
-        for finding in findings.into_iter().chain(of_repeats) {
-            let warning = refuse(finding).to_string();
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
+        warnings.extend(findings.into_iter().chain(of_repeats).map(|finding| refuse(finding).to_string()));
         let graph = network.graph();
         if let Some(beside) = &scenario.beside {
             beside.which(&summaries).map_err(|error| self.error(&variant, "beside", error))?;
@@ -525,6 +521,12 @@ impl Resolved {
     }
 }
 
+/// Series share most of what is to be said about them.
+fn keep_each_once(warnings: &mut Vec<String>) {
+    let mut known = BTreeSet::new();
+    warnings.retain(|warning| known.insert(warning.clone()));
+}
+
 /// A finding about buffers which nobody has written but the topology's file: said of that.
 fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
     let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
@@ -655,4 +657,16 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keep_each_once;
+
+    #[test]
+    fn what_two_series_are_warned_about_is_told_once() {
+        let mut warnings = ["a", "b", "a", "c", "b"].map(str::to_owned).to_vec();
+        keep_each_once(&mut warnings);
+        assert_eq!(warnings, ["a", "b", "c"]);
+    }
 }
