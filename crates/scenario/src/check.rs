@@ -136,7 +136,10 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
             }
             ("switch.buffer.shared-buffer.total", buffer.total)
         }
-        BufferConfig::Trimming(trimming) => return check_trimming(scenario, trimming),
+        BufferConfig::Trimming(trimming) => {
+            check_trimming(scenario, trimming)?;
+            ("switch.buffer.trimming.packets", frame * u64::from(trimming.packets))
+        }
         BufferConfig::FairQueued(fair) => {
             check_fair(scenario, fair)?;
             match fair.per_port.resolve(|| None) {

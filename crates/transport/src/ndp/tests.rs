@@ -7,6 +7,7 @@ use selvedge_units::{Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data};
 
 use super::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
+use crate::fabric::Fabric;
 use crate::role::{Cx, Hold, Verdict};
 
 const FIRST: Psn = Psn::new(Psn::MODULUS - 3); // wraps soon
@@ -48,6 +49,24 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     assert_eq!(sends(&mut sender, at(7)), [(4, false), (5, false), (6, false)], "it stands for those that were lost");
     sender.on_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
+}
+
+#[test]
+fn a_timeout_that_never_comes_can_be_counted() {
+    let mut sender = NdpSender::new(&NdpConfig { rto: Setting::Value(Duration::MAX), ..config(3) }, FIRST, 3, 1);
+    sends(&mut sender, at(7));
+    assert_eq!(sender.poll_timeout(), None);
+}
+
+#[test]
+fn first_windows_are_no_wider_than_receivers_tell_packets_apart() {
+    let key = |window| {
+        let mut config = config(window);
+        config.resolve(&Fabric::IRN_PAPER);
+        config.check().map_err(|error| error.key)
+    };
+    assert_eq!([1, 1 << 22].map(key), [Ok(()); 2]);
+    assert_eq!([0, (1 << 22) + 1].map(key), [Err("initial-window"); 2]);
 }
 
 #[test]
