@@ -77,8 +77,8 @@ pub struct Red {
     pub max: Setting<u32>,
     /// Probability of a mark just below `max`; rises linearly from zero at `min`. Default: 1.
     pub probability: Chance,
-    /// The average moves by 2^-weight of the difference with each packet, 0 to 16. Default: 0, the length itself,
-    /// as DCTCP wants it.
+    /// The average moves by 2^-weight of the difference with each packet, 0 to 16; while none waits, as if some came
+    /// at `pull-rate`. Default: 0, the length itself, as DCTCP wants it.
     pub weight: u8,
     /// Packets that are not ECN-capable are dropped where others would be marked. Default: false, they are dropped
     /// when the queue is full (section 6).
