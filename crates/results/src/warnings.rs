@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_units::words::all_of;
+
 use crate::number::fixed;
 use crate::point::{DeadlockReport, RunTotals};
-use crate::verdict::and;
 use crate::{Cut, FlowSummary, PointSummary, SeriesInfo};
 
 /// Of all series with their points, one for each of `seeds`: one of a kind, with the series that it is about.
@@ -222,7 +223,7 @@ impl Kind {
         if names.len() > told.len() {
             told.push(format!("{} others", names.len() - told.len()));
         }
-        and(&told.iter().map(String::as_str).collect::<Vec<_>>())
+        all_of(&told)
     }
 }
 
@@ -321,7 +322,7 @@ fn name_seeds(seeds: &[u64]) -> String {
         }
         _ => {
             let names: Vec<String> = seeds.iter().map(u64::to_string).collect();
-            format!("seeds {}", and(&names.iter().map(String::as_str).collect::<Vec<_>>()))
+            format!("seeds {}", all_of(&names))
         }
     }
 }
@@ -342,7 +343,7 @@ fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u
         format!("{} of {}{what}{of}", count(unfinished), count(measured))
     };
     let parts: Vec<String> = shown.enumerate().map(tell).collect();
-    (!parts.is_empty()).then(|| and(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
+    (!parts.is_empty()).then(|| all_of(&parts))
 }
 
 /// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
