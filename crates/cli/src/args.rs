@@ -366,7 +366,9 @@ Examples:
 The results folder holds summary.json, report.html, flows.parquet, ports.parquet and the resolved
 scenario.toml; with lists of flows from files (GOAL has none) also fct.txt in the form of HPCC's ns-3
 (first series, first seed) and fct-<series>.txt. It appears when it is complete; until then it is
-called <name>.partial.";
+called <name>.partial.
+
+Exit status: 0 the study is complete, 1 it could not be finished, 2 wrong input, 130 interrupted.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -374,7 +376,8 @@ Examples:
   selvedge check figures --smoke                  all figures, in minutes: do they run?
   selvedge check figures/irn --html claims.html   the whole evaluation of a paper, claim by claim
 
-Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails, 2 wrong input.";
+Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails or a run could not be finished,
+2 wrong input, 130 interrupted.";
 
 const FOOTPRINT_EXAMPLES: &str = "\
 Examples:

@@ -22,6 +22,7 @@ pub struct Tape {
     pub(crate) pauses: Pauses,
     pub(crate) standing: Standing,
     by_pair: BTreeMap<(HostId, QpNumber), usize>,
+    by_flow: BTreeMap<FlowKey, usize>,
 }
 
 /// What happened to one flow, until it finished or the run ended.
@@ -74,8 +75,9 @@ pub(crate) enum Mark {
 impl Tape {
     /// For these flows, and what stands at these ports when the run ends.
     pub fn of(flows: Chosen<FlowKey>, ports: impl IntoIterator<Item = PortId>) -> Self {
-        let (stories, pauses, by_pair) = (Vec::new(), Pauses::default(), BTreeMap::new());
-        Self { flows, stories, pauses, standing: Standing::at(ports), by_pair }
+        let standing = Standing::at(ports);
+        let (by_pair, by_flow) = (BTreeMap::new(), BTreeMap::new());
+        Self { flows, stories: Vec::new(), pauses: Pauses::default(), standing, by_pair, by_flow }
     }
 
     /// What to record for it.
@@ -157,9 +159,8 @@ impl Tape {
     }
 
     fn on_finished(&mut self, flow: FlowRow) {
-        let same = |story: &&mut Story| FlowKey::from(&story.flow) == FlowKey::from(&flow);
-        if let Some(story) = self.stories.iter_mut().find(same) {
-            story.flow = flow;
+        if let Some(&at) = self.by_flow.get(&FlowKey::from(&flow)) {
+            self.stories[at].flow = flow;
         }
     }
 }
@@ -295,7 +296,9 @@ impl Recorder for Tape {
                     let pairs = (0..*queue_pairs).map(|n| (nic, QpNumber(qp.0.wrapping_add(n))));
                     self.standing.on_started(flow, pairs.clone());
                     // Where ports are watched, one is told of all flows.
-                    if self.flows.contains(&FlowKey::from(flow)) {
+                    let key = FlowKey::from(flow);
+                    if self.flows.contains(&key) {
+                        self.by_flow.insert(key, self.stories.len());
                         self.by_pair.extend(pairs.map(|pair| (pair, self.stories.len())));
                         self.stories.push(Story::new(*flow, nic));
                     }

@@ -2,7 +2,7 @@
 
 use selvedge_formats::goal::{self, OperationKind};
 use selvedge_formats::{Dialect, detect};
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Instant};
 
 const TEXT: &[u8] = include_bytes!("../../../fuzz/corpus/formats_goal/two.goal");
 const BINARY: &[u8] = include_bytes!("../../../fuzz/corpus/formats_goal/two.bin");
@@ -113,6 +113,24 @@ fn faults_are_named_with_their_place() {
     ] {
         let error = goal::read(file.as_bytes(), "f").unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn computations_last_as_long_in_both_forms() {
+    let text = |ns: u64| format!("num_ranks 1\nrank 0 {{\ncalc {ns}\n}}\n").into_bytes();
+    let binary = |ns: u64| {
+        let (mut bytes, calc) = (BINARY.to_vec(), 100u64.to_le_bytes());
+        let at = bytes.windows(8).position(|window| window == calc).expect("its first operation");
+        bytes[at..at + 8].copy_from_slice(&ns.to_le_bytes());
+        bytes
+    };
+    let most = (Instant::HORIZON.as_ps() - 1) / 1_000;
+    for file in [text, binary] {
+        let goal = goal::read(&file(most), "f").expect("it ends just in time").value;
+        assert_eq!(goal.ranks[&0].operations[0].kind, OperationKind::Compute(Duration::from_ns(most)));
+        let error = goal::read(&file(most + 1), "f").unwrap_err();
+        assert!(error.message.contains(&(most + 1).to_string()), "{error}");
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// See [`EqifTotals`].
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names and meanings are EqifTotals'")]
+#[expect(missing_docs, reason = "the names and meanings are EqifTotals'")]
 pub struct EqifReport {
     pub dropped: u64,
     pub marked: u64,

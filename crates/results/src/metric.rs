@@ -10,7 +10,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// What it counts in; empty for plain numbers.
+    /// What it counts in.
     pub unit: Unit,
     /// What it means.
     pub meaning: &'static str,
@@ -376,7 +376,7 @@ pub const METRICS: &[Metric] = &[
         name: "eqif_wait_us",
         title: "wait in EQIFs, mean",
         unit: Unit::Us,
-        meaning: "time that packets of stacks waited in EQIFs for their tunnels (EQDS)",
+        meaning: "mean time that packets of stacks waited in EQIFs for their tunnels (EQDS)",
         of: |point| point.run.eqif.wait_mean_us,
     },
     Metric {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// See [`NetRtTotals`].
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names and meanings are NetRtTotals'")]
+#[expect(missing_docs, reason = "the names and meanings are NetRtTotals'")]
 pub struct NetRtReport {
     pub requests: u64,
     pub unfulfilled: u64,

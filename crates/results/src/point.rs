@@ -143,15 +143,15 @@ const TEXT_KEYS: &str = "a point has text keys only";
 
 /// Counters of a run; see [`RunRecord`] for their meaning.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names and meanings are RunRecord's")]
+#[expect(missing_docs, reason = "the names and meanings are RunRecord's")]
 pub struct RunTotals {
     /// 16 hexadecimal digits.
     pub fingerprint: String,
     /// No flow could start before this.
     pub begin_us: f64,
     pub end_us: f64,
-    /// From the beginning until the last flow finished, if all have; else until the end. (That comes with the
-    /// simulator's next step.)
+    /// From the beginning until the last flow finished, if all have; else until the end. Where all have, the end is a
+    /// little later: runs end between the simulator's windows.
     pub delivery_us: f64,
     pub hopeless: bool,
     pub packet_hops: u64,
@@ -264,7 +264,6 @@ impl RunTotals {
 
 /// What receivers did with data out of order; see [`Reordering`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names and meanings are Reordering's")]
 pub struct ReorderingTotals {
     pub buffered_bytes: u64,
     pub pool_blocks: u32,
@@ -294,7 +293,7 @@ impl From<Reordering> for ReorderingTotals {
 /// Dropped packets by reason; see [`DropReason`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names and meanings are DropReason's")]
+#[expect(missing_docs, reason = "the names and meanings are DropReason's")]
 pub struct DropCounts {
     pub buffer_full: u64,
     pub headroom_full: u64,
@@ -424,7 +423,7 @@ pub struct FlowSummary {
 
 /// A few numbers about many.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "their names say it")]
+#[expect(missing_docs, reason = "their names say it")]
 pub struct Distribution {
     pub count: u64,
     pub mean: Option<f64>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
+use selvedge_units::words::all_of;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use crate::metric::{
 };
 use crate::point::{DeadlockReport, DropCounts};
 use crate::traits::Compared;
-use crate::verdict::{Verdict, and};
+use crate::verdict::Verdict;
 use crate::{Estimate, GroupKind, SeriesTraits};
 
 /// What the caller knows about the study.
@@ -269,7 +270,7 @@ impl Summary {
             .map(|group| group.kind)
             .collect();
         let names: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.name())).collect();
-        let all = and(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let all = all_of(&names);
         let only = kinds.first().filter(|_| kinds.len() == 1).map(|kind| kind.name());
         let title = match metric.name {
             GROUP_COMPLETION => only.map(|kind| format!("{kind} completion")),

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
+use selvedge_units::words::all_of;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{COMPARED, FLOW_COMPLETION, GROUP_COMPLETION, Metric};
-use crate::verdict::and;
 
 /// A series of the plan, as the caller declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ impl SeriesTraits {
         let kinds: BTreeSet<GroupKind> = self.groups.iter().map(|group| group.kind).collect();
         let names: Vec<String> = kinds.into_iter().map(|kind| format!("{}s", kind.name())).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        if names.is_empty() { "groups".into() } else { and(&names) }
+        if names.is_empty() { "groups".into() } else { all_of(&names) }
     }
 
     /// What groups of a workload are.

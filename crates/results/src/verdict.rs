@@ -18,6 +18,7 @@
 //! and all decide: best is least geometric mean, and what is open for one of them is open.
 
 use schemars::JsonSchema;
+use selvedge_units::words::all_of;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Unit;
@@ -166,9 +167,9 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
         let at = cases.iter().zip(verdicts).filter(|(_, verdict)| verdict.answer == answer);
         let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
         let place = match answer {
-            _ if names.len() < cases.len() => format!(" {preposition} {}", and(&names)),
-            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", and(&names)),
-            _ => format!(" in every case: {}", and(&names)),
+            _ if names.len() < cases.len() => format!(" {preposition} {}", all_of(&names)),
+            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", all_of(&names)),
+            _ => format!(" in every case: {}", all_of(&names)),
         };
         (!names.is_empty()).then(|| format!("{text}{place}."))
     };
@@ -180,15 +181,6 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
         (Answer::NotAsked, "PFC is not compared"),
     ];
     answers.into_iter().filter_map(tell).collect()
-}
-
-/// "a, b and c".
-pub(crate) fn and(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
@@ -375,7 +367,7 @@ fn not_asked(summary: &Summary, label: &Labels) -> Verdict {
 fn stalls(series: &[&SeriesSummary], label: &Labels) -> String {
     let parts: Vec<_> =
         series.iter().filter_map(|series| Some(format!("{} {}", label.of(series), label.stall(series)?))).collect();
-    and(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    all_of(&parts)
 }
 
 /// How one series relates to another over the compared metrics.
@@ -459,7 +451,7 @@ fn what_completes(metric: &Compared) -> String {
 /// What there is to tell of each metric: "a, b and c".
 fn each(metrics: &[Compared], tell: impl Fn(&Compared) -> String) -> String {
     let parts: Vec<String> = metrics.iter().map(tell).collect();
-    and(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    all_of(&parts)
 }
 
 /// "an average slowdown", "a 99th percentile FCT".

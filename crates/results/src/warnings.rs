@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_units::words::all_of;
+
 use crate::number::fixed;
 use crate::point::{DeadlockReport, RunTotals};
-use crate::verdict::and;
 use crate::{Cut, FlowSummary, PointSummary, SeriesInfo};
 
 /// Of all series with their points, one for each of `seeds`: one of a kind, with the series that it is about.
@@ -21,88 +22,19 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
         }
         found.deadlocks(info, points);
         let points: Vec<&PointSummary> = points.iter().flatten().copied().collect();
-        let total = |of: fn(&PointSummary) -> u64| points.iter().map(|point| of(point)).sum::<u64>();
-        let hint =
-            |unfinished: fn(&FlowSummary) -> (u64, u64)| hint(info.cut, &points, |point| point.unfinished(unfinished));
-        let flows = |flows: &FlowSummary| (flows.unfinished, flows.measured);
-        if let Some(of_all) = missing(&points, "", flows) {
-            let (hint, one) = (hint(flows), missing(&points, " measured flows", flows).unwrap_or_default());
-            found.add(
-                info,
-                &of_all,
-                &format!(
-                    "{one} never finished; they are missing from its completion times, which are therefore too good.{hint}"
-                ),
-                &format!(
-                    "Some measured flows never finished: {SERIES}. They are missing from the completion times, which are \
-                     therefore too good.{hint}"
-                ),
-            );
-        }
-        let groups = |flows: &FlowSummary| (flows.unfinished_groups, flows.groups);
-        let what = match info.traits.groups[..] {
-            [] => "incasts or jobs".to_owned(),
-            _ => info.traits.kinds_of_groups(),
-        };
-        if let Some(of_all) = missing(&points, "", groups) {
-            let (hint, one) = (hint(groups), missing(&points, &format!(" {what}"), groups).unwrap_or_default());
-            found.add(
-                info,
-                &of_all,
-                &format!("{one} never completed; their completion time is that of the others.{hint}"),
-                &format!(
-                    "Some {what} never completed: {SERIES}. Their completion time is that of the others there.{hint}"
-                ),
-            );
-        }
-        let (asked, too_late) = (total(|point| point.run.netrt.requests), total(|point| point.run.netrt.unfulfilled));
-        if too_late * 2 > asked && too_late >= MANY_REQUESTS {
-            let why = "queues last longer than switch.netrt.pool covers, or regular traffic needed the room. More of it \
-                       and of switch.buffer helps, or congestion control, which keeps queues short.";
-            found.add(
-                info,
-                &format!("{} of {}", count(too_late), count(asked)),
-                &format!("{} of {} requests of NetRT found the duplicates gone: {why}", count(too_late), count(asked)),
-                &format!("Most requests of NetRT found the duplicates gone: {SERIES}; {why}"),
-            );
-        }
-        let lost_headroom = total(|point| point.run.data_drops.headroom_full);
-        let lost_pauses = total(|point| point.run.pause_drops.total());
-        if lost_headroom > 0 {
-            let (one, reason) = (
-                packets(lost_headroom, ["was", "were"]),
-                match lost_pauses {
-                    0 => "the headroom is too small",
-                    _ => "pause frames were lost, or the headroom is too small",
-                },
-            );
-            found.add(
-                info,
-                &count(lost_headroom),
-                &format!("{one} dropped although PFC was on: {reason}."),
-                &format!("Data packets were dropped although PFC was on, for {reason}: {SERIES}."),
-            );
-        }
-        let no_route = total(|point| point.run.data_drops.no_route);
-        if no_route > 0 {
-            found.add(
-                info,
-                &count(no_route),
-                &format!("{} no route to their destination.", packets(no_route, ["had", "had"])),
-                &format!("Data packets had no route to their destination: {SERIES}."),
-            );
-        }
-        if lost_pauses > 0 {
-            let were = if lost_pauses == 1 { "frame was" } else { "frames were" };
-            found.add(
-                info,
-                &count(lost_pauses),
-                &format!("{} pause {were} lost on the way.", count(lost_pauses)),
-                &format!("Pause frames were lost on the way: {SERIES}."),
-            );
-        }
+        found.unfinished_flows(info, &points);
+        found.unfinished_groups(info, &points);
+        found.late_requests(info, &points);
+        found.lost_headroom(info, &points);
+        found.no_route(info, &points);
+        found.lost_pauses(info, &points);
     }
     found.tell().chain(uncontrolled(series)).collect()
+}
+
+/// One number of all runs together.
+fn total(points: &[&PointSummary], of: fn(&RunTotals) -> u64) -> u64 {
+    points.iter().map(|point| of(&point.run)).sum()
 }
 
 /// What one can do about what never finished, or cannot.
@@ -182,6 +114,100 @@ impl Kinds {
         self.add(info, &name_seeds(&seeds), &texts.join(&format!("\n{name}: ")), &many);
     }
 
+    fn unfinished_flows(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let flows = |flows: &FlowSummary| (flows.unfinished, flows.measured);
+        let Some(of_all) = missing(points, "", flows) else { return };
+        let one = missing(points, " measured flows", flows).unwrap_or_default();
+        let hint = hint(info.cut, points, |point| point.unfinished(flows));
+        self.add(
+            info,
+            &of_all,
+            &format!(
+                "{one} never finished; they are missing from its completion times, which are therefore too good.{hint}"
+            ),
+            &format!(
+                "Some measured flows never finished: {SERIES}. They are missing from the completion times, which are \
+                 therefore too good.{hint}"
+            ),
+        );
+    }
+
+    fn unfinished_groups(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let groups = |flows: &FlowSummary| (flows.unfinished_groups, flows.groups);
+        let Some(of_all) = missing(points, "", groups) else { return };
+        let what = match info.traits.groups[..] {
+            [] => "incasts or jobs".to_owned(),
+            _ => info.traits.kinds_of_groups(),
+        };
+        let one = missing(points, &format!(" {what}"), groups).unwrap_or_default();
+        let hint = hint(info.cut, points, |point| point.unfinished(groups));
+        self.add(
+            info,
+            &of_all,
+            &format!("{one} never completed; their completion time is that of the others.{hint}"),
+            &format!("Some {what} never completed: {SERIES}. Their completion time is that of the others there.{hint}"),
+        );
+    }
+
+    /// NetRT's, for duplicates that are gone.
+    fn late_requests(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let asked = total(points, |run| run.netrt.requests);
+        let too_late = total(points, |run| run.netrt.unfulfilled);
+        if too_late * 2 <= asked || too_late < MANY_REQUESTS {
+            return;
+        }
+        let why = "queues last longer than switch.netrt.pool covers, or regular traffic needed the room. More of it \
+                   and of switch.buffer helps, or congestion control, which keeps queues short.";
+        self.add(
+            info,
+            &format!("{} of {}", count(too_late), count(asked)),
+            &format!("{} of {} requests of NetRT found the duplicates gone: {why}", count(too_late), count(asked)),
+            &format!("Most requests of NetRT found the duplicates gone: {SERIES}; {why}"),
+        );
+    }
+
+    fn lost_headroom(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let lost = total(points, |run| run.data_drops.headroom_full);
+        if lost == 0 {
+            return;
+        }
+        let reason = match total(points, |run| run.pause_drops.total()) {
+            0 => "the headroom is too small",
+            _ => "pause frames were lost, or the headroom is too small",
+        };
+        self.add(
+            info,
+            &count(lost),
+            &format!("{} dropped although PFC was on: {reason}.", packets(lost, ["was", "were"])),
+            &format!("Data packets were dropped although PFC was on, for {reason}: {SERIES}."),
+        );
+    }
+
+    fn no_route(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let lost = total(points, |run| run.data_drops.no_route);
+        if lost > 0 {
+            self.add(
+                info,
+                &count(lost),
+                &format!("{} no route to their destination.", packets(lost, ["had", "had"])),
+                &format!("Data packets had no route to their destination: {SERIES}."),
+            );
+        }
+    }
+
+    fn lost_pauses(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
+        let lost = total(points, |run| run.pause_drops.total());
+        if lost > 0 {
+            let were = if lost == 1 { "frame was" } else { "frames were" };
+            self.add(
+                info,
+                &count(lost),
+                &format!("{} pause {were} lost on the way.", count(lost)),
+                &format!("Pause frames were lost on the way: {SERIES}."),
+            );
+        }
+    }
+
     fn tell(self) -> impl Iterator<Item = String> {
         self.0.into_iter().flat_map(|kind| match &kind.about[..] {
             [] => vec![kind.one],
@@ -222,7 +248,7 @@ impl Kind {
         if names.len() > told.len() {
             told.push(format!("{} others", names.len() - told.len()));
         }
-        and(&told.iter().map(String::as_str).collect::<Vec<_>>())
+        all_of(&told)
     }
 }
 
@@ -321,7 +347,7 @@ fn name_seeds(seeds: &[u64]) -> String {
         }
         _ => {
             let names: Vec<String> = seeds.iter().map(u64::to_string).collect();
-            format!("seeds {}", and(&names.iter().map(String::as_str).collect::<Vec<_>>()))
+            format!("seeds {}", all_of(&names))
         }
     }
 }
@@ -342,7 +368,7 @@ fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u
         format!("{} of {}{what}{of}", count(unfinished), count(measured))
     };
     let parts: Vec<String> = shown.enumerate().map(tell).collect();
-    (!parts.is_empty()).then(|| and(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
+    (!parts.is_empty()).then(|| all_of(&parts))
 }
 
 /// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".

@@ -8,7 +8,7 @@ mod reach;
 mod reordering;
 mod timeouts;
 
-use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, PfcConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, MOST_CLASSES, NicConfig, PfcConfig, Trimming};
 use selvedge_sim::topology::Link;
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_sim::{Beside, ConfigError};
@@ -136,7 +136,10 @@ fn check_buffer(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
             }
             ("switch.buffer.shared-buffer.total", buffer.total)
         }
-        BufferConfig::Trimming(trimming) => return check_trimming(scenario, trimming),
+        BufferConfig::Trimming(trimming) => {
+            check_trimming(scenario, trimming)?;
+            ("switch.buffer.trimming.packets", frame * u64::from(trimming.packets))
+        }
         BufferConfig::FairQueued(fair) => {
             check_fair(scenario, fair)?;
             match fair.per_port.resolve(|| None) {
@@ -218,6 +221,26 @@ fn least_room(buffer: &InputQueued, network: &Network) -> Option<Bytes> {
 
 fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let pfc = &scenario.switch.pfc;
+    let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
+    check_pauses(scenario, &wire, warnings)?;
+    if !pfc.enabled {
+        return Ok(());
+    }
+    let headrooms = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, &wire));
+    // Without switches nobody pauses, and nobody needs headroom.
+    let Some(largest) = headrooms.max() else { return Ok(()) };
+    if largest.is_zero() {
+        let message = "PFC without headroom drops what arrives after each pause: give some, or \"auto\"";
+        return Err(Finding::new("switch.pfc.headroom", message));
+    }
+    check_thresholds(scenario, network, largest)?;
+    warnings.extend(scarce_headroom(pfc, network, &wire));
+    Ok(())
+}
+
+/// Which priorities are paused, and for how long.
+fn check_pauses(scenario: &Scenario, wire: &NicConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let pfc = &scenario.switch.pfc;
     if let Some(class) = pfc.classes.iter().find(|&&class| class > 7) {
         return Err(Finding::new("switch.pfc.classes", format!("{class} is not a traffic class: they are 0 to 7")));
     }
@@ -238,7 +261,6 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         let message = format!("PFC is enabled, but class {class}, which carries the data, is not among its classes");
         warnings.push(Finding::new("switch.pfc.classes", message));
     }
-    let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
     let enough = PfcConfig::quanta_beyond(wire.mtu + wire.header + wire.gap);
     if u64::from(pfc.quanta) < enough {
         let message = format!(
@@ -248,60 +270,60 @@ fn check_pfc(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>
         );
         warnings.push(Finding::new("switch.pfc.quanta", message));
     }
-    let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, &wire);
-    let headrooms = network.links_to_switches().map(headroom);
-    // Without switches nobody pauses, and nobody needs headroom.
-    let Some(largest) = headrooms.max() else { return Ok(()) };
-    if largest.is_zero() {
-        let message = "PFC without headroom drops what arrives after each pause: give some, or \"auto\"";
-        return Err(Finding::new("switch.pfc.headroom", message));
-    }
+    Ok(())
+}
+
+/// X-OFF and X-ON in buffers of inputs, of which headroom takes `largest`.
+fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> Result<(), Finding> {
+    let (pfc, BufferConfig::InputQueued(buffer)) = (&scenario.switch.pfc, &scenario.switch.buffer) else {
+        return Ok(());
+    };
+    let Some(room) = least_room(buffer, network) else { return Ok(()) };
     let xon_gap = pfc.xon_gap.resolve(|| None).unwrap_or_default();
-    if let BufferConfig::InputQueued(buffer) = &scenario.switch.buffer
-        && let Some(room) = least_room(buffer, network)
-    {
-        if largest >= room {
-            let nothing = format!("headroom of {largest} leaves nothing of the {room} buffer");
-            // Nobody gave the headroom: it is the buffer that is too small for it.
-            if pfc.headroom == Setting::Auto {
-                let message = format!("{nothing} to use before pausing; give more than {}", largest + xon_gap);
-                return Err(Finding::new("switch.buffer.input-queued.per-port", message));
-            }
-            let message = format!(
-                "{nothing} (switch.buffer.input-queued.per-port) to use before pausing; give less headroom or more \
-                 buffer"
-            );
-            return Err(Finding::new("switch.pfc.headroom", message));
-        }
-        let threshold = room - largest;
-        let Scenario { nic, transport, .. } = scenario;
-        // Nobody gave the gap: it is the buffer that is too small for it.
-        if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
-            let message = format!(
-                "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \
-                 (switch.pfc.xon-gap); give more than {}",
-                largest + xon_gap
-            );
+    if largest >= room {
+        let nothing = format!("headroom of {largest} leaves nothing of the {room} buffer");
+        // Nobody gave the headroom: it is the buffer that is too small for it.
+        if pfc.headroom == Setting::Auto {
+            let message = format!("{nothing} to use before pausing; give more than {}", largest + xon_gap);
             return Err(Finding::new("switch.buffer.input-queued.per-port", message));
         }
-        if xon_gap >= threshold {
-            let message = format!("X-ON would be {xon_gap} below X-OFF, which is at {threshold}; give less");
-            return Err(Finding::new("switch.pfc.xon-gap", message));
-        }
-    }
-    let under_way = |link: &&Link| link.rate.amount_in(link.delay * 2);
-    let missing = |link: &&Link| under_way(link).saturating_sub(headroom(link));
-    if let Some(link) = network.links_to_switches().max_by_key(missing).filter(|link| !missing(link).is_zero()) {
         let message = format!(
-            "headroom of {} is less than the {} under way on the link {}: expect drops in spite of PFC; \"auto\" gives {}",
-            headroom(link),
-            under_way(&link),
-            network.graph().link_name(link),
-            PfcConfig::default().headroom_on(link.rate, link.delay, &wire),
+            "{nothing} (switch.buffer.input-queued.per-port) to use before pausing; give less headroom or more buffer"
         );
-        warnings.push(Finding::new("switch.pfc.headroom", message));
+        return Err(Finding::new("switch.pfc.headroom", message));
+    }
+    let threshold = room - largest;
+    let Scenario { nic, transport, .. } = scenario;
+    // Nobody gave the gap: it is the buffer that is too small for it.
+    if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
+        let message = format!(
+            "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \
+             (switch.pfc.xon-gap); give more than {}",
+            largest + xon_gap
+        );
+        return Err(Finding::new("switch.buffer.input-queued.per-port", message));
+    }
+    if xon_gap >= threshold {
+        let message = format!("X-ON would be {xon_gap} below X-OFF, which is at {threshold}; give less");
+        return Err(Finding::new("switch.pfc.xon-gap", message));
     }
     Ok(())
+}
+
+/// Headroom for less than what is under way when a pause is sent: of the link that lacks most.
+fn scarce_headroom(pfc: &PfcConfig, network: &Network, wire: &NicConfig) -> Option<Finding> {
+    let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, wire);
+    let under_way = |link: &Link| link.rate.amount_in(link.delay * 2);
+    let missing = |link: &&Link| under_way(link).saturating_sub(headroom(link));
+    let link = network.links_to_switches().max_by_key(missing).filter(|link| !missing(link).is_zero())?;
+    let message = format!(
+        "headroom of {} is less than the {} under way on the link {}: expect drops in spite of PFC; \"auto\" gives {}",
+        headroom(link),
+        under_way(link),
+        network.graph().link_name(link),
+        PfcConfig::default().headroom_on(link.rate, link.delay, wire),
+    );
+    Some(Finding::new("switch.pfc.headroom", message))
 }
 
 fn check_balancing(scenario: &Scenario) -> Result<(), Finding> {

@@ -1,5 +1,6 @@
 //! A scenario once it is checked: what runs, and what came of every "auto".
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -336,7 +337,7 @@ impl<'a> Builder<'a> {
         }
         let library = self.library.clone();
         warnings.extend(library.warnings());
-        warnings.dedup();
+        keep_each_once(&mut warnings);
         let Scenario { title, description, .. } = self.draft.written().clone();
         Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
     }
@@ -361,23 +362,11 @@ impl<'a> Builder<'a> {
         let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
         let resolved = if asks { Resolved::of(&variant, &network, &summaries).map_err(refuse)? } else { resolved };
         let Resolved { mut scenario, transport, transports, findings } = resolved;
-        let of_repeats = check_repeats(&scenario.workload, &summaries, scenario.stop.flows);
-        for finding in findings.into_iter().chain(of_repeats) {
-            let warning = refuse(finding).to_string();
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-        let graph = network.graph();
         if let Some(beside) = &scenario.beside {
             beside.which(&summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
-        let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), &summaries);
-        let checked =
-            [check_priorities(&scenario, &priorities, &summaries), check_accounts(&scenario, &network, &priorities)];
-        for finding in checked {
-            warnings.extend(finding.map_err(refuse)?.map(|finding| refuse(finding).to_string()));
-        }
+        let of_traffic = check_traffic(&scenario, &network, &summaries).map_err(refuse)?;
+        warnings.extend(findings.into_iter().chain(of_traffic).map(|finding| refuse(finding).to_string()));
         let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
         warnings.extend(of_pfc.map(|warning| warning.to_string()));
         let extent = extent.limited(scenario.stop.flows);
@@ -386,19 +375,9 @@ impl<'a> Builder<'a> {
                 "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
             return Err(draft.error(&variant, "stop", message));
         }
-        let begin = first_start(&summaries);
-        check_begin(begin, scenario.stop.time, &scenario.measure).map_err(refuse)?;
-        check_arrivals(&summaries, scenario.stop.time).map_err(refuse)?;
-        check_window(&summaries, scenario.stop.time, &scenario.measure).map_err(refuse)?;
-        let last = summaries.iter().filter_map(|summary| summary.duration).max().unwrap_or_default();
-        let starts = last.saturating_sub(begin);
-        let span = match scenario.stop.time.map(|end| end.saturating_sub(begin)) {
-            Some(end) if starts.is_zero() => end,
-            Some(end) => end.min(starts),
-            None => starts,
-        };
+        let span = span_of_starts(&scenario, &summaries).map_err(refuse)?;
         settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
-        check_samples(&scenario, graph, span).map_err(|message| draft.error(&variant, "sample", message))?;
+        check_samples(&scenario, network.graph(), span).map_err(|message| draft.error(&variant, "sample", message))?;
         absolute_paths(&mut scenario, &library).map_err(|error| draft.error(&variant, &error.key, error.message))?;
         Ok(PlannedSeries {
             name: match &variant.case {
@@ -525,6 +504,12 @@ impl Resolved {
     }
 }
 
+/// Series share most of what is to be said about them.
+fn keep_each_once(warnings: &mut Vec<String>) {
+    let mut known = BTreeSet::new();
+    warnings.retain(|warning| known.insert(warning.clone()));
+}
+
 /// A finding about buffers which nobody has written but the topology's file: said of that.
 fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
     let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
@@ -597,6 +582,34 @@ fn first_start(workloads: &[WorkloadSummary]) -> Duration {
     workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
 }
 
+/// What a person should know about traffic on a network although it can run.
+fn check_traffic(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &[WorkloadSummary],
+) -> Result<Vec<Finding>, Finding> {
+    let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
+    let mut findings = check_repeats(&scenario.workload, workloads, scenario.stop.flows);
+    findings.extend(check_priorities(scenario, &priorities, workloads)?);
+    findings.extend(check_accounts(scenario, network, &priorities)?);
+    Ok(findings)
+}
+
+/// Over how long a time flows start, or may; checked.
+fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Result<Duration, Finding> {
+    let (begin, stop) = (first_start(workloads), scenario.stop.time);
+    check_begin(begin, stop, &scenario.measure)?;
+    check_arrivals(workloads, stop)?;
+    check_window(workloads, stop, &scenario.measure)?;
+    let last = workloads.iter().filter_map(|workload| workload.duration).max().unwrap_or_default();
+    let starts = last.saturating_sub(begin);
+    Ok(match stop.map(|end| end.saturating_sub(begin)) {
+        Some(end) if starts.is_zero() => end,
+        Some(end) => end.min(starts),
+        None => starts,
+    })
+}
+
 /// Whether the samples of one run, whose flows start over `span`, fit on a disk.
 fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {
     let Setting::Value(interval) = scenario.sample else { return Ok(()) };
@@ -655,4 +668,16 @@ fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keep_each_once;
+
+    #[test]
+    fn what_two_series_are_warned_about_is_told_once() {
+        let mut warnings = ["a", "b", "a", "c", "b"].map(str::to_owned).to_vec();
+        keep_each_once(&mut warnings);
+        assert_eq!(warnings, ["a", "b", "c"]);
+    }
 }

@@ -257,6 +257,13 @@ fn impossible_values_are_answered_with_place_and_remedy() {
         with("[switch.buffer.shared-buffer]\ntotal = '9MB'\n").replace("40Gbps", "1bps"),
         with("[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n"),
         base.replace("\"cdf:irn-heavy-tailed\"", "{ fixed = '1000TB' }"),
+        base.replace("40Gbps", "101Tbps"),
+        with("[transport.eqds]\nheader = '70KB'\n"),
+        with("[transport.eqds]\ncontrol-frame = '65600B'\n"),
+        with("[transport.eqds]\nack-after = '4GB'\n"),
+        with("[transport.tcp]\n[transport.eqds.eqif]\nencapsulation = '70KB'\ntcp = {}\n"),
+        with("[transport.ndp]\ninitial-window = 5_000_000\n[switch.buffer.trimming]\n"),
+        with("[transport.ndp]\n[switch.buffer.trimming]\npackets = 4_000_000_000\n").replace("40Gbps", "1Mbps"),
     ];
     let mut said = String::new();
     for case in &cases {

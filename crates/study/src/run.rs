@@ -184,21 +184,24 @@ impl Observer for PointObserver<'_> {
     }
 }
 
-/// How much of the whole is done, in millionths.
+/// How much of the whole is done.
 struct Meter {
     /// Weight of all jobs.
     weight: f64,
+    /// The share that was done before.
     before: f64,
+    /// In parts of [`WHOLE`].
     done: AtomicU64,
 }
 
+/// All jobs that were left.
 const WHOLE: f64 = 1e12;
 
 impl Meter {
     fn new(weight: f64, before: f64) -> Self {
         Self { weight, before, done: AtomicU64::new(0) }
     }
-    /// The share of all jobs that `part` is of one of this weight, as a whole number.
+    /// Adds this part of a job of this weight; the share of the whole that is done now.
     fn add(&self, weight: f64, part: f64) -> f64 {
         let added = (part * weight / self.weight * WHOLE) as u64;
         let done = (self.done.fetch_add(added, Ordering::Relaxed) + added) as f64 / WHOLE;

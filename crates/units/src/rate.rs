@@ -51,10 +51,11 @@ impl Rate {
         let ps = bits_ps.div_ceil(self.0 as u128);
         Duration::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
-    /// How much fits into `span` at this rate, rounded down to a byte.
+    /// How much fits into `span` at this rate, rounded down to a byte; [`Bytes::MAX`] where that is more.
     #[inline]
     pub const fn amount_in(self, span: Duration) -> Bytes {
-        Bytes::new((self.0 as u128 * span.as_ps() as u128 / (8 * PS_PER_SECOND)) as u64)
+        let bytes = self.0 as u128 * span.as_ps() as u128 / (8 * PS_PER_SECOND);
+        Bytes::new(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
     }
     /// Picoseconds per byte, where that is a whole number (all Ethernet rates from 10 Gb/s up).
     #[inline]
@@ -106,5 +107,13 @@ mod tests {
             assert_eq!(slow.time_for(Bytes::new(bytes)), Duration::MAX);
         }
         assert_eq!(Rate::MAX.time_for(Bytes::MAX).as_ps(), 8_000_000_000_000);
+    }
+
+    #[test]
+    fn what_is_more_than_can_be_counted_is_the_most() {
+        let second = Duration::from_ps(PS_PER_SECOND as u64);
+        assert_eq!(Rate::MAX.amount_in(second), Bytes::new(u64::MAX / 8));
+        assert_eq!(Rate::MAX.amount_in(second * 9), Bytes::MAX);
+        assert_eq!(Rate::MAX.amount_in(Duration::MAX), Bytes::MAX);
     }
 }

@@ -56,7 +56,7 @@ fn belongs_to_number(text: &str, at: usize, c: char) -> bool {
 fn scaled(number: &str, factor: u64) -> Option<(u64, bool)> {
     let number: String = number.chars().filter(|&c| c != '_').collect();
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| e.abs() < 30)?),
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| (-29..=29).contains(e))?),
         None => (&*number, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -306,6 +306,7 @@ mod tests {
         assert!("us".parse::<Duration>().is_err());
         assert!("1.2.3us".parse::<Duration>().is_err());
         assert!("1e99us".parse::<Duration>().is_err());
+        assert!("1e-2147483648us".parse::<Duration>().is_err());
         assert!("99999999999s".parse::<Duration>().is_err());
         assert!("150%".parse::<Chance>().is_err());
         assert!("NaN".parse::<Chance>().is_err());

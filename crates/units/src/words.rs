@@ -48,12 +48,21 @@ pub fn plural(count: u64, thing: &str) -> String {
 
 /// "a", "a or b", "a, b or c"; "nothing".
 pub fn one_of(names: &[impl AsRef<str>]) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { joined(names, "or") }
+}
+
+/// "a", "a and b", "a, b and c"; nothing for none.
+pub fn all_of(names: &[impl AsRef<str>]) -> String {
+    joined(names, "and")
+}
+
+fn joined(names: &[impl AsRef<str>], last_by: &str) -> String {
     match names {
-        [] => "nothing".to_owned(),
+        [] => String::new(),
         [only] => only.as_ref().to_owned(),
         [head @ .., last] => {
             let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
-            format!("{} or {}", head.join(", "), last.as_ref())
+            format!("{} {last_by} {}", head.join(", "), last.as_ref())
         }
     }
 }

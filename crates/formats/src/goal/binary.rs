@@ -7,9 +7,9 @@
 //!           u32 followers | u32 first | u32 followers of the beginning | u32 first        places in the appendix
 //! ```
 
-use selvedge_units::{Bytes, Duration, Instant};
+use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, RANKS_MAX, Rank, cycle, cycle_message, given};
+use super::{Goal, LONGEST_NS, Operation, OperationKind, RANKS_MAX, Rank, cycle, cycle_message, given};
 use crate::FormatError;
 use crate::text::BYTES_MAX;
 
@@ -128,10 +128,10 @@ impl Reader<'_> {
             2 if given(peer).is_none_or(is_known) => {
                 OperationKind::Recv { from: given(peer), tag: given(tag), size: Bytes::new(size) }
             }
-            3 => match size.checked_mul(1_000).filter(|&ps| ps < Instant::HORIZON.as_ps()) {
-                Some(ps) => OperationKind::Compute(Duration::from_ps(ps)),
-                None => return Err(self.error(at + 9, &format!("found {size} ns, expected at most 53 days"))),
-            },
+            3 if size > LONGEST_NS => {
+                return Err(self.error(at + 9, &format!("found {size} ns, expected at most 53 days")));
+            }
+            3 => OperationKind::Compute(Duration::from_ns(size)),
             1 | 2 => {
                 let message = format!("found rank {peer}, expected one from 0 to {}", rank_count - 1);
                 return Err(self.error(at + 5, &message));

@@ -23,9 +23,12 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::{Dialect, FormatError, Parsed, Warning};
+
+/// Nanoseconds of the longest computation, 53 days: simulated time ends then.
+const LONGEST_NS: u64 = (Instant::HORIZON.as_ps() - 1) / 1_000;
 
 /// What all ranks do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use selvedge_units::{Bytes, Duration};
 
-use super::{Goal, Operation, OperationKind, Place, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks};
+use super::{
+    Goal, LONGEST_NS, Operation, OperationKind, Place, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks,
+};
 use crate::text::{BYTES_MAX, Line, Lines, Word, Words};
 use crate::{FormatError, Warning};
 
@@ -83,9 +85,8 @@ impl Block {
             "send" => self.message(&mut words, true)?,
             "recv" => self.message(&mut words, false)?,
             "calc" => {
-                let most = u64::MAX / 1_000;
-                let time = words.require("nanoseconds")?.integer("nanoseconds", 0..=most)?;
-                OperationKind::Compute(Duration::from_ps(time * 1_000))
+                let time = words.require("nanoseconds")?.integer("nanoseconds", 0..=LONGEST_NS)?;
+                OperationKind::Compute(Duration::from_ns(time))
             }
             _ => return self.requirement(word, words),
         };

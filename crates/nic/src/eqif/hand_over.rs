@@ -135,7 +135,8 @@ impl Nic {
     fn take_segment(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, mut segment: Packet) {
         let (Some(tcp), Some(eqifs)) = (&eqif.tcp, &mut self.eqifs) else { return };
         let carrier = eqifs.carrier_to(segment.dst, OF_TCP, segment.entropy);
-        let offer = eqifs.outbound[carrier as usize].queue.offer(tcp, segment.ecn != Ecn::NotCapable);
+        let queue = &mut eqifs.outbound[carrier as usize].queue;
+        let offer = queue.offer(tcp, cx.now, eqif.tunnel.pull_interval, segment.ecn != Ecn::NotCapable);
         match offer {
             Offer::Dropped => {
                 eqifs.stats.dropped += 1;

@@ -113,7 +113,7 @@ impl Nic {
         let Carrier { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
         // A request to send is for what waits.
         let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
-        let new = || queue.pop().expect("the tunnel asks only if a packet waits");
+        let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
         let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
         let (_, entropy) = paths.next(eqif.tunnel.paths);
         let (dst, number) = (*dst, *number);

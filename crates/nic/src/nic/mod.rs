@@ -371,8 +371,8 @@ impl Nic {
         [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_ptr().cast()]
     }
 
-    /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: of how many bytes
-    /// it is, and its address, to which nothing may be done.
+    /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: its address, to which
+    /// nothing may be done, and of how many bytes it is.
     #[inline]
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
@@ -382,8 +382,8 @@ impl Nic {
         }
     }
 
-    /// Where all such state lies: of how many bytes it is, and its addresses. Where that is little, drivers need not
-    /// ask for the [`whereabouts`](Nic::whereabouts) of each packet.
+    /// Where all such state lies: its addresses, each with how many bytes lie there. Where that is little, drivers
+    /// need not ask for the [`whereabouts`](Nic::whereabouts) of each packet.
     #[inline]
     pub fn all_whereabouts(&self) -> [(*const u8, usize); 6] {
         let [outbound, inbound, by_source] = self.tunnels.all_whereabouts();

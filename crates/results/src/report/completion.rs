@@ -1,11 +1,12 @@
 //! Completion times: distributions, tails, and slowdown by flow size.
 
+use selvedge_units::words::all_of;
+
 use super::Study;
 use super::axis::{Axis, Quantity};
 use super::chart::Chart;
 use super::html::{figure, legend, section, width_of};
 use crate::point::{Distribution, cdf_levels, tail_levels};
-use crate::verdict::and;
 use crate::{PointSummary, SizeClass};
 
 /// FCT of all measured flows, and the tail of single-packet messages.
@@ -65,7 +66,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
         let names: Vec<&str> = cut.iter().map(String::as_str).collect();
         lead += &format!(
             " Where flows never finished, the curve of all flows ends at the share that did: {}.",
-            and(&names)
+            all_of(&names)
         );
     }
     lead += " The tail is that of messages that finished; it stops where a run has too few to tell.";

@@ -1,10 +1,11 @@
 //! Queues and utilisation over time: grids of small charts, tiers across, statistics down.
 
+use selvedge_units::words::all_of;
+
 use super::Study;
 use super::axis::{Axis, Quantity, time_title};
 use super::chart::{Chart, decimate};
 use super::html::{escape, figure, legend, section};
-use crate::verdict::and;
 use crate::{PointSummary, PortTimes, Tier, TierTimes};
 
 /// Points per curve.
@@ -86,7 +87,7 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
     if !cut.is_empty() {
         lead += &format!(
             " Drawn as far as runs go that complete their flows; {} went on to {}.",
-            and(&cut.iter().map(|point| point.series.as_str()).collect::<Vec<_>>()),
+            all_of(&cut.iter().map(|point| point.series.as_str()).collect::<Vec<_>>()),
             Quantity::Time.label(cut.iter().map(|point| point.run.span_us()).fold(0.0, f64::max))
         );
     }

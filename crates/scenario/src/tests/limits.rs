@@ -31,6 +31,23 @@ fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     assert!(error.starts_with("study.toml:3:11: topology.leaf-spine: that makes "), "{error}");
 }
 
+/// Several times longer, in hosts, switches and their checks.
+#[test]
+fn times_of_any_length_are_counted() {
+    let longest = format!("{}ps", u64::MAX);
+    for (series, keys) in [
+        ("irn+swift", &["congestion.swift.base-target", "congestion.swift.per-link"][..]),
+        ("eqds", &["eqds.rto"]),
+        ("ndp", &["ndp.rto", "ndp.pull-interval"]),
+        ("tcp", &["tcp.initial-rto", "tcp.max-rto"]),
+    ] {
+        let sets = keys.iter().map(|key| format!("transport.{key}={longest}"));
+        let sets = sets.chain([format!("switch.netrt.interval={longest}")]).collect();
+        let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
+        plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("it can run");
+    }
+}
+
 /// Of several workloads each by itself: whatever the others send, there is no room for a second repetition.
 #[test]
 fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {

@@ -10,7 +10,7 @@ use crate::ConfigError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkConfig {
-    /// Rate of each direction; above zero.
+    /// Rate of each direction; above zero, at most 100 Tb/s.
     pub rate: Rate,
     /// Propagation delay of each direction; above zero, at most 100 s.
     pub delay: Duration,
@@ -19,12 +19,17 @@ pub struct LinkConfig {
 impl LinkConfig {
     /// No link is longer, so that round trips can be counted in picoseconds on any path.
     const LONGEST: Duration = Duration::from_us(100_000_000);
+    /// No link is faster, so that what is under way on one can be counted in bytes, and a frame takes some time.
+    const FASTEST: Rate = Rate::from_gbps(100_000);
 
     /// Whether such a link can exist; `key` is the table it was read from.
     pub(super) fn check(self, key: &str) -> Result<(), ConfigError> {
         let error = |field, message| Err(ConfigError::new(field, message).within(key));
         if self.rate.is_zero() {
             return error("rate", "nothing crosses a link of rate zero: set a rate as \"40Gbps\"");
+        }
+        if self.rate > Self::FASTEST {
+            return error("rate", "no port is nearly as fast: set 100Tbps at most");
         }
         if self.delay.is_zero() {
             // The lookahead of conservative windows (Chandy and Misra).

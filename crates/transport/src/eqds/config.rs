@@ -40,7 +40,7 @@ pub struct EqdsConfig {
     /// Default: 16.
     pub max_timeouts: u32,
     /// Bytes that may arrive before they are acknowledged; senders ask where nothing follows, or nothing may (`window`,
-    /// `reorder`). Default: 0B, each packet (section 5).
+    /// `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
     pub ack_after: Bytes,
     /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
     /// Default: 256.
@@ -56,9 +56,9 @@ pub struct EqdsConfig {
     /// Width of the tunnel header's fields. Default: wide, 16 bytes.
     pub headers: Headers,
     /// Bytes around a packet's payload, Ethernet to FCS. Default: "auto": Ethernet 14, IPv4 20, UDP 8, the tunnel
-    /// header, a native message's header 8, FCS 4.
+    /// header, a native message's header 8, FCS 4. At most 1KB.
     pub header: Setting<Bytes>,
-    /// Frame of a control packet. Default: "auto": as `header`, without the message's; at least 64B.
+    /// Frame of a control packet, 64B to 1KB. Default: "auto": as `header`, without the message's; at least 64B.
     pub control_frame: Setting<Bytes>,
     /// Stacks whose packets tunnels carry. Default: none.
     pub eqif: EqifConfig,
@@ -122,6 +122,9 @@ impl Default for EqdsConfig {
     }
 }
 
+/// Headers are no longer, nor frames without payload, as with RDMA: each then fits a frame.
+pub(super) const MOST_AROUND: Bytes = Bytes::new(1_000);
+
 impl EqdsConfig {
     /// Ethernet 14, IPv4 20, UDP 8, FCS 4.
     const AROUND: u64 = 14 + 20 + 8 + 4;
@@ -157,17 +160,32 @@ impl EqdsConfig {
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
         resolve(&mut self.rto, || Some(fabric.congested_rtt));
         let rto = self.rto();
-        resolve(&mut self.reorder_timeout, || Some(rto * 4));
+        resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
 
     /// What is wrong with the resolved settings, if anything is; `frame` as for [`EqdsConfig::resolve`].
     pub fn check(&self, frame: Bytes) -> Result<(), SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
+        let (header, control, most) = (self.data_header(), self.answer_frame(), MOST_AROUND);
+        if self.header == Setting::Off || header < Bytes::new(Self::AROUND) {
+            return wrong("header", format!("Ethernet, IP and UDP take {}B; give more", Self::AROUND));
+        }
+        if header > most {
+            return wrong("header", format!("{header} is out of range; give at most {most}"));
+        }
+        if self.control_frame == Setting::Off || control < Bytes::new(64) {
+            return wrong("control-frame", "the smallest frame has 64B; give that or more".into());
+        }
+        if control > most {
+            return wrong("control-frame", format!("{control} is out of range; give at most {most}"));
+        }
         if self.window == Setting::Off || self.window() < frame {
             return wrong("window", format!("credit for less than one packet of {frame}; give more"));
         }
-        if self.window() > Bytes::new(1 << 30) {
-            return wrong("window", format!("{} is out of range; give at most 1GiB", self.window()));
+        for (key, bytes) in [("window", self.window()), ("ack-after", self.ack_after)] {
+            if bytes > Bytes::new(1 << 30) {
+                return wrong(key, format!("{bytes} is out of range; give at most 1GiB"));
+            }
         }
         let widest = self.numbers().widest_window();
         match self.reorder {
@@ -188,12 +206,6 @@ impl EqdsConfig {
         let most = if self.headers == Headers::Wide { 1 << 16 } else { 1 << 8 };
         if !(1..=most).contains(&self.paths) {
             return wrong("paths", format!("{} is out of range; give 1 to {most}", self.paths));
-        }
-        if self.header == Setting::Off || self.data_header() < Bytes::new(Self::AROUND) {
-            return wrong("header", format!("Ethernet, IP and UDP take {}B; give more", Self::AROUND));
-        }
-        if self.control_frame == Setting::Off || self.answer_frame() < Bytes::new(64) {
-            return wrong("control-frame", "the smallest frame has 64B; give that or more".into());
         }
         if self.ordered == Toggle::On && !self.eqif.is_used() {
             return wrong("ordered", "native messages say where their packets belong; give false or \"auto\"".into());

@@ -266,7 +266,7 @@ impl<H: Copy> Sender<H> {
         if self.demand() > 0 {
             // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost
             // together is asked for together: first windows of an incast are lost as a whole.
-            let patience = params.rto * (1 << self.timeouts.min(MOST_DOUBLINGS));
+            let patience = params.rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             is_late = due <= now;
             next = next.min(if is_late { now.saturating_add(patience) } else { due });

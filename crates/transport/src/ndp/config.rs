@@ -4,6 +4,7 @@ use alloc::format;
 
 use selvedge_units::{Chance, Duration, Setting};
 
+use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
@@ -11,8 +12,8 @@ use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NdpConfig {
-    /// Packets sent before the first pull, at least 1. "auto": what the hosts' link carries in a base round-trip time,
-    /// rounded up, and as much as a switch queue holds (section 3.2).
+    /// Packets sent before the first pull, 1 to 4,194,304. "auto": what the hosts' link carries in a base round-trip
+    /// time, rounded up, and as much as a switch queue holds (section 3.2).
     pub initial_window: Setting<u32>,
     /// Paths that a sender spreads its packets over, in an order that is drawn anew for each round: different hashes
     /// for ECMP, which may meet on the same links. 1 to 4,096; default: 128.
@@ -51,7 +52,7 @@ impl NdpConfig {
     pub fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
         let pipe = fabric.pipe().get().div_ceil(frame.get().max(1));
-        resolve(&mut self.initial_window, || u32::try_from(pipe + Self::QUEUE).ok());
+        resolve(&mut self.initial_window, || Some((pipe + Self::QUEUE).min(WIDEST_WINDOW) as u32));
         let share = self.pull_rate.as_f64().max(f64::MIN_POSITIVE);
         let ps = fabric.line_rate.time_for(frame).as_ps() as f64 / share;
         resolve(&mut self.pull_interval, || Some(Duration::from_ps(ps as u64)));
@@ -64,8 +65,12 @@ impl NdpConfig {
     /// The first key that cannot work.
     pub fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
-        if !matches!(self.initial_window, Setting::Value(1..)) {
-            return wrong("initial-window", "nobody pulls what was never announced; give 1 packet or more".into());
+        match self.initial_window {
+            Setting::Value(packets @ 1..) if u64::from(packets) > WIDEST_WINDOW => {
+                return wrong("initial-window", format!("{packets} packets; give 1 to {WIDEST_WINDOW}"));
+            }
+            Setting::Value(1..) => {}
+            _ => return wrong("initial-window", "nobody pulls what was never announced; give 1 packet or more".into()),
         }
         if !(1..=4_096).contains(&self.paths) {
             return wrong("paths", format!("{} is out of range: give 1 to 4096", self.paths));

@@ -77,7 +77,7 @@ impl PullPacer {
                 debt.stands = false;
                 self.debtors -= 1;
             }
-            self.next_at = now + self.interval;
+            self.next_at = now.saturating_add(self.interval);
             return Some(flow);
         }
         None

@@ -56,9 +56,7 @@ impl Paths {
     fn turn(&mut self) -> u16 {
         if self.next == self.order.len() {
             self.next = 0;
-            for last in (1..self.order.len()).rev() {
-                self.order.swap(last, self.rng.below(last as u64 + 1) as usize);
-            }
+            self.rng.shuffle(&mut self.order);
         }
         self.next += 1;
         self.order[self.next - 1]

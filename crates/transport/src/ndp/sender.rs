@@ -164,7 +164,7 @@ impl NdpSender {
             _ => self.credit -= 1,
         }
         self.busy = cx.now;
-        self.deadline = self.deadline.min(cx.now + self.rto);
+        self.deadline = self.deadline.min(cx.now.saturating_add(self.rto));
         Some(NdpSegment { seq, retransmission: again.is_some(), entropy: self.paths.entropy(path) })
     }
 
@@ -184,7 +184,7 @@ impl NdpSender {
             if sent.state != State::Flying {
                 continue;
             }
-            let due = sent.at + self.rto;
+            let due = sent.at.saturating_add(self.rto);
             if due > cx.now {
                 (next, is_silent) = (next.min(due), false);
                 continue;
@@ -196,11 +196,11 @@ impl NdpSender {
         self.credit += lost;
         if is_silent && lost == 0 && !self.is_done() {
             // Nobody will say anything about anything.
-            let due = self.busy + self.rto;
+            let due = self.busy.saturating_add(self.rto);
             if due <= cx.now && self.credit == 0 {
                 self.credit = 1;
             }
-            next = if due > cx.now { due } else { cx.now + self.rto };
+            next = if due > cx.now { due } else { cx.now.saturating_add(self.rto) };
         }
         self.deadline = next;
         if lost > 0 {

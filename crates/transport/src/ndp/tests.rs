@@ -7,6 +7,7 @@ use selvedge_units::{Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data};
 
 use super::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
+use crate::fabric::Fabric;
 use crate::role::{Cx, Hold, Verdict};
 
 const FIRST: Psn = Psn::new(Psn::MODULUS - 3); // wraps soon
@@ -62,6 +63,24 @@ fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
     assert_eq!(sends(&mut sender, at(6)), [(1, true)]);
     sender.on_pull(&Cx::at(at(7)), 2, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(7)), [(2, true)]);
+}
+
+#[test]
+fn a_timeout_that_never_comes_can_be_counted() {
+    let mut sender = NdpSender::new(&NdpConfig { rto: Setting::Value(Duration::MAX), ..config(3) }, FIRST, 3, 1);
+    sends(&mut sender, at(7));
+    assert_eq!(sender.poll_timeout(), None);
+}
+
+#[test]
+fn first_windows_are_no_wider_than_receivers_tell_packets_apart() {
+    let key = |window| {
+        let mut config = config(window);
+        config.resolve(&Fabric::IRN_PAPER);
+        config.check().map_err(|error| error.key)
+    };
+    assert_eq!([1, 1 << 22].map(key), [Ok(()); 2]);
+    assert_eq!([0, (1 << 22) + 1].map(key), [Err("initial-window"); 2]);
 }
 
 #[test]

@@ -85,8 +85,8 @@ impl NetRtConfig {
         resolve(&mut self.buffer, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.interval, || Some(fabric.base_rtt));
         let interval = resolved(self.interval, "interval");
-        resolve(&mut self.quiet, || interval.map(|interval| interval * 3 / 4));
-        resolve(&mut self.lifetime, || interval.map(|interval| interval * 4));
+        resolve(&mut self.quiet, || interval.map(|interval| interval.saturating_mul(3) / 4));
+        resolve(&mut self.lifetime, || interval.map(|interval| interval.saturating_mul(4)));
     }
 
     /// Whether the values can work.

@@ -173,7 +173,7 @@ impl<H: Copy> DstTor<H> {
                 self.give_up(now, flow);
             } else {
                 self.request(flow, 0);
-                self.due.push(Reverse((now + self.settings.interval, flow as u32, gap)));
+                self.due.push(Reverse((now.saturating_add(self.settings.interval), flow as u32, gap)));
             }
         }
     }
@@ -246,7 +246,7 @@ impl<H: Copy> DstTor<H> {
             let after = if asks { self.settings.interval } else { self.settings.patience };
             self.gaps += 1;
             self.flows[at].gap = self.gaps;
-            self.due.push(Reverse((now + after, at as u32, self.gaps)));
+            self.due.push(Reverse((now.saturating_add(after), at as u32, self.gaps)));
         }
     }
 

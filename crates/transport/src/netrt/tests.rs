@@ -531,6 +531,17 @@ fn the_rate_law_is_that_of_figure_5() {
 }
 
 #[test]
+fn times_of_any_length_are_counted() {
+    let mut config = NetRtConfig { interval: Setting::Value(Duration::MAX), ..NetRtConfig::default() };
+    config.resolve(&Fabric::IRN_PAPER);
+    assert_eq!((config.quiet, config.lifetime), (Setting::Value(Duration::MAX / 4), Setting::Value(Duration::MAX)));
+    let mut tor = Tor::with(settings(|settings| settings.interval = config.interval));
+    tor.now = us(7);
+    tor.all([0, 2]);
+    assert_eq!((tor.requests.len(), tor.tor.poll_timeout()), (1, Some(Instant::NEVER)), "it is not asked for again");
+}
+
+#[test]
 fn values_that_cannot_work_are_named() {
     let wrong = |change: fn(&mut NetRtConfig)| {
         let mut config = NetRtConfig::default();

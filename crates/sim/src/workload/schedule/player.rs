@@ -377,6 +377,7 @@ impl Player {
             });
         }
         // Then a receive whose message is never sent; what waits for others may be its consequence.
+        let waiting = self.sends_that_wait();
         let mut never = None;
         for rank in 0..self.ranks.len() {
             let state = self.ranks[rank].as_mut();
@@ -384,8 +385,9 @@ impl Player {
                 let rank = rank as u32;
                 let Step::Recv { from, tag } = schedule.step(rank, step) else { continue };
                 // It was sent, and somebody took it who takes what comes first: another order may have an end.
-                let send = self.send_that_waits(rank, (from, tag))?;
-                never.get_or_insert((rank, step, (from, tag), send));
+                let mut own = waiting.get(&rank).into_iter().flatten();
+                let &((sender, _), send) = own.find(|(sent, _)| partners::suits((from, tag), *sent))?;
+                never.get_or_insert((rank, step, (from, tag), (sender, send)));
             }
         }
         if let Some((rank, step, wanted, (from, send))) = never {
@@ -402,14 +404,18 @@ impl Player {
         Some(Unplayable { place: schedule.place(rank as u32, step as u32), message })
     }
 
-    /// A send that a receive of `rank` could take, and that has not begun.
-    fn send_that_waits(&self, rank: u32, wanted: partners::Address) -> Option<(u32, u32)> {
-        let waits =
-            |from: u32, step: u32| self.ranks[from as usize].as_ref().is_some_and(|s| s.waits[step as usize] > 0);
-        self.plan.schedule.sends.iter().copied().find(|&(from, step)| match self.plan.schedule.step(from, step) {
-            Step::Send { to, tag, .. } => to == rank && partners::suits(wanted, (from, tag)) && waits(from, step),
-            Step::Recv { .. } | Step::Compute { .. } => false,
-        })
+    /// The sends that have not begun, with their steps, by the rank that they are for.
+    fn sends_that_wait(&self) -> BTreeMap<u32, Vec<(partners::Address, u32)>> {
+        let mut sends: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        for &(from, step) in self.plan.schedule.sends.iter() {
+            let waits = self.ranks[from as usize].as_ref().is_some_and(|state| state.waits[step as usize] > 0);
+            if let Step::Send { to, tag, .. } = self.plan.schedule.step(from, step)
+                && waits
+            {
+                sends.entry(to).or_default().push(((from, tag), step));
+            }
+        }
+        sends
     }
 }
 

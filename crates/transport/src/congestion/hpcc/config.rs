@@ -14,6 +14,9 @@ pub struct HpccConfig {
     /// The rate at which flows start and which they never exceed (B_NIC). Default: "auto", the hosts' line
     /// rate.
     pub line_rate: Setting<Rate>,
+    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    #[cfg_attr(feature = "config", serde(skip))]
+    pub below_link: bool,
     /// T: the round-trip time of the empty fabric, the same for all flows. Default: "auto", that of the
     /// longest path, serialisation included; paths to slower receivers count for as long as line rate takes to fill
     /// them, and those that hold few frames for as long as whole frames take.
@@ -40,6 +43,7 @@ impl Default for HpccConfig {
     fn default() -> Self {
         Self {
             line_rate: Setting::Auto,
+            below_link: false,
             base_rtt: Setting::Auto,
             target_utilisation: 0.95,
             max_stage: 5,
@@ -52,6 +56,10 @@ impl Default for HpccConfig {
 }
 
 impl HpccConfig {
+    /// The rate of the largest window: B_NIC; at the link's own rate that paces.
+    pub(super) fn full_rate(&self) -> Rate {
+        resolved(self.line_rate, "line-rate").filter(|_| self.below_link).unwrap_or(Rate::MAX)
+    }
     /// W_init: what fills the empty path.
     pub(super) fn initial_window(&self) -> Bytes {
         let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
@@ -62,6 +70,7 @@ impl HpccConfig {
 impl Tuning for HpccConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
         // Where a window would hold a frame and a half, T is that of two.
         let filling = fabric.filling_window();
         let is_short = filling > fabric.pipe();

@@ -53,6 +53,8 @@ struct Settings {
     max_stage: u32,
     additive_increase: f64,
     most: f64,
+    /// At `most`.
+    full_rate: Rate,
     least: f64,
 }
 
@@ -72,7 +74,7 @@ impl Control {
             utilisation: 0.0,
             stage: 0,
             threshold: if config.max_stage > 0 { config.target_utilisation } else { 0.0 },
-            rate: Rate::MAX,
+            rate: config.full_rate(),
             acked: Seq::ZERO,
             links: Box::new(Links::UNKNOWN),
             settings: Settings {
@@ -83,6 +85,7 @@ impl Control {
                 additive_increase: resolved(config.additive_increase, "additive-increase")
                     .map_or(0.0, |bytes: Bytes| bytes.get() as f64),
                 most,
+                full_rate: config.full_rate(),
                 least: config.min_rate.as_bps() as f64 * base_rtt / BYTE_PS,
             },
         }
@@ -91,7 +94,7 @@ impl Control {
     /// Algorithm 1, `ComputeWind` and `NewAck`.
     #[inline]
     fn adjust(&mut self) {
-        let Settings { eta, max_stage, additive_increase, most, least, bps_per_byte, .. } = self.settings;
+        let Settings { eta, max_stage, additive_increase, most, full_rate, least, bps_per_byte, .. } = self.settings;
         // W_c / (U / eta), or W_c.
         let divisor = larger(f64::from(self.utilisation), self.threshold);
         self.window = larger(smaller(self.reference * eta / divisor + additive_increase, most), least);
@@ -101,9 +104,9 @@ impl Control {
             self.reference = self.window;
             self.links.updated_at = self.links.sent;
         }
-        // R = W / T; at line rate the link itself paces.
+        // R = W / T.
         let bps = self.window * bps_per_byte;
-        self.rate = if self.window >= most { Rate::MAX } else { Rate::from_bps(whole(bps)) };
+        self.rate = if self.window >= most { full_rate } else { Rate::from_bps(whole(bps)) };
     }
 }
 

@@ -82,6 +82,18 @@ fn a_flow_starts_at_line_rate() {
 }
 
 #[test]
+fn a_line_rate_below_the_link_s_limits() {
+    let line_rate = Rate::from_gbps(25);
+    let config = resolved(HpccConfig { line_rate: Setting::Value(line_rate), ..HpccConfig::default() });
+    let mut path = Path::new(&config, 1);
+    assert_eq!(path.control.rate(), line_rate);
+    for _ in 0..10 {
+        path.round(&[(0.1, 0)]);
+        assert_eq!((path.control.window(), path.control.rate()), (config.initial_window(), line_rate));
+    }
+}
+
+#[test]
 fn utilisation_is_that_of_the_fullest_link_queue_and_rate() {
     let mut path = Path::new(&config(), 3);
     path.round(&[(0.3, 0), (0.8, 0), (0.5, 12_000)]);

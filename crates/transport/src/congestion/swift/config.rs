@@ -74,9 +74,10 @@ impl Tuning for SwiftConfig {
         resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
         resolve(&mut self.base_target, || Some(fabric.base_rtt));
         let base_target = resolved(self.base_target, "base-target").unwrap_or_default();
-        let target = base_target + resolved(self.per_link, "per-link").unwrap_or_default() * links;
+        let per_link = resolved(self.per_link, "per-link").unwrap_or_default();
+        let target = base_target.saturating_add(per_link.saturating_mul(links));
         resolve(&mut self.max_window, || Some(fabric.line_rate.amount_in(target).max(frame)));
-        resolve(&mut self.flow_scaling, || Some(base_target * 5));
+        resolve(&mut self.flow_scaling, || Some(base_target.saturating_mul(5)));
     }
 
     fn check(&self) -> Result<(), SettingError> {

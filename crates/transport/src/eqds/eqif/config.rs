@@ -4,7 +4,7 @@ use alloc::format;
 
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
-use super::super::config::{EqdsConfig, EqdsParams};
+use super::super::config::{EqdsConfig, EqdsParams, MOST_AROUND};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// Sending EQIFs: which of a host's stacks send through tunnels, and how (EQDS, section 6).
@@ -21,7 +21,8 @@ pub struct EqifConfig {
     /// The turns of native messages, where there are such.
     pub native: Share,
     /// Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the tunnel header; the
-    /// inner Ethernet header and FCS take the outer one's place ("for testing, we encapsulated plain IP traffic").
+    /// inner Ethernet header and FCS take the outer one's place ("for testing, we encapsulated plain IP traffic"). At
+    /// most 1KB.
     pub encapsulation: Setting<Bytes>,
 }
 
@@ -76,8 +77,8 @@ pub struct Red {
     pub max: Setting<u32>,
     /// Probability of a mark just below `max`; rises linearly from zero at `min`. Default: 1.
     pub probability: Chance,
-    /// The average moves by 2^-weight of the difference with each packet, 0 to 16. Default: 0, the length itself,
-    /// as DCTCP wants it.
+    /// The average moves by 2^-weight of the difference with each packet, 0 to 16; while none waits, as if some came
+    /// at `pull-rate`. Default: 0, the length itself, as DCTCP wants it.
     pub weight: u8,
     /// Packets that are not ECN-capable are dropped where others would be marked. Default: false, they are dropped
     /// when the queue is full (section 6).
@@ -228,8 +229,12 @@ impl EqifConfig {
     /// What is wrong with the resolved settings, if anything is.
     pub(in crate::eqds) fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
-        if self.encapsulation == Setting::Off || self.added(Bytes::ZERO) < Bytes::new(Self::AROUND) {
+        let added = self.added(Bytes::ZERO);
+        if self.encapsulation == Setting::Off || added < Bytes::new(Self::AROUND) {
             return wrong("eqif.encapsulation", format!("IP and UDP take {}B; give more", Self::AROUND));
+        }
+        if added > MOST_AROUND {
+            return wrong("eqif.encapsulation", format!("{added} is out of range; give at most {MOST_AROUND}"));
         }
         check_share(&self.native, "eqif.native.priority", "eqif.native.weight")?;
         if let Some(tcp) = &self.tcp {

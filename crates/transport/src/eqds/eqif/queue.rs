@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use selvedge_units::{Duration, Instant};
+
 use super::config::{Red, TcpEqif};
 use super::spacing::Spacing;
 
@@ -12,6 +14,8 @@ pub struct Queue<H> {
     bytes: u64,
     /// RED's average length, in units of 2^-16 packets.
     average: u64,
+    /// Since when nothing waits, where nothing does.
+    idle_since: Instant,
     marks: Spacing,
 }
 
@@ -29,7 +33,7 @@ pub enum Offer {
 impl<H> Queue<H> {
     /// Nothing waits.
     pub const fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: 0, average: 0, marks: Spacing(0) }
+        Self { packets: VecDeque::new(), bytes: 0, average: 0, idle_since: Instant::ZERO, marks: Spacing(0) }
     }
 
     /// Packets that wait.
@@ -58,8 +62,12 @@ impl<H> Queue<H> {
         self.packets.front().map(|(_, bytes)| *bytes)
     }
 
-    /// What shall become of a packet that comes now; one that may wait is to be [`push`](Queue::push)ed.
-    pub fn offer(&mut self, eqif: &TcpEqif, ecn_capable: bool) -> Offer {
+    /// What shall become of a packet that comes now; one that may wait is to be [`push`](Queue::push)ed. A packet
+    /// leaves in each `interval` while any wait.
+    pub fn offer(&mut self, eqif: &TcpEqif, now: Instant, interval: Duration, ecn_capable: bool) -> Offer {
+        if self.is_empty() {
+            self.age(&eqif.red, now, interval);
+        }
         let marks = self.red(&eqif.red);
         if self.len() >= eqif.limit() {
             return Offer::Dropped;
@@ -68,6 +76,22 @@ impl<H> Queue<H> {
             (true, true, _) => Offer::Marked,
             (true, false, true) => Offer::Dropped,
             _ => Offer::Taken,
+        }
+    }
+
+    /// Nothing waited: the average is what it would be had packets come all the time and found that (Floyd and Jacobson
+    /// 1993, section 4).
+    fn age(&mut self, red: &Red, now: Instant, interval: Duration) {
+        let mut packets = now.since(self.idle_since).as_ps() / interval.as_ps().max(1);
+        self.idle_since = now;
+        // (1 - 2^-weight)^packets, by squares; in units of 2^-32.
+        let mut left = (1 << 32) - (1u64 << 32 >> red.weight);
+        while packets > 0 && self.average > 0 {
+            if packets & 1 == 1 {
+                self.average = ((u128::from(self.average) * u128::from(left)) >> 32) as u64;
+            }
+            left = (left * left) >> 32;
+            packets >>= 1;
         }
     }
 
@@ -100,9 +124,10 @@ impl<H> Queue<H> {
 
     /// The first leaves.
     #[inline]
-    pub fn pop(&mut self) -> Option<(H, u32)> {
+    pub fn pop(&mut self, now: Instant) -> Option<(H, u32)> {
         let first = self.packets.pop_front()?;
         self.bytes -= u64::from(first.1);
+        self.idle_since = now;
         Some(first)
     }
 }

@@ -3,9 +3,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_units::{Bytes, Chance, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
 
 use super::*;
+
+/// In which a packet leaves.
+const EACH: Duration = Duration::from_us(1);
 
 fn queue_of(packets: u32) -> Queue<u32> {
     let mut queue = Queue::new();
@@ -16,7 +19,7 @@ fn queue_of(packets: u32) -> Queue<u32> {
 /// What becomes of so many packets, one after another, that find a queue of this length each.
 fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
     let mut queue = queue_of(length);
-    (0..packets).map(|_| queue.offer(eqif, ecn_capable)).collect()
+    (0..packets).map(|_| queue.offer(eqif, Instant::ZERO, EACH, ecn_capable)).collect()
 }
 
 /// The defaults, where a tunnel's window holds so many packets.
@@ -41,7 +44,7 @@ fn count(offers: &[Offer], which: Offer) -> usize {
 fn a_queue_is_first_in_first_out_and_knows_its_bytes() {
     let mut queue = queue_of(3);
     assert_eq!((queue.len(), queue.bytes(), queue.head()), (3, 3_000, Some(1_000)));
-    assert_eq!((queue.pop(), queue.pop()), (Some((0, 1_000)), Some((1, 1_000))));
+    assert_eq!((queue.pop(Instant::ZERO), queue.pop(Instant::ZERO)), (Some((0, 1_000)), Some((1, 1_000))));
     assert_eq!((queue.len(), queue.bytes(), queue.is_empty()), (1, 1_000, false));
 }
 
@@ -98,6 +101,21 @@ fn an_average_follows_slowly() {
     let first = burst.iter().position(|offer| *offer == Offer::Marked).expect("at last");
     assert!((8..20).contains(&first), "{first}: half of 30 within some 2^4 packets");
     assert_eq!(burst.last(), Some(&Offer::Marked));
+}
+
+#[test]
+fn an_average_ages_while_nothing_waits() {
+    let eqif = with_red(Red { min: Setting::Value(6), max: Setting::Value(6), weight: 4, ..Red::default() });
+    // Packets that come to an empty queue until one is not marked, where it was 30 long and is idle since then.
+    let marked_after = |us| {
+        let mut queue = queue_of(30);
+        (0..200).for_each(|_| _ = queue.offer(&eqif, Instant::ZERO, EACH, true));
+        while queue.pop(Instant::ZERO).is_some() {}
+        let now = Instant::ZERO + Duration::from_us(us);
+        (0..100).take_while(|_| queue.offer(&eqif, now, EACH, true) == Offer::Marked).count()
+    };
+    // 30 (15/16)^n is below 6 from the 25th packet on, whether it was there or only might have been.
+    assert_eq!([0, 1, 10, 23, 24, 1_000_000].map(marked_after), [24, 23, 14, 1, 0, 0]);
 }
 
 #[test]

@@ -7,7 +7,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
 use super::bitmap::Bitmap;
 use super::pool::BitsPool;
@@ -22,8 +21,11 @@ pub(crate) struct Residents {
     /// How many there may be; zero is any number, and then nothing is written down.
     limit: usize,
     names: u32,
-    /// Least recently used first, each with its bitmap as it left it.
-    here: Vec<(Name, Bitmap)>,
+    /// Least recently used first, by which use that was, each with its bitmap as it left it.
+    here: BTreeMap<u64, (Name, Bitmap)>,
+    /// Where they stand there.
+    used: BTreeMap<Name, u64>,
+    uses: u64,
     /// The bits of those that have any and are not here.
     away: BTreeMap<Name, Box<[u8]>>,
     swaps: u64,
@@ -60,12 +62,18 @@ impl Residents {
             self.names += 1;
             *name = Name(self.names);
         }
-        if let Some(at) = self.here.iter().position(|(resident, _)| resident == name) {
-            self.here[at..].rotate_left(1);
+        self.uses += 1;
+        if let Some(used) = self.used.get_mut(name)
+            && let Some(resident) = self.here.remove(used)
+        {
+            *used = self.uses;
+            self.here.insert(self.uses, resident);
             return Entered::Here;
         }
-        if self.here.len() >= self.limit {
-            let (victim, bitmap) = self.here.remove(0);
+        if self.here.len() >= self.limit
+            && let Some((_, (victim, bitmap))) = self.here.pop_first()
+        {
+            self.used.remove(&victim);
             self.swaps += 1;
             if !bitmap.is_empty() {
                 self.away.insert(victim, bitmap.unload(pool));
@@ -77,21 +85,24 @@ impl Residents {
             Some(_) => return Entered::NoRoom,
         };
         self.away.remove(name);
-        self.here.push((*name, bitmap.clone()));
+        self.used.insert(*name, self.uses);
+        self.here.insert(self.uses, (*name, bitmap.clone()));
         entered
     }
 
     /// The connection that entered last leaves its bitmap like this.
     pub(crate) fn leave(&mut self, bitmap: &Bitmap) {
-        if let Some((_, last)) = self.here.last_mut() {
-            last.clone_from(bitmap);
+        if let Some(mut last) = self.here.last_entry() {
+            last.get_mut().1.clone_from(bitmap);
         }
     }
 
     /// The connection `name` is no more, or its bits are not wanted. Returns whether they were away: then its bitmap
     /// holds no blocks.
     pub(crate) fn forget(&mut self, name: Name) -> bool {
-        self.here.retain(|(resident, _)| *resident != name);
+        if let Some(used) = self.used.remove(&name) {
+            self.here.remove(&used);
+        }
         self.away.remove(&name).is_some()
     }
 }

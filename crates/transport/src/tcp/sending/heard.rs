@@ -144,7 +144,7 @@ impl Sending {
         if self.stats.timeouts > 0 {
             self.window.set(self.window.mss);
             self.window.ssthresh = u64::MAX;
-            self.rto.distrust(self.settings.initial_rto * 3);
+            self.rto.distrust(self.settings.initial_rto.saturating_mul(3));
         }
     }
 
