@@ -63,8 +63,8 @@ impl Fabric {
         self.line_rate.amount_in(self.fill_time)
     }
 
-    /// DCTCP's K on a link of this rate: a seventh of its rate times the round-trip time of the longest path (Alizadeh et
-    /// al., SIGCOMM 2010, equation 13). Slower links mark at less, in proportion.
+    /// DCTCP's K on a link of this rate: a seventh of its rate times the round-trip time of the longest path (Alizadeh
+    /// et al., SIGCOMM 2010, equation 13). Slower links mark at less, in proportion.
     pub fn dctcp_threshold(&self, rate: Rate) -> Bytes {
         Bytes::new(rate.amount_in(self.base_rtt).get() / 7)
     }

@@ -39,8 +39,9 @@ pub struct InputQueued {
     /// "auto": twice the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), or what PFC needs where
     /// that is more (twice the headroom of any link, and its X-ON gap: where links are short, or faster or longer than
     /// those of hosts), or what the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without
-    /// limit, for which timeouts count 64 MB in each switch. Where links differ, what the fastest host or the longest and fastest link needs is what every port gets,
-    /// and slow links take long to empty it: RTO_high, which waits for that, is as long. Then give a size.
+    /// limit, for which timeouts count 64 MB in each switch. Where links differ, what the fastest host or the longest
+    /// and fastest link needs is what every port gets, and slow links take long to empty it: RTO_high, which waits for
+    /// that, is as long. Then give a size.
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,

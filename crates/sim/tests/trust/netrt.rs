@@ -149,8 +149,14 @@ fn drill_makes_nics_go_back_for_nothing_and_netrt_puts_packets_in_order() {
 /// What a ToR holds, and what is sent again past a pause, takes no headroom: a network without loss stays one.
 #[test]
 fn with_pfc_nothing_finds_the_headroom_full() {
-    let graph =
-        LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: link(10, 1_000), spine_link: link(10, 1_000) };
+    let graph = LeafSpine {
+        leaves: 2,
+        spines: 2,
+        hosts_per_leaf: 2,
+        host_link: link(10, 1_000),
+        spine_link: link(10, 1_000),
+        parallel_links: 1,
+    };
     let graph = graph.build().unwrap();
     for (balancing, classes) in
         [(BalancingConfig::Spray, 1), (BalancingConfig::Drill(DrillConfig::default()), 1), (BalancingConfig::Spray, 3)]

@@ -177,8 +177,8 @@ impl<H: Copy> Sender<H> {
         self.credit.held() == 0 && !self.may_ask(params)
     }
 
-    /// Credit for the packet whose turn it is. What was lost goes again for what the receiver gives, and not for what is
-    /// left of a window that may be sent unasked: whatever trimmed it is still there.
+    /// Credit for the packet whose turn it is. What was lost goes again for what the receiver gives, and not for what
+    /// is left of a window that may be sent unasked: whatever trimmed it is still there.
     #[inline(always)]
     fn usable(&self) -> u32 {
         if self.window.lost_bytes > 0 { self.credit.granted() } else { self.credit.held() }

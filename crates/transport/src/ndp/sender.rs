@@ -1,9 +1,9 @@
 //! The sending end of a flow (NDP section 3.2).
 //!
 //! Design notes.
-//! 1. *Credit.* The first window is sent unasked, of new packets; what was trimmed waits for a pull, as if it had never
-//!    been sent: whatever trimmed it is still there. Each pull allows one packet. Pulls are numbered: what matters is the
-//!    highest number seen, so that lost and reordered pulls do no harm.
+//! 1. *Credit.* The first window is sent unasked, of new packets; what was trimmed waits for a pull, for whatever
+//!    trimmed it is still there. Each pull allows one packet. Pulls are numbered: what matters is the highest number
+//!    seen, so that lost and reordered pulls do no harm.
 //! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that
 //!    finds neither is kept: a trimmed packet may still be heard of.
 //! 3. *Silence.* Where even a header was lost nobody answers, and nobody pulls. Such packets are sent again after a
