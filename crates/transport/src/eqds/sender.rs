@@ -387,7 +387,7 @@ impl<H: Copy> Sender<H> {
         (self.asked_at, self.repeat) = (now, false);
         self.arm(params, now);
         // Where nothing follows that would bring an acknowledgement along, one is asked for.
-        let another = self.demand() > 0 && self.credit.held() >= params.quantum && self.has_room(params);
+        let another = self.demand() > 0 && self.usable() >= params.quantum && self.has_room(params);
         let flags = self.syn().with(Flags::ACK.when(!another || retransmission));
         Transmit { cargo: Some(cargo), seq, pull_target, flags, retransmission, another }
     }

@@ -164,7 +164,10 @@ fn whatever_is_trimmed_or_overtaken_nobody_waits_for_a_timeout() {
         for _ in 0..8 * packets {
             let (data, control) = (tunnel.data.len() as u64, tunnel.control.len() as u64);
             match rng.below(4) {
-                0 => _ = tunnel.send(),
+                0 => {
+                    let another = tunnel.send().is_some_and(|sent| sent.another);
+                    assert!(!another || tunnel.wants() == Wish::Send, "seed {seed}: it said that another would follow");
+                }
                 1 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, rng.below(trims) == 0),
                 2 if control > 0 => _ = tunnel.answer(rng.below(control) as usize),
                 3 => _ = tunnel.grant(),
