@@ -13,10 +13,12 @@
 //!    no harm, so a node that is booked far away needs no second far booking that is later.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::mail::{Mail, Rooms, SMALLEST, Tail};
 use super::pace::Pace;
 use super::table::Table;
+use super::tour::{Leg, Tour};
 use crate::net::descriptor::Descriptor;
 
 /// Windows that the ring of agendas covers.
@@ -45,9 +47,9 @@ pub(crate) struct Calendar {
     next: u64,
     /// Length of a window in picoseconds.
     length: u64,
-    /// Nodes to visit: a bit per node, in `words` words for each window modulo [`NEAR`].
+    tour: Tour,
+    /// Nodes to visit: a bit per node, at its place in the tour, for each window modulo [`NEAR`].
     agendas: Table<u64>,
-    words: u32,
     /// Bit per agenda: somebody is booked.
     filled: u64,
     /// The nodes of the window that runs. Kept from window to window for its memory.
@@ -71,8 +73,9 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// A calendar for nodes of these sides. Mail usually takes no longer than `reach` ps.
-    pub(crate) fn new(sides: Vec<u8>, pace: Pace, reach: u64) -> Self {
+    /// A calendar for nodes of these sides, which are visited in the order of `tour`. Mail usually takes no longer than
+    /// `reach` ps.
+    pub(crate) fn new(sides: Vec<u8>, tour: Tour, pace: Pace, reach: u64) -> Self {
         let nodes = sides.len();
         let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) * pace.each();
         let mut calendar = Self {
@@ -83,8 +86,8 @@ impl Calendar {
             end: 0,
             next: 0,
             length: pace.length(),
-            agendas: Table::of(nodes.div_ceil(64) * NEAR as usize, || 0),
-            words: nodes.div_ceil(64) as u32,
+            agendas: Table::of(tour.words() as usize * NEAR as usize, || 0),
+            tour,
             filled: 0,
             agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
@@ -178,15 +181,32 @@ impl Calendar {
             return None;
         }
         self.filled &= !(1 << slot);
-        let mut nodes = std::mem::take(&mut self.agenda);
-        for word in 0..self.words {
-            let mut booked = std::mem::take(&mut self.agendas[slot * self.words + word]);
-            while booked != 0 {
-                nodes.push(word * 64 + booked.trailing_zeros());
-                booked &= booked - 1;
-            }
+        Some(self.take_words(0..self.tour.words()))
+    }
+
+    /// The same for the nodes of one leg of the tour; some if there are any.
+    pub(crate) fn take_leg(&mut self, leg: &Leg) -> Option<Vec<u32>> {
+        let nodes = self.take_words(leg.words.clone());
+        if nodes.is_empty() {
+            self.return_agenda(nodes);
+            return None;
         }
         Some(nodes)
+    }
+
+    fn take_words(&mut self, words: Range<u32>) -> Vec<u32> {
+        let first = (self.window % NEAR) as u32 * self.tour.words();
+        let mut nodes = std::mem::take(&mut self.agenda);
+        for word in words {
+            let booked = std::mem::take(&mut self.agendas[first + word]);
+            nodes.extend(self.tour.nodes(word, booked));
+        }
+        nodes
+    }
+
+    /// A leg of the tour, if there are so many.
+    pub(crate) fn leg(&self, n: usize) -> Option<Leg> {
+        self.tour.legs().get(n).cloned()
     }
 
     /// Returns what [`Calendar::take_agenda`] gave.
@@ -241,7 +261,8 @@ impl Calendar {
         if is_near(self.window, window, REACH) {
             let slot = (window % NEAR) as u32;
             self.filled |= 1 << slot;
-            self.agendas[slot * self.words + node / 64] |= 1 << (node % 64);
+            let (word, bit) = self.tour.place(node);
+            self.agendas[slot * self.tour.words() + word] |= bit;
         } else {
             self.book_far(node, window);
         }
@@ -448,9 +469,9 @@ mod tests {
 
     #[test]
     fn turning_back_forgets_nothing() {
-        let pace = Pace::new(Duration::from_ps(1_000), true);
+        let pace = Pace::new(Duration::from_ps(1_000), Some(0));
         for ahead in 1..200 {
-            let mut calendar = Calendar::new(vec![0, 1], pace, 5_000);
+            let mut calendar = Calendar::new(vec![0, 1], Tour::by_number(2), pace, 5_000);
             calendar.turn_to(100);
             calendar.turn_to(101);
             let time = pace.begin(101 + ahead);
@@ -467,12 +488,12 @@ mod tests {
     fn everybody_is_visited_in_time_and_gets_all_mail() {
         for (seed, reach) in [(1, 3_000), (2, 40_000), (3, 900_000)] {
             for in_turns in [false, true] {
-                let pace = Pace::new(Duration::from_ps(1_000), in_turns);
+                let pace = Pace::new(Duration::from_ps(1_000), in_turns.then_some(0));
                 let mut rng = Rng::stream(seed, Domain::Impairment, 0);
                 let sides = vec![0, 0, 0, 1, 1, 0, 1];
                 let nodes = sides.len() as u64;
                 let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
-                let mut calendar = Calendar::new(sides.clone(), pace, 5_000);
+                let mut calendar = Calendar::new(sides.clone(), Tour::by_number(sides.len()), pace, 5_000);
                 // (node, time) of visits and of mail to come.
                 let mut visits = BTreeSet::from([(0, 0)]);
                 let mut mail = BTreeSet::new();

@@ -17,6 +17,7 @@ mod sample;
 mod stall;
 pub(crate) mod table;
 pub(crate) mod tally;
+pub(crate) mod tour;
 mod window;
 
 pub use build::port_infos;

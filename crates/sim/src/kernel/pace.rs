@@ -24,12 +24,25 @@ pub(crate) struct Pace {
     step: u64,
     /// 1 where two sides take turns, so that windows are two steps long and overlap by one; else 0.
     overlap: u64,
+    /// Of two sides, that whose windows come first where windows run in pairs.
+    leader: u8,
 }
 
 impl Pace {
-    /// Steps of `step`; `in_turns` if there are two sides.
-    pub(crate) fn new(step: Duration, in_turns: bool) -> Self {
-        Self { step: step.as_ps().max(1), overlap: u64::from(in_turns) }
+    /// Steps of `step`; if there are two sides, `leader` is that which leads.
+    pub(crate) fn new(step: Duration, leader: Option<u8>) -> Self {
+        let (overlap, leader) = (u64::from(leader.is_some()), leader.unwrap_or(0));
+        Self { step: step.as_ps().max(1), overlap, leader }
+    }
+
+    /// The side that leads, if there are two.
+    pub(crate) fn leader(self) -> Option<u8> {
+        (self.overlap != 0).then_some(self.leader)
+    }
+
+    /// Whether `window` and the next one are a pair: those of the side that leads and of the other.
+    pub(crate) fn leads(self, window: u64) -> bool {
+        self.leader().is_some_and(|leader| self.is_turn(leader, window))
     }
 
     /// How long windows are.
@@ -88,7 +101,7 @@ mod tests {
     #[test]
     fn nothing_arrives_in_the_past() {
         for in_turns in [false, true] {
-            let pace = Pace::new(Duration::from_ps(10), in_turns);
+            let pace = Pace::new(Duration::from_ps(10), in_turns.then_some(1));
             for side in [0, 1] {
                 for sent in 0..200 {
                     let window = pace.window_of(side, sent);

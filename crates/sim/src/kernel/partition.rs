@@ -117,6 +117,9 @@ pub(crate) struct Partition<const RECORDED: bool> {
 /// How many bytes are fetched as fast as it is found out what of them a packet needs.
 const ASKING: usize = 4 * 64;
 
+/// In how many steps a visit is prepared.
+const STEPS: usize = 4;
+
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// One without nodes, of so many; `shared` is what it has in common with the others.
     pub(crate) fn new(
@@ -176,32 +179,61 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles what is left of a window before the end of the stretch.
     pub(crate) fn run_window(&mut self, stretch: Stretch) {
+        let limit = self.turn_to(stretch);
+        self.admit_flows(limit);
+        while let Some(nodes) = self.calendar.take_agenda() {
+            self.visit(nodes, limit);
+        }
+        for node in self.postponed.drain(..) {
+            self.calendar.book_again(node, stretch.end.as_ps());
+        }
+    }
+
+    /// Handles two whole windows, leg by leg: that of the side that leads, and that of the other. The results are those
+    /// of one after the other.
+    pub(crate) fn run_pair(&mut self, windows: [Stretch; 2]) {
+        let mut legs = 0;
+        while let Some(leg) = self.calendar.leg(legs) {
+            let limit = self.turn_to(windows[usize::from(!leg.leads)]);
+            self.admit_flows(limit);
+            while let Some(nodes) = self.calendar.take_leg(&leg) {
+                self.visit(nodes, limit);
+            }
+            legs += 1;
+        }
+        windows.into_iter().for_each(|window| self.run_window(window));
+    }
+
+    /// Turns to a window; returns when it ends, or what is to be handled of it does.
+    fn turn_to(&mut self, stretch: Stretch) -> u64 {
         if self.closing {
             self.next_arrival = None;
         }
         self.calendar.turn_to(stretch.window);
         self.begin = stretch.begin.as_ps();
-        let end = stretch.end.as_ps();
-        let limit = end.min(self.calendar.end());
-        self.admit_flows(limit);
-        while let Some(nodes) = self.calendar.take_agenda() {
-            let hosts = self.hosts.len() as u32;
-            for (at, &node) in nodes.iter().enumerate() {
-                self.prepare(&nodes, at, hosts);
-                if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
-            }
-            self.calendar.return_agenda(nodes);
+        stretch.end.as_ps().min(self.calendar.end())
+    }
+
+    /// Visits nodes, which then go back to the calendar.
+    fn visit(&mut self, nodes: Vec<u32>, limit: u64) {
+        let hosts = self.hosts.len() as u32;
+        for before in (1..=STEPS).rev() {
+            self.prepare(&nodes, 0_usize.wrapping_sub(before), hosts);
         }
-        for node in self.postponed.drain(..) {
-            self.calendar.book_again(node, end);
+        for (at, &node) in nodes.iter().enumerate() {
+            self.prepare(&nodes, at, hosts);
+            if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
         }
+        self.calendar.return_agenda(nodes);
     }
 
     /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
-    /// there, so nodes are looked at several times as their turn comes nearer, one step each.
+    /// there, so nodes are looked at several times as their turn comes nearer, one step each. The first of them are
+    /// looked at before anybody has a turn.
     #[inline(always)]
     fn prepare(&self, nodes: &[u32], at: usize, hosts: u32) {
-        if let Some(&node) = nodes.get(at + 4) {
+        let soon = |steps| nodes.get(at.wrapping_add(steps));
+        if let Some(&node) = soon(STEPS) {
             self.calendar.prefetch_inbox(node);
             if node < hosts {
                 let host: *const Host = &raw const self.hosts[node];
@@ -210,7 +242,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_all(std::slice::from_ref(&self.switches[node - hosts]));
             }
         }
-        if let Some(&node) = nodes.get(at + 3) {
+        if let Some(&node) = soon(3) {
             prefetch_all(self.calendar.mail(node));
             if node < hosts {
                 let port = self.hosts[node].port;
@@ -225,7 +257,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_all(self.lines.part(self.line_of(first, 0), self.line_of(count, 0)));
             }
         }
-        if let Some(&node) = nodes.get(at + 2) {
+        if let Some(&node) = soon(2) {
             let mail = self.calendar.mail(node);
             if node < hosts {
                 mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
@@ -239,7 +271,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
         }
-        if let Some(&node) = nodes.get(at + 1)
+        if let Some(&node) = soon(1)
             && node < hosts
         {
             let nic = &self.hosts[node].nic;
@@ -254,7 +286,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     super::prefetch_bytes(address, bytes);
                 }
             }
-        } else if let Some(&node) = nodes.get(at + 1) {
+        } else if let Some(&node) = soon(1) {
             let switch = &self.switches[node - hosts];
             for port in switch.pending.whose() {
                 let line = self.line_of(switch.site.first_port + port, 0);

@@ -6,7 +6,8 @@
 //! which makes everything that happens *between* windows (samples, failures, the end) the same too.
 //!
 //! Where windows overlap, some nodes are ahead of the others. What wants to see the whole fabric at
-//! one time cuts both windows short that hold it; both go on from there.
+//! one time cuts both windows short that hold it; both go on from there. Where nothing wants that, two windows are a
+//! pair: nobody looks between them, so that one partition may go through both at once ([`Tour`](super::tour::Tour)).
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -99,24 +100,24 @@ fn drive<const RECORDED: bool>(
     let mut run = Run::new(config, &partitions, places, changes, pace, observer, recorder);
 
     if threads == 1 {
-        while let Some(stretch) = run.between_windows() {
-            run_alone(&partitions, stretch);
+        while let Some(round) = run.between_windows() {
+            run_alone(&partitions, round);
         }
         return run.finish();
     }
 
-    // Three phases per window: look (thread 0 only), run, and exchange.
+    // A look (thread 0 only), and two phases per window: run, and exchange.
     let crew = Crew::new(threads);
-    let next = Mutex::new(Stretch { window: 0, begin: Instant::ZERO, end: Instant::ZERO });
+    let next = Mutex::new(Round::default());
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
     let work = |thread: usize, mut run: Option<&mut Run<'_, RECORDED>>| {
         let mine = || (thread..count).step_by(threads);
         loop {
             let look = run.as_mut().map(|run| {
-                || match run.next_shared_window(parallel.shared_from) {
-                    Some(stretch) => {
-                        *lock(&next) = stretch;
+                || match run.next_shared_round(parallel.shared_from) {
+                    Some(round) => {
+                        *lock(&next) = round;
                         true
                     }
                     None => false,
@@ -125,9 +126,11 @@ fn drive<const RECORDED: bool>(
             if !crew.goes_on(look) {
                 return;
             }
-            let stretch = *lock(&next);
-            crew.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(stretch, &mailboxes)));
-            crew.phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
+            let round = *lock(&next);
+            for stretch in round.stretches() {
+                crew.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(stretch, &mailboxes)));
+                crew.phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -158,11 +161,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 }
 
 /// A window, or what lies between `begin` and `end` of it: all that its nodes could handle earlier is done.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stretch {
     pub(crate) window: u64,
     pub(crate) begin: Instant,
     pub(crate) end: Instant,
+}
+
+/// What happens before anybody looks at the whole fabric again: a window, or a part of one, and the whole one that it
+/// is a pair with.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    first: Stretch,
+    second: Option<Stretch>,
+}
+
+impl Round {
+    fn stretches(self) -> impl Iterator<Item = Stretch> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
 }
 
 /// Who is told of a run that is not recorded.
@@ -177,12 +194,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Runs a window on one thread.
-fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], stretch: Stretch) {
-    for partition in partitions {
-        lock(partition).run_window(stretch);
+/// Runs a round on one thread.
+fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], round: Round) {
+    if let ([partition], Round { first, second: Some(second) }) = (partitions, round) {
+        return lock(partition).run_pair([first, second]);
     }
-    exchange(partitions);
+    for stretch in round.stretches() {
+        partitions.iter().for_each(|partition| lock(partition).run_window(stretch));
+        exchange(partitions);
+    }
 }
 
 /// Carries everything that was sent to where it belongs, on one thread.
@@ -226,6 +246,8 @@ struct Run<'a, const RECORDED: bool> {
     pace: Pace,
     /// The first window that may still have something to do.
     from: u64,
+    /// The other window of a pair, which runs before anybody looks.
+    owed: Option<u64>,
     /// When windows were last cut short.
     cut: Instant,
     /// Failures and repairs to come, latest first.
@@ -240,6 +262,8 @@ struct Run<'a, const RECORDED: bool> {
     handled: u64,
     stop_at: Instant,
     stop_flows: u64,
+    /// Flows that had begun before the last look.
+    started: u64,
     /// Everything earlier has happened.
     now: Instant,
     /// Nothing later has happened.
@@ -270,6 +294,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             happened: Vec::new(),
             pace,
             from: 0,
+            owed: None,
             cut: Instant::ZERO,
             changes,
             sample: config.sample,
@@ -282,6 +307,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 .time
                 .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
+            started: 0,
             now: Instant::ZERO,
             ahead: Instant::ZERO,
             watch: Watch::new(stall_limits(config, partitions)),
@@ -292,22 +318,28 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Runs windows alone as long as there are few events in them. The next one, which all threads are to run; `None`
+    /// Runs windows alone as long as there are few events in them. The next round, which all threads are to run; `None`
     /// when the run is over.
-    fn next_shared_window(&mut self, shared_from: u64) -> Option<Stretch> {
+    fn next_shared_round(&mut self, shared_from: u64) -> Option<Round> {
         loop {
-            let stretch = self.between_windows()?;
+            let round = self.between_windows()?;
             let handled = self.events();
             let fresh = handled - std::mem::replace(&mut self.handled, handled);
             if fresh >= shared_from {
-                return Some(stretch);
+                return Some(round);
             }
-            run_alone(self.partitions, stretch);
+            run_alone(self.partitions, round);
         }
     }
 
     /// Decides which window comes next, and how far it goes; `None` when the run is over.
-    fn between_windows(&mut self) -> Option<Stretch> {
+    fn between_windows(&mut self) -> Option<Round> {
+        if RECORDED {
+            self.report_events(self.now);
+        }
+        if let Some(window) = self.owed.take() {
+            return Some(Round { first: self.enter_window(window, Instant::NEVER), second: None });
+        }
         if !self.report() {
             return None;
         }
@@ -341,9 +373,6 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     /// Tells the observer what has happened, and partitions whether more flows are wanted; returns whether the run is
     /// to go on.
     fn report(&mut self) -> bool {
-        if RECORDED {
-            self.report_events(self.now);
-        }
         self.report_flows(self.now);
         let (mut started, mut finished) = (0, 0);
         for partition in self.partitions {
@@ -351,6 +380,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             started += partition.flows_started;
             finished += partition.flows_finished;
         }
+        self.started = started;
         if started >= self.stop_flows {
             // Streams know their number; flows that follow others end here.
             self.partitions.iter().for_each(|partition| lock(partition).closing = true);
@@ -363,8 +393,25 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.changes.last().map_or(Instant::NEVER, |change| change.at)
     }
 
-    /// What is left of `window`, up to `due`.
-    fn enter(&mut self, window: u64, due: Instant) -> Stretch {
+    /// What is left of `window`, up to `due`; and the next one, if it is a pair with that.
+    fn enter(&mut self, window: u64, due: Instant) -> Round {
+        let first = self.enter_window(window, due);
+        let whole = |window| Stretch {
+            window,
+            begin: Instant::from_ps(self.pace.begin(window)),
+            end: Instant::from_ps(self.pace.end(window)),
+        };
+        let second = whole(window + 1);
+        let are_pair = self.pace.leads(window) && first == whole(window) && second.end <= due && !self.is_ending();
+        if RECORDED {
+            // All partitions have to hear of what is followed.
+            self.owed = are_pair.then_some(window + 1);
+            return Round { first, second: None };
+        }
+        Round { first, second: are_pair.then(|| self.enter_window(window + 1, due)) }
+    }
+
+    fn enter_window(&mut self, window: u64, due: Instant) -> Stretch {
         let begin = self.cut.max(Instant::from_ps(self.pace.begin(window)));
         let end = due.min(Instant::from_ps(self.pace.end(window)));
         self.from = window + 1;
@@ -412,6 +459,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     /// Whether every flow has ended and none will begin: what is still under way does not matter.
     fn is_done(&self) -> bool {
         self.partitions.iter().all(|partition| !lock(partition).expects_arrivals()) && self.is_quiet()
+    }
+
+    /// Whether as many flows have begun as shall, but for an eighth: somebody has to look when it is enough.
+    fn is_ending(&self) -> bool {
+        self.started >= self.stop_flows - self.stop_flows / 8
     }
 
     /// Whether every flow that has begun has ended at both ends.

@@ -9,6 +9,7 @@ mod populate;
 mod shared;
 mod sides;
 mod tempo;
+mod touring;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub use self::numbering::port_infos;
 use self::populate::populate;
 use self::shared::{fabric, nics, tcp_workloads};
 use self::tempo::Tempo;
+use self::touring::tour;
 use super::calendar::Calendar;
 use super::pace::Pace;
 use super::partition::Partition;
@@ -72,7 +74,9 @@ pub(crate) fn build<const RECORDED: bool>(
     let fabric = Arc::new(fabric(config, &classes, &nics[0].1, &cut, &tempo, tcp_workloads)?);
     let forwarding = Arc::new(forwarding(config, routes)?);
     let empty = |index| {
-        let calendar = Calendar::new(cut.sides(index, &tempo.sides), tempo.pace, tempo.reach);
+        let sides = cut.sides(index, &tempo.sides);
+        let tour = tour(graph, &cut, &tempo, sides.len());
+        let calendar = Calendar::new(sides, tour, tempo.pace, tempo.reach);
         let shared = (Arc::clone(&fabric), Arc::clone(&forwarding));
         Partition::new(index as u16, cut.count, shared, config.nic.gap, calendar, workload.clone())
     };

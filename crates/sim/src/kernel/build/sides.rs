@@ -22,17 +22,7 @@ impl Sides {
         if has_hosts_back_to_back(graph) {
             return None;
         }
-        let hosts = graph.hosts.len();
-        let place = |node: Node| match node {
-            Node::Host(host) => host.index(),
-            Node::Switch(switch) => hosts + switch.index(),
-        };
-        let mut neighbours = vec![Vec::new(); hosts + graph.switches.len()];
-        for link in &graph.links {
-            let (a, b) = (place(link.a), place(link.b));
-            neighbours[a].push(b);
-            neighbours[b].push(a);
-        }
+        let neighbours = neighbours(graph);
         let mut sides: Vec<Option<u8>> = vec![None; neighbours.len()];
         let mut reached = VecDeque::new();
         for start in 0..sides.len() {
@@ -41,7 +31,7 @@ impl Sides {
                 reached.push_back((start, 0));
             }
             while let Some((node, side)) = reached.pop_front() {
-                for &next in &neighbours[node] {
+                for next in neighbours[node].iter().map(|&next| next as usize) {
                     match sides[next] {
                         Some(taken) if taken == side => return None,
                         Some(_) => {}
@@ -54,9 +44,36 @@ impl Sides {
             }
         }
         let mut hosts_first: Vec<u8> = sides.into_iter().flatten().collect();
-        let switches = hosts_first.split_off(hosts);
+        let switches = hosts_first.split_off(graph.hosts.len());
         Some(Self { hosts: hosts_first, switches })
     }
+
+    /// The smaller of two sides: not that of most hosts.
+    pub(super) fn smaller(&self) -> u8 {
+        let (all, ones) = self.all().fold((0, 0), |(all, ones), side| (all + 1, ones + usize::from(side)));
+        u8::from(2 * ones <= all)
+    }
+
+    /// Of hosts, then of switches.
+    pub(super) fn all(&self) -> impl Iterator<Item = u8> {
+        self.hosts.iter().chain(&self.switches).copied()
+    }
+}
+
+/// The neighbours of each node, hosts first.
+pub(super) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
+    let hosts = graph.hosts.len();
+    let place = |node: Node| match node {
+        Node::Host(host) => host.index(),
+        Node::Switch(switch) => hosts + switch.index(),
+    };
+    let mut neighbours = vec![Vec::new(); hosts + graph.switches.len()];
+    for link in &graph.links {
+        let (a, b) = (place(link.a), place(link.b));
+        neighbours[a].push(b as u32);
+        neighbours[b].push(a as u32);
+    }
+    neighbours
 }
 
 /// Whether a link joins two hosts.

@@ -28,7 +28,7 @@ impl Tempo {
         let step = if is_free { step(graph, ports, lookahead) } else { Duration::from_ps(1) };
         let sides = if is_free && in_turns { Sides::two(graph) } else { None };
         Self {
-            pace: Pace::new(step, sides.is_some()),
+            pace: Pace::new(step, sides.as_ref().map(Sides::smaller)),
             sides: sides.unwrap_or_else(|| Sides::one(graph)),
             // Where hosts stand back to back, a packet takes one link, else two at least.
             notice: lookahead * if has_hosts_back_to_back(graph) { 1 } else { 2 },
