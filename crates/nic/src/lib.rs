@@ -31,7 +31,7 @@ mod tcp;
 mod tests;
 pub mod verbs;
 
-pub use nic::{Handled, Incoming, Nic, NicParams};
+pub use nic::{Handled, Incoming, Nic, NicParams, Train};
 pub use qp::{Completion, NicStats, Outgoing, Report};
 pub use rdma::{ConnectionParams, Ledger, VerbsParams};
 pub use slot::REQUESTS;

@@ -185,14 +185,15 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Takes in data of the queue pair that is expected, as [`Nic::handle_packet`] does, if that is not answered and
+    /// Takes in data of the queue pair that is expected, the packet that `before` others lie before, the first of which
+    /// is given; as [`Nic::handle_packet`] does, if that is not answered and
     /// finishes nothing; whether it did. What is taken so concerns nobody but its receiver: not even when it comes
     /// matters.
     #[inline(always)]
-    pub fn take(&mut self, packet: &Packet) -> bool {
-        let Repr::Data(data) = &packet.repr else { return false };
-        let is_ours = (packet.src, packet.qp) == self.from;
-        if !is_ours || data.psn != self.expected || self.count + 1 == self.state.missing {
+    pub fn take(&mut self, first: &Packet, before: u32) -> bool {
+        let Repr::Data(data) = &first.repr else { return false };
+        let is_ours = (first.src, first.qp) == self.from;
+        if !is_ours || data.psn.plus(before) != self.expected || self.count + 1 == self.state.missing {
             return false;
         }
         self.expected = self.expected.next();

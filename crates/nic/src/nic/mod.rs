@@ -25,6 +25,7 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
 
 use answers::Answers;
+pub use arbiter::Train;
 pub use arriving::Incoming;
 pub(crate) use arriving::answer;
 pub(crate) use deadlines::{Deadlines, Due};

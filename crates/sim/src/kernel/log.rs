@@ -122,7 +122,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Port `at`, which is free, begins to send.
     #[cold]
     pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
-        let packet = *self.pool.get(slot);
+        let packet = self.pool.get(slot);
         if self.sees(at, &packet) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
@@ -136,7 +136,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet's last bit has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        let packet = *self.pool.get(slot);
+        let packet = self.pool.get(slot);
         if self.sees(at, &packet) {
             let (port, headers) = (self.extras[at].id, self.headers_of(&packet, slot));
             self.write(self.owner_of(at), What::Arrived { port, packet, headers });
@@ -146,7 +146,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        let packet = *self.pool.get(slot);
+        let packet = self.pool.get(slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let line = &self.lines[self.line_of(out, packet.class)];
@@ -158,7 +158,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` and waits for port `out`, `before` that, has been trimmed.
     #[cold]
     pub(crate) fn note_trimmed(&mut self, at: u32, out: u32, before: &Descriptor) {
-        let packet = *self.pool.get(before.slot);
+        let packet = self.pool.get(before.slot);
         if self.sees(out, &packet) || self.sees(at, &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let waiting = Bytes::new(self.lines[self.line_of(out, before.class)].bytes);

@@ -282,7 +282,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 all.into_iter().for_each(|(address, bytes)| super::prefetch_bytes(address, bytes));
             } else {
                 for packet in mail {
-                    let (address, bytes) = nic.whereabouts(self.pool.get(packet.slot));
+                    let (address, bytes) = nic.whereabouts(self.pool.first(packet.slot).0);
                     super::prefetch_bytes(address, bytes);
                 }
             }
@@ -346,7 +346,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Whether the transport that a trimmed packet is of wants its headers.
     fn hears_trim(&self, slot: Slot) -> bool {
         self.fabric.hears_trims
-            && match self.pool.get(slot).repr {
+            && match self.pool.first(slot).0.repr {
                 Repr::EqdsData(_) => true,
                 Repr::Data(_) => self.fabric.nic.ndp.is_some(),
                 _ => false,
@@ -356,7 +356,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
-        let packet = self.pool.get(slot);
+        let packet = self.pool.first(slot).0;
         let (kind, bytes) = (kind_of(packet), u64::from(packet.frame));
         let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, bytes));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
@@ -544,8 +544,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             *record.path_switches.get_or_insert(0) += switches;
         }
         self.tors.iter().flatten().for_each(|tor| tor.add_to(&mut record.netrt));
-        for packet in self.pool.live() {
-            record.in_flight[kind_of(packet)] += 1;
+        for (packet, count) in self.pool.live() {
+            record.in_flight[kind_of(packet)] += count;
         }
         record.events += self.events;
         record.flows_started += self.flows_started;

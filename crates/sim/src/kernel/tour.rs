@@ -69,8 +69,7 @@ impl Tour {
             let last = neighbours[node as usize].iter().map(|&leader| turn[leader as usize]).max();
             waiting[last.unwrap_or(0)].push(node);
         }
-        let mut tour =
-            Self { places: Table::of(neighbours.len(), || NOBODY), nodes: Table::new(), legs: Vec::new() };
+        let mut tour = Self { places: Table::of(neighbours.len(), || NOBODY), nodes: Table::new(), legs: Vec::new() };
         let (mut first, mut ready) = (0, Vec::new());
         for (n, followers) in waiting.iter_mut().enumerate() {
             ready.append(followers);

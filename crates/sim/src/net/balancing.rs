@@ -286,7 +286,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let balancer = &mut self.balancers[switch];
         let port = balancer.choose(ways, packet.leaf, packet.entropy, now, load);
-        let is_data = match self.pool.get(packet.slot).repr {
+        let is_data = match self.pool.first(packet.slot).0.repr {
             Repr::Data(_) => true,
             Repr::Tcp(tcp) => tcp.payload() > 0,
             _ => false,

@@ -29,6 +29,11 @@ impl Queueing {
     pub(crate) fn room(&self, class: u8) -> u64 {
         if let Self::Trimming(rules) = self { rules.room(class) } else { u64::MAX }
     }
+
+    /// Whether switches cut packets to their headers.
+    pub(crate) fn trims(&self) -> bool {
+        matches!(self, Self::Trimming(_))
+    }
 }
 
 /// What some classes of one input hold, and may hold.

@@ -140,7 +140,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
-        let queue = rules.queue_of(self.pool.get(packet.slot));
+        let queue = rules.queue_of(&self.pool.get(packet.slot));
         let fair = &mut self.fair[line];
         if fair.queues.is_empty() {
             fair.queues = vec![FairQueue::EMPTY; rules.queues as usize];

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use selvedge_nic::{Handled, Nic, NicParams};
@@ -248,7 +249,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 return false;
             }
         }
-        let packet = self.pool.get(descriptor.slot);
+        let mut room = MaybeUninit::uninit();
+        let packet = self.pool.read(descriptor.slot, &mut room);
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let Host { nic, params, .. } = &mut self.hosts[host];
         let (kind, handled) = match packet.repr {
@@ -261,7 +263,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             _ => (kind_of(packet), nic.handle_packet(&mut cx, params, packet)),
         };
         if RECORDED {
-            let packet = *self.pool.get(descriptor.slot);
+            let packet = self.pool.get(descriptor.slot);
             self.note_handled(host, &packet);
             if handled == Handled::Unknown {
                 self.note_dropped(at, &packet, DropReason::UnknownQp);
@@ -284,7 +286,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     fn finish_arrival(&mut self, host: u32, at: u32, slot: Slot, handled: Handled) {
         let packet = self.pool.get(slot);
-        let (kind, slot) = (kind_of(packet), packet.slot);
+        let (kind, slot) = (kind_of(&packet), packet.slot);
         match handled {
             Handled::Taken => self.tally.delivered[kind] += 1,
             Handled::Completed(completion) => {
@@ -382,7 +384,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.pool.occupy(slot);
         self.transmit(at, &descriptor);
         if RECORDED {
-            let packet = *self.pool.get(slot);
+            let packet = self.pool.get(slot);
             self.note_handled(host, &packet);
         }
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);

@@ -13,7 +13,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &self.egress[at];
         let packet = self.pool.get(slot);
         if port.is_host {
-            let path = self.hosts[port.owner].nic.poll_path(packet);
+            let path = self.hosts[port.owner].nic.poll_path(&packet);
             self.records.put(slot, Record::Path(path));
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = self.lines_of(at).iter().map(|line| line.bytes).sum();

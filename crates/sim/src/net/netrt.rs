@@ -132,7 +132,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Keeps a duplicate of a packet that entered through a host's port.
     fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) {
-        let packet = *self.pool.get(descriptor.slot);
+        let packet = self.pool.get(descriptor.slot);
         let room = self.room(switch, at);
         let Some(tor) = &mut self.tors[switch] else { return };
         let room = match room {
@@ -157,7 +157,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Lets the destination ToR look at a packet; returns whether it goes on.
     fn check_order(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) -> bool {
         let room = self.room(switch, at);
-        let flow = flow_of(self.pool.get(descriptor.slot));
+        let flow = flow_of(&self.pool.get(descriptor.slot));
         let Some(tor) = &mut self.tors[switch] else { return true };
         let is_copy = descriptor.class == self.fabric.netrt_class;
         let mut descriptor = *descriptor;

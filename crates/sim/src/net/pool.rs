@@ -3,24 +3,46 @@
 //! A packet is written once when its host sends it and read when it arrives; on the way, switches look
 //! at its [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so
 //! that a busy fabric stays in the cache.
+//!
+//! Packets of a [train](super::trains) differ in their numbers and times alone, so up to [`LONGEST`] of them share a
+//! place, which is free again when the last of them is. A handle says which of them it is for.
 
+use std::mem::MaybeUninit;
+
+use selvedge_nic::Train;
+use selvedge_units::{Duration, Instant};
 use selvedge_wire::Packet;
 
 use crate::kernel::table::Table;
 
 /// A packet's handle. Valid until the packet is taken out.
+///
+/// ```text
+///   0 | place: 31 bits                           a packet by itself
+///   1 | before: 7 bits | place: 24 bits          the one of a train that so many others precede
+/// ```
 pub(crate) type Slot = u32;
 
 /// No packet.
 pub(crate) const NONE: Slot = u32::MAX;
 
-/// A packet in the fabric, one cache line.
+/// Packets of a train that can share a place.
+pub(crate) const LONGEST: u64 = 128;
+/// The bit of those that do, and where their number in the train and their place lie.
+const SHARED: Slot = 1 << 31;
+const BEFORE: u32 = 24;
+const PLACE: Slot = (1 << BEFORE) - 1;
+
+/// A packet in the fabric, or some of a train, one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Held {
+    /// The first of a train.
     packet: Packet,
-    /// The next free place, if this one is.
-    next: Slot,
+    /// Of a train, how many picoseconds lie between two packets; of a free place, the next one.
+    next: u32,
+    /// Of a train, how many are left; of all others, none.
+    shared: u32,
 }
 
 const _: () = assert!(size_of::<Held>() == 64);
@@ -49,6 +71,34 @@ impl Pool {
         slot
     }
 
+    /// Puts in some packets of a train, [`LONGEST`] at most, the first of which is sent at `now` and others behind it,
+    /// each `step` after the one before; `before` have been sent earlier. Returns the handle of the first; those of the
+    /// others follow at a distance of [`Pool::STEP`]. `None` where they cannot share a place.
+    #[inline(always)]
+    pub(crate) fn put_train(
+        &mut self,
+        train: &Train,
+        before: u64,
+        count: u64,
+        now: Instant,
+        step: Duration,
+    ) -> Option<Slot> {
+        debug_assert!((1..=LONGEST).contains(&count), "so many can be told apart");
+        let step = u32::try_from(step.as_ps()).ok()?;
+        let (slot, place) = self.vacancy();
+        train.write(before, now, place);
+        if slot >= PLACE {
+            return None;
+        }
+        self.occupy(slot);
+        let place = &mut self.places[slot];
+        (place.next, place.shared) = (step, count as u32);
+        Some(slot | SHARED)
+    }
+
+    /// What lies between the handles of packets that share a place.
+    pub(crate) const STEP: Slot = 1 << BEFORE;
+
     /// The place where the next packet will lie: write it there, then [`occupy`](Pool::occupy) it.
     #[inline(always)]
     pub(crate) fn vacancy(&mut self) -> (Slot, &mut Packet) {
@@ -72,45 +122,141 @@ impl Pool {
     fn grow(&mut self) {
         let first = self.places.len() as Slot;
         let next = (first + 1..first + MORE).chain([NONE]);
-        self.places.extend(next.map(|next| Held { packet: Packet::BLANK, next }));
+        self.places.extend(next.map(|next| Held { packet: Packet::BLANK, next, shared: 0 }));
         self.free = first;
     }
 
     /// Takes a packet out.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> Packet {
-        let packet = self.places[slot].packet;
+        let packet = self.get(slot);
         self.release(slot);
         packet
     }
 
     /// Forgets a packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, slot: Slot) {
-        let place = &mut self.places[slot];
+        if slot & SHARED == 0 {
+            self.vacate(slot);
+        } else {
+            self.leave(slot & PLACE);
+        }
+    }
+
+    /// One that shares a place goes.
+    #[inline(always)]
+    fn leave(&mut self, at: Slot) {
+        let place = &mut self.places[at];
+        place.shared -= 1;
+        if place.shared == 0 {
+            self.vacate(at);
+        }
+    }
+
+    #[inline(always)]
+    fn vacate(&mut self, at: Slot) {
+        let place = &mut self.places[at];
         place.next = self.free;
         place.packet.frame = Packet::BLANK.frame;
-        self.free = slot;
+        self.free = at;
     }
 
-    #[inline]
-    pub(crate) fn get(&self, slot: Slot) -> &Packet {
-        &self.places[slot].packet
+    /// What lies at the place of a packet: itself, or the first of its train and how many lie between them.
+    #[inline(always)]
+    pub(crate) fn first(&self, slot: Slot) -> (&Packet, u32) {
+        if slot & SHARED == 0 {
+            (&self.places[slot].packet, 0)
+        } else {
+            (&self.places[slot & PLACE].packet, (slot & !SHARED) >> BEFORE)
+        }
     }
 
+    #[inline(always)]
+    pub(crate) fn get(&self, slot: Slot) -> Packet {
+        let (first, before) = self.first(slot);
+        if before == 0 { *first } else { self.nth(slot) }
+    }
+
+    /// A packet, if need be in `room`.
+    #[inline(always)]
+    pub(crate) fn read<'p>(&'p self, slot: Slot, room: &'p mut MaybeUninit<Packet>) -> &'p Packet {
+        let (first, before) = self.first(slot);
+        if before == 0 { first } else { room.write(self.nth(slot)) }
+    }
+
+    /// One that others of its train precede.
+    #[cold]
+    fn nth(&self, slot: Slot) -> Packet {
+        let (&first, before) = self.first(slot);
+        let step = Duration::from_ps(self.places[slot & PLACE].next.into());
+        let mut packet = first;
+        Train { first, count: 0 }.write(before.into(), first.sent_at + step * before.into(), &mut packet);
+        packet
+    }
+
+    /// A packet by itself, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Packet {
+        debug_assert!(slot & SHARED == 0, "others are not changed");
         &mut self.places[slot].packet
     }
 
     /// Fetches a packet that will be needed soon.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        crate::kernel::prefetch(&self.places, slot);
+        crate::kernel::prefetch(&self.places, if slot & SHARED == 0 { slot } else { slot & PLACE });
     }
 
-    /// The packets that are in the fabric now, in no particular order.
-    pub(crate) fn live(&self) -> impl Iterator<Item = &Packet> {
-        self.places.iter().map(|held| &held.packet).filter(|packet| packet.frame != Packet::BLANK.frame)
+    /// The packets that are in the fabric now, in no particular order: those that share a place as one, and how many
+    /// they are.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&Packet, u64)> {
+        let held = self.places.iter().filter(|held| held.packet.frame != Packet::BLANK.frame);
+        held.map(|held| (&held.packet, u64::from(held.shared.max(1))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{HostId, Psn};
+    use selvedge_wire::{Data, Repr};
+
+    use super::*;
+
+    fn train() -> Train {
+        let data = Data {
+            psn: Psn::new(Psn::MODULUS - 6),
+            payload: 1_000,
+            last: false,
+            retransmission: false,
+            trimmed: false,
+        };
+        Train { first: Packet { frame: 1_064, src: HostId(3), repr: Repr::Data(data), ..Packet::BLANK }, count: 400 }
+    }
+
+    #[test]
+    fn packets_that_share_a_place_are_those_of_the_train() {
+        let (mut pool, train) = (Pool::new(), train());
+        let other = pool.put(Packet { frame: 64, ..Packet::BLANK });
+        let (begin, step) = (Instant::from_ps(7_000), Duration::from_ps(85_120));
+        let first = pool.put_train(&train, 40, LONGEST, begin, step).expect("there is room");
+        let slots: Vec<Slot> = (0..LONGEST as u32).map(|n| first + n * Pool::STEP).collect();
+        assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 1 + LONGEST);
+        let mut room = MaybeUninit::uninit();
+        for (n, &slot) in (0..).zip(&slots) {
+            let mut packet = Packet::BLANK;
+            train.write(40 + n, begin + step * n, &mut packet);
+            assert_eq!(pool.get(slot), packet);
+            assert_eq!(*pool.read(slot, &mut room), packet);
+        }
+        // Whoever goes leaves the others where they are.
+        for (left, &slot) in (1..=LONGEST).rev().zip(slots.iter().rev()) {
+            assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 1 + left);
+            pool.release(slot);
+        }
+        assert_eq!(pool.live().count(), 1);
+        assert_eq!(pool.put(train.first), slots[0] & PLACE, "it is free");
+        assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 2);
+        assert_eq!(pool.take(other).frame, 64);
     }
 }

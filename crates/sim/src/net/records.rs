@@ -136,10 +136,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Host { nic, params, .. } = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         if self.fabric.has_cargo {
-            return nic.handle_carrier(&mut cx, params, packet, record.cargo());
+            return nic.handle_carrier(&mut cx, params, &packet, record.cargo());
         }
-        let handled = nic.handle_packet(&mut cx, params, packet);
-        nic.handle_path(self.now, packet, &record.path());
+        let handled = nic.handle_packet(&mut cx, params, &packet);
+        nic.handle_path(self.now, &packet, &record.path());
         handled
     }
 
@@ -148,7 +148,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (packet, headers) = (self.pool.get(slot), self.records.headers(slot));
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let Host { nic, params, .. } = &mut self.hosts[host];
-        let handled = nic.handle_verbs(&mut cx, params, packet, &headers);
+        let handled = nic.handle_verbs(&mut cx, params, &packet, &headers);
         self.attend_applications(host);
         handled
     }

@@ -9,6 +9,7 @@ use selvedge_units::Instant;
 
 use super::descriptor::Descriptor;
 use super::host::Host;
+use super::pool::{LONGEST, Pool};
 use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 
@@ -23,11 +24,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Host { nic, digest, .. } = &mut self.hosts[host];
         let mut unread = mail;
         while let Some(first) = unread.first().filter(is_early)
-            && let Some(mut incoming) = nic.incoming(self.pool.get(first.slot))
+            && let Some(mut incoming) = nic.incoming(self.pool.first(first.slot).0)
         {
             let mut hash = *digest;
             for packet in unread.iter().take_while(is_early) {
-                if packet.takes_slow_path() || !incoming.take(self.pool.get(packet.slot)) {
+                let (first, before) = self.pool.first(packet.slot);
+                if packet.takes_slow_path() || !incoming.take(first, before) {
                     break;
                 }
                 hash = fold(hash, Instant::from_ps(begin + u64::from(packet.at)), packet.name);
@@ -62,14 +64,28 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
+        // Nobody changes what can be neither marked nor trimmed.
+        let may_share = !descriptor.is_markable() && !self.fabric.queueing.trims() && self.tors.is_empty();
         while now.as_ps() < until && sent < train.count {
-            let (slot, place) = self.pool.vacancy();
-            train.write(sent, now, place);
-            self.pool.occupy(slot);
-            (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
-            now += step;
-            outlet.send(now.as_ps() + delay - begin, &descriptor);
-            sent += 1;
+            let in_time = (until - now.as_ps()).div_ceil(step.as_ps());
+            let count = in_time.min(train.count - sent).min(LONGEST);
+            let shared = if may_share { self.pool.put_train(train, sent, count, now, step) } else { None };
+            let (mut slot, count) = shared.map_or_else(
+                || {
+                    let (slot, place) = self.pool.vacancy();
+                    train.write(sent, now, place);
+                    self.pool.occupy(slot);
+                    (slot, 1)
+                },
+                |first| (first, count),
+            );
+            for _ in 0..count {
+                (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
+                now += step;
+                outlet.send(now.as_ps() + delay - begin, &descriptor);
+                slot = slot.wrapping_add(Pool::STEP);
+            }
+            sent += count;
         }
         self.events += sent;
         port.add_frames(now, sent, sent * frame);
