@@ -6,7 +6,7 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 
 use super::MeloConfig;
-use super::bitmap::{Bitmap, Cursor};
+use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
@@ -26,7 +26,7 @@ use crate::role::{Cx, Next};
 pub struct Send {
     /// What is known of the packets from the first unacknowledged one to the newest that a NACK spoke of: set
     /// bits have arrived.
-    known: Bitmap,
+    known: LinkedBitmap,
     /// Set bits.
     arrived: u64,
     /// Up to where holes have been sent again.
@@ -54,7 +54,7 @@ impl Send {
     /// When the settings still say "auto".
     pub fn new(config: &MeloConfig) -> Self {
         Self {
-            known: Bitmap::default(),
+            known: LinkedBitmap::default(),
             arrived: 0,
             searched: Cursor::default(),
             lost: None,
