@@ -7,13 +7,14 @@ use selvedge_units::{Duration, Instant, PortId};
 
 use crate::alone::{self, Link};
 use crate::blame::{self, PauseTree, Weights};
-use crate::journey::{Hop, Whereabouts};
+use crate::history::{FlowHistory, SenderEvent};
 use crate::names::Names;
 use crate::parts::{Part, Parts};
 use crate::pauses::{Pauses, Stop};
+use crate::recording::Recording;
 use crate::share::{fraction, share};
-use crate::tape::{Mark, Story, Tape};
 use crate::timeline::{Opener, Span, Why, spans};
+use crate::transmission::{Hop, Location};
 
 /// Why a flow took as long as it did.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,7 +30,7 @@ pub struct Explanation {
     /// What was behind the pauses among that, the longest first.
     pub pauses: Vec<PauseTree>,
     /// The way of the packet that finished it, or of the one that it waits for.
-    pub last: Vec<HopStory>,
+    pub last: Vec<HopDelays>,
     /// Data packets sent, and of these, sent again.
     pub sent: u64,
     /// See `sent`.
@@ -97,7 +98,7 @@ pub struct DropPlace {
 
 /// One hop of the packet that finished a flow, or of the one that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HopStory {
+pub struct HopDelays {
     /// The port through which it left.
     pub port: PortId,
     /// When it was in the node (at the sender: when it left it).
@@ -116,14 +117,14 @@ pub struct HopStory {
     pub propagation: Duration,
 }
 
-/// Explains the flows on `tape`, in the order of their starts; those that had not finished if it was told that the run
-/// has ended ([`Tape::end`]).
+/// Explains the flows on `recording`, in the order of their starts; those that had not finished if it was told that the run
+/// has ended ([`Recording::end`]).
 ///
 /// # Panics
 /// When the parts of a flow do not add up to its time.
-pub fn explain(tape: &Tape, names: &Names) -> Vec<Explanation> {
-    let ended = tape.stories.iter().filter(|story| story.flow.finish.is_some() || story.end.is_some());
-    ended.map(|story| Account::new(story, &tape.pauses, names).explain(names)).collect()
+pub fn explain(recording: &Recording, names: &Names) -> Vec<Explanation> {
+    let ended = recording.histories.iter().filter(|history| history.flow.finish.is_some() || history.end.is_some());
+    ended.map(|history| Account::new(history, &recording.pauses, names).explain(names)).collect()
 }
 
 impl Explanation {
@@ -135,7 +136,7 @@ impl Explanation {
 
 /// The books of one flow.
 struct Account<'a> {
-    story: &'a Story,
+    history: &'a FlowHistory,
     pauses: &'a Pauses,
     /// The sender's port, and the classes of the flow there, bit per class.
     origin: (PortId, u8),
@@ -160,37 +161,37 @@ struct Wait {
 }
 
 #[derive(Clone, Copy)]
-enum Cause {
+enum WaitCause {
     Queue,
     Pause(usize),
     Outage,
 }
 
 impl<'a> Account<'a> {
-    fn new(story: &'a Story, pauses: &'a Pauses, names: &Names) -> Self {
+    fn new(history: &'a FlowHistory, pauses: &'a Pauses, names: &Names) -> Self {
         // Any of its packets tells its class. If it has never sent one, any class may be its own.
-        let first = story.journeys.first();
-        let origin = (names.host_port(story.nic), first.map_or(u8::MAX, |first| 1 << first.class));
+        let first = history.transmissions.first();
+        let origin = (names.host_port(history.nic), first.map_or(u8::MAX, |first| 1 << first.class));
         let mut own: BTreeMap<PortId, Vec<(Instant, Instant)>> = BTreeMap::new();
-        for hop in story.journeys.iter().flat_map(|journey| &journey.there.way) {
+        for hop in history.transmissions.iter().flat_map(|transmission| &transmission.forward.hops) {
             own.entry(hop.port).or_default().push((hop.sent, hop.left()));
         }
         own.values_mut().for_each(|times| times.sort_unstable());
         let (parts, queueing, paused) = (Parts::default(), BTreeMap::new(), BTreeMap::new());
-        Self { story, pauses, origin, own, parts, sent: 0, piled_up: Duration::ZERO, queueing, paused }
+        Self { history, pauses, origin, own, parts, sent: 0, piled_up: Duration::ZERO, queueing, paused }
     }
 
     fn explain(mut self, names: &Names) -> Explanation {
-        let spans = spans(self.story);
+        let spans = spans(self.history);
         let windows = Windows::new(&spans);
         for span in &spans {
             self.take_span(span, &windows);
         }
         let last = self.take_last();
-        let flow = self.story.flow;
-        let end = flow.finish.or(self.story.end.map(|end| end.at));
+        let flow = self.history.flow;
+        let end = flow.finish.or(self.history.end.map(|end| end.at));
         assert_eq!(Some(self.parts.total()), end.map(|end| end - flow.start), "the parts of {flow:?} add up");
-        let journeys = &self.story.journeys;
+        let transmissions = &self.history.transmissions;
         Explanation {
             flow,
             parts: self.parts,
@@ -198,10 +199,10 @@ impl<'a> Account<'a> {
             places: self.places(),
             pauses: blame::trees(self.pauses, names, &self.paused),
             last,
-            sent: journeys.len() as u64,
-            again: journeys.iter().filter(|journey| journey.again).count() as u64,
+            sent: transmissions.len() as u64,
+            again: transmissions.iter().filter(|transmission| transmission.again).count() as u64,
             drops: self.drops(),
-            timeouts: self.story.marks.iter().filter(|(_, mark)| *mark == Mark::TimedOut).count() as u64,
+            timeouts: self.history.events.iter().filter(|(_, event)| *event == SenderEvent::TimedOut).count() as u64,
         }
     }
 
@@ -230,12 +231,12 @@ impl<'a> Account<'a> {
     /// up.
     fn take_window(&mut self, span: &Span, part: Part, opener: Opener, windows: &Windows) {
         let time = span.to - span.from;
-        let Some(journey) = opener else {
+        let Some(transmission) = opener else {
             self.parts[part] += time;
             return;
         };
-        let waits = windows.between(self.story.journeys[journey].sent(), span.to).as_ps();
-        let held = self.held_up(journey);
+        let waits = windows.between(self.history.transmissions[transmission].sent(), span.to).as_ps();
+        let held = self.held_up(transmission);
         let weights: Vec<u64> = held.iter().map(|(.., time)| time.as_ps()).collect();
         let late = weights.iter().sum::<u64>().min(waits);
         let blamed = fraction(time.as_ps(), late, waits);
@@ -243,7 +244,7 @@ impl<'a> Account<'a> {
             self.blame(*port, *cause, Duration::from_ps(time));
         }
         let left = time - Duration::from_ps(blamed);
-        let pile_up = alone::waits(self.sent, &self.links(journey)).into_iter().sum::<Duration>();
+        let pile_up = alone::waits(self.sent, &self.links(transmission)).into_iter().sum::<Duration>();
         let own = pile_up.saturating_sub(self.piled_up).min(left);
         self.piled_up += own;
         self.parts[Part::Serialisation] += own;
@@ -251,25 +252,25 @@ impl<'a> Account<'a> {
     }
 
     /// The way of the packet that finished the flow, or of the one that it waits for.
-    fn take_last(&mut self) -> Vec<HopStory> {
-        let Some(last) = self.story.ends_with() else { return Vec::new() };
-        let journey = &self.story.journeys[last];
+    fn take_last(&mut self) -> Vec<HopDelays> {
+        let Some(last) = self.history.ends_with() else { return Vec::new() };
+        let transmission = &self.history.transmissions[last];
         let alone = self.alone(last);
         // What the sender has waited for already does not hold the packet up again.
         let mut pile_up = alone.iter().copied().sum::<Duration>().saturating_sub(self.piled_up);
         let mut last = Vec::new();
-        for (nth, hop) in journey.there.way.iter().enumerate() {
-            let wait = self.wait(hop.port, 1 << journey.class, hop.from, hop.sent, alone[nth].min(pile_up));
+        for (nth, hop) in transmission.forward.hops.iter().enumerate() {
+            let wait = self.wait(hop.port, 1 << transmission.class, hop.from, hop.sent, alone[nth].min(pile_up));
             pile_up -= wait.own;
             let (serialisation, propagation) = (hop.serialisation, hop.propagation());
             // At the sender, a packet that is sent again is extra work.
-            let part = if nth == 0 && journey.again { Part::Recovery } else { Part::Serialisation };
+            let part = if nth == 0 && transmission.again { Part::Recovery } else { Part::Serialisation };
             self.parts[part] += serialisation;
             self.parts[Part::Serialisation] += wait.own;
             self.parts[Part::Propagation] += propagation;
-            self.blame(hop.port, Cause::Queue, wait.rest);
+            self.blame(hop.port, WaitCause::Queue, wait.rest);
             self.hold(hop.port, &wait);
-            last.push(HopStory {
+            last.push(HopDelays {
                 port: hop.port,
                 from: hop.from,
                 own: wait.own,
@@ -280,16 +281,16 @@ impl<'a> Account<'a> {
                 propagation,
             });
         }
-        if let (Some(end), Whereabouts::Node(_, None)) = (self.story.end, journey.there.place) {
+        if let (Some(end), Location::Node(_, None)) = (self.history.end, transmission.forward.place) {
             // A switch holds it back until what is missing before it has come.
-            self.parts[Part::Recovery] += end.at - journey.there.reached;
+            self.parts[Part::Recovery] += end.at - transmission.forward.reached;
         }
         last
     }
 
     /// What an unfinished flow waits for, whose sender's time these spans are.
     fn awaited(&self, spans: &[Span]) -> Option<Awaited> {
-        let end = self.story.end?;
+        let end = self.history.end?;
         let Some(at) = end.packet else {
             let part = spans.last().map_or(Part::Nic, |last| last.why.part());
             let same = spans.iter().rev().take_while(|span| span.why.part() == part);
@@ -299,30 +300,34 @@ impl<'a> Account<'a> {
             let at_port = part == Part::Nic;
             return Some(if at_port { Awaited::Port { port, since, stop } } else { Awaited::Sender { part, since } });
         };
-        let journey = &self.story.journeys[at];
-        let (port, since) = (journey.there.way.last()?.port, journey.there.reached);
-        Some(match journey.there.place {
-            Whereabouts::Node(_, Some(port)) => {
-                Awaited::Port { port, since, stop: self.pauses.stop(port, 1 << journey.class) }
+        let transmission = &self.history.transmissions[at];
+        let (port, since) = (transmission.forward.hops.last()?.port, transmission.forward.reached);
+        Some(match transmission.forward.place {
+            Location::Node(_, Some(port)) => {
+                Awaited::Port { port, since, stop: self.pauses.stop(port, 1 << transmission.class) }
             }
-            Whereabouts::Node(_, None) => Awaited::Switch { port, since },
-            Whereabouts::Link | Whereabouts::Destination | Whereabouts::Lost => Awaited::Link { port },
+            Location::Node(_, None) => Awaited::Switch { port, since },
+            Location::Link | Location::Destination | Location::Lost => Awaited::Link { port },
         })
     }
 
-    /// What held up this journey and its acknowledgement beyond an undisturbed round trip: the port, how,
+    /// What held up this transmission and its acknowledgement beyond an undisturbed round trip: the port, how,
     /// and how long.
-    fn held_up(&self, journey: usize) -> Vec<(PortId, Cause, Duration)> {
-        let alone = self.alone(journey);
-        let journey = &self.story.journeys[journey];
-        let way = journey.there.way.iter().zip(&alone).map(|(hop, alone)| (hop, 1 << journey.class, *alone));
-        let back =
-            journey.back.iter().flat_map(|back| &back.way).map(|hop| (hop, 1 << journey.back_class, Duration::ZERO));
+    fn held_up(&self, transmission: usize) -> Vec<(PortId, WaitCause, Duration)> {
+        let alone = self.alone(transmission);
+        let transmission = &self.history.transmissions[transmission];
+        let way =
+            transmission.forward.hops.iter().zip(&alone).map(|(hop, alone)| (hop, 1 << transmission.class, *alone));
+        let back = transmission
+            .backward
+            .iter()
+            .flat_map(|back| &back.hops)
+            .map(|hop| (hop, 1 << transmission.backward_class, Duration::ZERO));
         let mut held = Vec::new();
         for (hop, classes, alone) in way.chain(back) {
             let wait = self.wait(hop.port, classes, hop.from, hop.sent, alone);
-            let pauses = wait.pause.iter().map(|&(episode, time)| (Cause::Pause(episode), time));
-            let others = [(Cause::Queue, wait.rest), (Cause::Outage, wait.outage)];
+            let pauses = wait.pause.iter().map(|&(episode, time)| (WaitCause::Pause(episode), time));
+            let others = [(WaitCause::Queue, wait.rest), (WaitCause::Outage, wait.outage)];
             let some = pauses.chain(others).filter(|(_, time)| !time.is_zero());
             held.extend(some.map(|(cause, time)| (hop.port, cause, time)));
         }
@@ -347,48 +352,48 @@ impl<'a> Account<'a> {
         before.map(|&(begin, end)| end.min(to).since(begin.max(from))).sum()
     }
 
-    /// How long this journey would have waited at each hop in an empty network.
-    fn alone(&self, journey: usize) -> Vec<Duration> {
-        alone::waits(self.story.journeys[journey].before, &self.links(journey))
+    /// How long this transmission would have waited at each hop in an empty network.
+    fn alone(&self, transmission: usize) -> Vec<Duration> {
+        alone::waits(self.history.transmissions[transmission].before, &self.links(transmission))
     }
 
-    /// The links of this journey.
-    fn links(&self, journey: usize) -> Vec<Link> {
+    /// The links of this transmission.
+    fn links(&self, transmission: usize) -> Vec<Link> {
         // The first packet of a flow is as long as any.
-        let first = &self.story.journeys[0];
+        let first = &self.history.transmissions[0];
         let link = |hop: &Hop| {
-            let same = first.there.way.iter().find(|other| other.port == hop.port);
+            let same = first.forward.hops.iter().find(|other| other.port == hop.port);
             Link { full: same.unwrap_or(hop).serialisation, this: hop.serialisation }
         };
-        self.story.journeys[journey].there.way.iter().map(link).collect()
+        self.history.transmissions[transmission].forward.hops.iter().map(link).collect()
     }
 
     /// Pauses and outages of a wait for `port`.
     fn hold(&mut self, port: PortId, wait: &Wait) {
-        self.blame(port, Cause::Outage, wait.outage);
+        self.blame(port, WaitCause::Outage, wait.outage);
         for &(episode, time) in &wait.pause {
-            self.blame(port, Cause::Pause(episode), time);
+            self.blame(port, WaitCause::Pause(episode), time);
         }
     }
 
     /// Puts `time` down to `port`.
-    fn blame(&mut self, port: PortId, cause: Cause, time: Duration) {
+    fn blame(&mut self, port: PortId, cause: WaitCause, time: Duration) {
         match cause {
-            Cause::Queue => {
+            WaitCause::Queue => {
                 self.parts[Part::Queueing] += time;
                 *self.queueing.entry(port).or_default() += time;
             }
-            Cause::Pause(episode) => {
+            WaitCause::Pause(episode) => {
                 self.parts[Part::Pause] += time;
                 *self.paused.entry(port).or_default().entry(episode).or_default() += time;
             }
-            Cause::Outage => self.parts[Part::Outage] += time,
+            WaitCause::Outage => self.parts[Part::Outage] += time,
         }
     }
 
     fn drops(&self) -> Vec<DropPlace> {
         let drop = |(&(port, reason), &packets)| DropPlace { port, reason, packets };
-        let mut drops: Vec<DropPlace> = self.story.dropped.iter().map(drop).collect();
+        let mut drops: Vec<DropPlace> = self.history.dropped.iter().map(drop).collect();
         drops.sort_by_key(|drop| (std::cmp::Reverse(drop.packets), drop.port, drop.reason));
         drops
     }
