@@ -2,7 +2,7 @@
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::{EqifParams, Queue, QueuePressure};
-use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
+use selvedge_transport::eqds::{EqdsParams, Interest, Paths, Sender, Transmit};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -224,7 +224,7 @@ impl Nic {
         if arms {
             state.armed = at;
         }
-        if !state.queued && state.sender.next(tunnel, state.queue.head()) != Wish::Nothing {
+        if !state.queued && state.sender.next(tunnel, state.queue.head()) != Interest::Nothing {
             state.queued = true;
             let number = state.eqif;
             eqifs.join(&mut self.ready, number, carrier);

@@ -32,4 +32,4 @@ pub use pacer::{Pacer, Policy};
 pub use paths::Paths;
 pub use pieces::Pieces;
 pub use receiver::{Disposition, Receiver};
-pub use sender::{MOST_DOUBLINGS, Memory, Sender, State, Transmit, Wish};
+pub use sender::{Interest, MOST_DOUBLINGS, Memory, Sender, State, Transmit};

@@ -23,7 +23,7 @@ fn a_new_tunnel_sends_one_window_unasked_and_then_what_is_pulled() {
         tunnel.answer(0);
     }
     assert_eq!(tunnel.sender.state(), State::Established);
-    assert_eq!(tunnel.wants(), Wish::Nothing, "acknowledgements carry no credit");
+    assert_eq!(tunnel.wants(), Interest::Nothing, "acknowledgements carry no credit");
     assert!(tunnel.grant());
     let pull = tunnel.answer(0);
     assert!(pull.flags.any(Flags::PULL) && pull.pull == 1);
@@ -42,7 +42,7 @@ fn without_trimming_credit_is_requested_first() {
     let request = tunnel.send().expect("a request");
     assert!(request.flags.any(Flags::RTS) && request.cargo.is_none());
     assert_eq!(request.pull_target, 3, "as much as there is");
-    assert_eq!(tunnel.wants(), Wish::Nothing);
+    assert_eq!(tunnel.wants(), Interest::Nothing);
     assert_eq!(tunnel.arrive(0, false), Disposition::Empty);
     tunnel.settle();
     assert_eq!(tunnel.delivered, [0, 1, 2]);
@@ -75,7 +75,7 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
     for _ in 0..3 {
         tunnel.answer(0);
     }
-    assert_eq!(tunnel.wants(), Wish::Nothing, "not for what is left of the first window");
+    assert_eq!(tunnel.wants(), Interest::Nothing, "not for what is left of the first window");
     assert!(tunnel.grant());
     tunnel.answer(0);
     let again = tunnel.send().expect("it is pulled");
@@ -115,7 +115,7 @@ fn packets_that_come_one_by_one_are_sent_as_their_window_is_acknowledged() {
     }
     for packet in 10..30 {
         tunnel.supply([MTU]);
-        assert_eq!(tunnel.wants(), Wish::Nothing, "the window is full, and acknowledgements are under way");
+        assert_eq!(tunnel.wants(), Interest::Nothing, "the window is full, and acknowledgements are under way");
         tunnel.arrive(0, false);
         tunnel.answer(0);
         assert_eq!(tunnel.send().expect("a place in the window").cargo, Some(packet));
@@ -166,7 +166,7 @@ fn what_was_asked_for_is_not_sent_unasked() {
         tunnel.arrive(0, false);
         tunnel.answer(0);
     }
-    assert_eq!((tunnel.sender.in_flight(), tunnel.wants()), (0, Wish::Nothing), "five pulls will come");
+    assert_eq!((tunnel.sender.in_flight(), tunnel.wants()), (0, Interest::Nothing), "five pulls will come");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn a_lost_request_is_repeated() {
     for _ in 0..4 {
         assert!(tunnel.send().expect("a request").flags.any(Flags::RTS));
         tunnel.data.clear();
-        assert_eq!(tunnel.wants(), Wish::Nothing);
-        while tunnel.wants() == Wish::Nothing {
+        assert_eq!(tunnel.wants(), Interest::Nothing);
+        while tunnel.wants() == Interest::Nothing {
             tunnel.wait();
         }
     }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{Disposition, EqdsParams, Messages, Numbers, Policy, Receiver, Sender, Transmit, Wish};
+use super::{Disposition, EqdsParams, Interest, Messages, Numbers, Policy, Receiver, Sender, Transmit};
 
 /// Bytes of a full packet; headers have none here.
 const MTU: u32 = 1000;
@@ -151,7 +151,7 @@ impl Tunnel {
         self.receiver.handle_timeout(&self.params, self.now, deliver);
     }
 
-    fn wants(&mut self) -> Wish {
+    fn wants(&mut self) -> Interest {
         let head = self.queue.front().copied();
         self.sender.next(&self.params, head)
     }
