@@ -12,7 +12,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Learnt, Recovery};
+use crate::recovery::{AckOutcome, Heard, Recovery};
 use crate::role::{Cx, Next};
 
 /// The sender (section 3.2.4).
@@ -97,17 +97,17 @@ impl Send {
         sack: Seq,
         holes: &[Range<Seq>; 3],
         mut delivered: u64,
-    ) -> Learnt {
+    ) -> AckOutcome {
         // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
         let is_news = sack < self.next && sack >= self.known.high() && sack > self.known.first();
         if !is_news {
-            return Learnt { delivered, loss: false };
+            return AckOutcome { delivered, loss: false };
         }
         let loss = !self.is_repairing();
         if !self.known.has_room(&chip.sending, sack + 1) {
             chip.forgotten += 1;
             self.go_back(cx, chip, false);
-            return Learnt { delivered, loss };
+            return AckOutcome { delivered, loss };
         }
         if loss {
             self.recover = self.next;
@@ -117,7 +117,7 @@ impl Send {
         if self.lost.is_none() {
             self.search(chip);
         }
-        Learnt { delivered, loss }
+        AckOutcome { delivered, loss }
     }
 
     /// Writes down what a NACK tells that was triggered by `sack`; returns how many packets have arrived that were
@@ -240,15 +240,15 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome {
         let is_progress = heard.expected > self.known.first();
         let progress = |this: &mut Self, cx: &mut Cx<'_>, chip: &mut OnChip| this.on_progress(cx, chip, heard.expected);
         let delivered = if is_progress { self.on_chip(cx, chip, progress) } else { 0 };
-        Learnt { delivered, loss: false }
+        AckOutcome { delivered, loss: false }
     }
 
-    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
-        let Learnt { delivered, .. } = self.on_ack(cx, chip, heard);
+    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
+        let AckOutcome { delivered, .. } = self.on_ack(cx, chip, heard);
         self.on_chip(cx, chip, |this, cx, chip| this.on_news(cx, chip, heard.sack, holes, delivered))
     }
 
