@@ -50,10 +50,10 @@ impl Executor {
         let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
         let rank = self.ranks.iter().position(stuck)?;
         // A receive without a partner in the whole schedule is a cause; who else waits may be its victim.
-        if let Some(lonely) = partners::lonely(schedule) {
+        if let Some(unmatched) = partners::unmatched(schedule) {
             return Some(ScheduleError {
-                place: schedule.place(lonely.rank, lonely.step),
-                message: lonely.message(schedule),
+                place: schedule.place(unmatched.rank, unmatched.step),
+                message: unmatched.message(schedule),
             });
         }
         // Then a receive whose message is never sent; what waits for others may be its consequence.
