@@ -19,7 +19,7 @@ use selvedge_units::{Instant, QpNumber};
 use super::device::Device;
 use super::network::{Counters, Network};
 use super::state::State;
-use super::{courtesy, fork, memory, progress};
+use super::{fork, memory, progress, yielding};
 use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
@@ -227,7 +227,7 @@ impl Adapter {
         } else {
             let before = self.empty.fetch_add(1, Ordering::Relaxed);
             if before >= PATIENCE {
-                courtesy::rest(self, before == PATIENCE);
+                yielding::rest(self, before == PATIENCE);
             }
         }
         Ok(found)
