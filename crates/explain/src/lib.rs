@@ -35,6 +35,7 @@
 //! and runs nothing.
 #![forbid(unsafe_code)]
 
+mod account;
 mod alone;
 mod blame;
 mod cycle;
