@@ -75,11 +75,19 @@ pub(super) struct State {
 /// One processor: what it does now comes first.
 type Cpu = VecDeque<u32>;
 
-/// What is to be looked at next.
+/// A step, by rank, that begins or ends.
 #[derive(Clone, Copy)]
 enum Turn {
     Begin(u32, u32),
     End(u32, u32),
+}
+
+/// What follows from one another at one time.
+struct Round<'a> {
+    now: Instant,
+    /// What is to be looked at next.
+    turns: VecDeque<Turn>,
+    actions: &'a mut Vec<Action>,
 }
 
 /// Why a schedule cannot be executed to its end.
@@ -217,25 +225,18 @@ impl Executor {
     }
 
     /// Takes turns until there is nothing to do but to wait.
-    fn run(&mut self, mut turns: VecDeque<Turn>, now: Instant, actions: &mut Vec<Action>) {
+    fn run(&mut self, turns: VecDeque<Turn>, now: Instant, actions: &mut Vec<Action>) {
         let plan = Arc::clone(&self.plan);
-        while let Some(turn) = turns.pop_front() {
+        let mut round = Round { now, turns, actions };
+        while let Some(turn) = round.turns.pop_front() {
             match turn {
-                Turn::Begin(rank, step) => self.on_begin(&plan, rank, step, now, &mut turns, actions),
-                Turn::End(rank, step) => self.on_end(&plan, rank, step, now, &mut turns, actions),
+                Turn::Begin(rank, step) => self.on_begin(&plan, rank, step, &mut round),
+                Turn::End(rank, step) => self.on_end(&plan, rank, step, &mut round),
             }
         }
     }
 
-    fn on_begin(
-        &mut self,
-        plan: &ExecutionPlan,
-        rank: u32,
-        step: u32,
-        now: Instant,
-        turns: &mut VecDeque<Turn>,
-        actions: &mut Vec<Action>,
-    ) {
+    fn on_begin(&mut self, plan: &ExecutionPlan, rank: u32, step: u32, round: &mut Round<'_>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         match plan.schedule.step(rank, step) {
             Step::Send { to, size, tag } => {
@@ -243,10 +244,10 @@ impl Executor {
                 let iteration = state.iteration;
                 if src == dst {
                     // Within a host nothing is sent: it is there.
-                    turns.push_back(Turn::End(rank, step));
-                    turns.extend(self.deliver(iteration, rank, to, tag));
+                    round.turns.push_back(Turn::End(rank, step));
+                    round.turns.extend(self.deliver(iteration, rank, to, tag));
                 } else {
-                    actions.push(Action::Flow(FlowSpec {
+                    round.actions.push(Action::Flow(FlowSpec {
                         id: u64::from(iteration) * plan.schedule.messages() + plan.schedule.message_of(rank, step),
                         workload: plan.workload,
                         group: self.group(rank, iteration),
@@ -254,8 +255,8 @@ impl Executor {
                         dst,
                         size: size.max(Bytes::new(1)),
                         priority: None,
-                        start: now,
-                        measured: plan.measure.counts(now),
+                        start: round.now,
+                        measured: plan.measure.counts(round.now),
                         on_sent: None,
                         on_received: None,
                     }));
@@ -265,7 +266,7 @@ impl Executor {
                 let iteration = state.iteration;
                 let there = state.messages.get_mut(&iteration).and_then(|messages| messages.take_message((from, tag)));
                 match there {
-                    Some(_) => turns.push_back(Turn::End(rank, step)),
+                    Some(_) => round.turns.push_back(Turn::End(rank, step)),
                     None => state.receives.put((from, tag), step),
                 }
             }
@@ -275,21 +276,13 @@ impl Executor {
                 if queue.len() > 1 {
                     return;
                 }
-                actions.push(compute(rank, step, now, time));
+                round.actions.push(compute(rank, step, round.now, time));
             }
         }
-        self.release(plan.schedule.ranks[rank as usize].after_start(step), rank, turns);
+        self.release(plan.schedule.ranks[rank as usize].after_start(step), rank, &mut round.turns);
     }
 
-    fn on_end(
-        &mut self,
-        plan: &ExecutionPlan,
-        rank: u32,
-        step: u32,
-        now: Instant,
-        turns: &mut VecDeque<Turn>,
-        actions: &mut Vec<Action>,
-    ) {
+    fn on_end(&mut self, plan: &ExecutionPlan, rank: u32, step: u32, round: &mut Round<'_>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         state.left -= 1;
         let steps = &plan.schedule.ranks[rank as usize];
@@ -300,21 +293,21 @@ impl Executor {
             if let Some(&next) = queue.front()
                 && let Step::Compute { time, .. } = plan.schedule.step(rank, next)
             {
-                actions.push(compute(rank, next, now, time));
-                self.release(steps.after_start(next), rank, turns);
+                round.actions.push(compute(rank, next, round.now, time));
+                self.release(steps.after_start(next), rank, &mut round.turns);
             }
         }
-        self.release(steps.after_end(step), rank, turns);
+        self.release(steps.after_end(step), rank, &mut round.turns);
         let Some(state) = &self.ranks[rank as usize] else { return };
         if state.left > 0 {
             return;
         }
-        actions.push(Action::Done(self.row_of(rank, state, Some(now))));
+        round.actions.push(Action::Done(self.row_of(rank, state, Some(round.now))));
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         if state.iteration + 1 < plan.repeat {
             state.messages.remove(&state.iteration);
             state.iteration += 1;
-            self.open(rank, now, turns);
+            self.open(rank, round.now, &mut round.turns);
         }
     }
 
