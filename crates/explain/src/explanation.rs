@@ -111,8 +111,8 @@ pub struct HopDelays {
     pub propagation: Duration,
 }
 
-/// Explains the flows on `recording`, in the order of their starts; those that had not finished if it was told that the run
-/// has ended ([`Recording::end`]).
+/// Explains the flows of `recording`, in the order of their starts; those that had not finished if it was told that the
+/// run has ended ([`Recording::end`]).
 ///
 /// # Panics
 /// When the parts of a flow do not add up to its time.

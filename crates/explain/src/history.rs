@@ -142,8 +142,8 @@ impl FlowHistory {
         self.end = Some(End { at, packet, answer, lost });
     }
 
-    /// The transmission with which the history ends: of the packet that finished the flow, or of the one that it waits for;
-    /// `None` if it waits for its sender.
+    /// The transmission with which the history ends: of the packet that finished the flow, or of the one that it waits
+    /// for; `None` if it waits for its sender.
     pub(crate) fn ends_with(&self) -> Option<usize> {
         self.end.map_or(Some(self.last), |end| end.packet)
     }

@@ -10,7 +10,7 @@
 //!     handle_timeout ─┘                      └─> poll_timeout    when to call handle_timeout
 //!
 //!     on_data ────────────> Receiver ──────────> Reply { verdict, ack }
-//!             ────────────> Feedback ──────────> FeedbackDue { cnp, report, ack }    what congestion control needs beside
+//!             ────────────> Feedback ──────────> FeedbackDue { cnp, report, ack }   what congestion control needs, too
 //! ```
 //!
 //! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both

@@ -78,8 +78,8 @@ pub struct Transmit<H> {
     pub flags: Flags,
     /// Whether it was sent before.
     pub retransmission: bool,
-    /// That [`Sender::next`] would be [`Interest::Send`] again, where no packet is larger than a quantum of credit. If not
-    /// set, that may be so all the same.
+    /// That [`Sender::next`] would be [`Interest::Send`] again, where no packet is larger than a quantum of credit. If
+    /// not set, that may be so all the same.
     pub another: bool,
 }
 
