@@ -81,5 +81,5 @@ pub struct PausedPort {
     pub share: Vec<f32>,
 }
 
-/// How many of the longest paused ports a [`PointSummary`] keeps.
+/// How many of the longest paused ports a [`PointSummary`](super::PointSummary) keeps.
 pub const WORST_PORTS: usize = 48;
